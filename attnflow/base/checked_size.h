@@ -1,0 +1,37 @@
+// Sizes that come from outside are checked before they are multiplied.
+#ifndef ATTNFLOW_BASE_CHECKED_SIZE_H_
+#define ATTNFLOW_BASE_CHECKED_SIZE_H_
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace attnflow {
+
+// a * b, or nothing when the product does not fit in std::size_t.
+constexpr std::optional<std::size_t> checked_multiply(std::size_t a, std::size_t b) {
+  if (a != 0 && b > std::numeric_limits<std::size_t>::max() / a) return std::nullopt;
+  return a * b;
+}
+
+// The product of all extents (1 for none), or nothing on overflow. An extent of 0 makes the product 0 only when the
+// others fit, so that a hostile shape such as [0, 2^63, 2^63] is refused and not taken for "empty".
+constexpr std::optional<std::size_t> checked_product(std::span<const std::size_t> extents) {
+  std::size_t product = 1;
+  bool empty = false;
+  for (std::size_t extent : extents) {
+    if (extent == 0) {
+      empty = true;
+      continue;
+    }
+    const std::optional<std::size_t> next = checked_multiply(product, extent);
+    if (!next) return std::nullopt;
+    product = *next;
+  }
+  return empty ? 0 : product;
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_BASE_CHECKED_SIZE_H_

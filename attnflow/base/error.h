@@ -1,0 +1,34 @@
+// Errors that users can act on.
+//
+// The library never prints and never exits. A user's mistake (a bad file, an impossible option, an unsupported model)
+// throws attnflow::Error; its message says what was expected, what was found, and what to do. A bug asserts.
+#ifndef ATTNFLOW_BASE_ERROR_H_
+#define ATTNFLOW_BASE_ERROR_H_
+
+#include <stdexcept>
+#include <string>
+
+namespace attnflow {
+
+// The value of each kind is the exit code of the command-line tool.
+enum class ErrorKind : int {
+  kOther = 1,             // anything else: disk full, output path that cannot be written, out of memory
+  kUsage = 2,             // an option or argument with a wrong value
+  kBadFile = 3,           // an input file that is missing, truncated, malformed, or holds values that cannot be used
+  kUnsupportedModel = 4,  // a model that reads well but that no backend can run
+  kInputTooLong = 5,      // more tokens than the model has positions
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const noexcept { return kind_; }
+  int exit_code() const noexcept { return static_cast<int>(kind_); }
+
+ private:
+  ErrorKind kind_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_BASE_ERROR_H_

@@ -1,0 +1,71 @@
+// The network of attention flow, and its exact integer form.
+#ifndef ATTNFLOW_FLOW_LAYERED_NETWORK_H_
+#define ATTNFLOW_FLOW_LAYERED_NETWORK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/graph/mixing.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// A network in layers: nodes (k, p), k = depth ... 0, and an arc (k, p) -> (k - 1, q) of capacity layers[k - 1](p, q)
+// for every p and q. Layer `depth` is nearest the output. Blocks may be rectangular: layers[k - 1] is [nodes of layer
+// k, nodes of layer k - 1].
+struct LayeredNetwork {
+  std::vector<Tensor<double>> layers;  // bottom first: layers.back() holds the arcs that leave the output side
+  std::size_t depth() const { return layers.size(); }
+};
+
+// The network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being graph.top(l).
+// With groups, input tokens of a group become one node (a word): its arcs' capacities are summed, which is the same as
+// giving its pieces one common sink. Throws Error(kUsage) unless m < l <= L.
+LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m,
+                                 const TokenGroups* input_groups = nullptr);
+
+// Throws Error(kUsage) unless the network has a layer, consecutive blocks fit, and capacities are finite and not
+// negative.
+void validate_network(const LayeredNetwork& network);
+
+// Fixed point: a capacity c stands for floor(c 2^exponent) units. With the exponent below, all capacities of a node's
+// outgoing arcs add up to less than 2^62 units, so no sum of flows overflows std::int64_t, and one unit is 2^-61 or
+// less for rows that sum to 1 (to 2): a maximum flow in units is below the true one by less than one unit for each arc
+// of a minimum cut.
+struct FixedPoint {
+  int exponent = 61;
+
+  // For capacities whose largest row sum is `row_sum`.
+  static FixedPoint for_row_sum(double row_sum);
+  std::int64_t units(double capacity) const;     // rounded down
+  double value_below(std::int64_t units) const;  // the largest double <= units / 2^exponent
+  double value_above(std::int64_t units) const;  // the smallest double >= units / 2^exponent
+};
+
+// Sums of units saturate here: larger than any flow can be.
+inline constexpr std::int64_t kManyUnits = std::int64_t{1} << 62;
+inline std::int64_t add_units(std::int64_t a, std::int64_t b) {
+  return a >= kManyUnits - b ? kManyUnits : a + b;  // both in [0, kManyUnits]
+}
+
+// The largest sum of capacities that leave one node.
+double largest_row_sum(const LayeredNetwork& network);
+
+// The network in units.
+struct IntegerNetwork {
+  FixedPoint fixed_point;
+  std::vector<Tensor<std::int64_t>> layers;  // as LayeredNetwork::layers
+  std::size_t depth() const { return layers.size(); }
+};
+IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point);
+
+// How many arcs the cut between one node of layer `depth` and one node of layer 0 can have at the most, hence how many
+// units the true maximum flow can lie above the one in units. A cut has s_k (n_(k-1) - s_(k-1)) arcs between layers
+// with s_k nodes on the source side; that is linear in each s_k, so its maximum has every s_k at 0 or n_k.
+std::int64_t most_cut_arcs(const IntegerNetwork& network, std::size_t depth);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_FLOW_LAYERED_NETWORK_H_

@@ -1,0 +1,27 @@
+// Where attention goes while a model runs.
+#ifndef ATTNFLOW_GRAPH_ATTENTION_SINK_H_
+#define ATTNFLOW_GRAPH_ATTENTION_SINK_H_
+
+#include <cstddef>
+
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// A model hands its attention weights to a sink as it computes them, so that memory is the sink's choice: the full
+// stack, the fused matrices, or only a running product.
+class AttentionSink {
+ public:
+  virtual ~AttentionSink() = default;
+
+  // Attention weights of one layer for the query positions [query_begin, query_begin + attention.extent(1)).
+  //   layer      1 for the first layer; layers of one chunk of queries come in increasing order
+  //   attention  [head, query, key], after softmax; key positions count from 0 of the whole sequence.
+  //              Valid only during the call.
+  // Engines that process a prompt in chunks call this for all layers of a chunk before the next chunk.
+  virtual void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) = 0;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_GRAPH_ATTENTION_SINK_H_

@@ -1,0 +1,77 @@
+// The attention weights of a whole model, and what must hold of them.
+#ifndef ATTNFLOW_GRAPH_ATTENTION_STACK_H_
+#define ATTNFLOW_GRAPH_ATTENTION_STACK_H_
+
+#include <cstddef>
+#include <string_view>
+
+#include "attnflow/graph/attention_sink.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// Attention as models give it and as `attnflow explain --attention` reads it: float32 [layer, head, query, key], after
+// softmax, without padding. weight(l, h, q, k) is how much position q of layer l + 1 takes from position k of layer l
+// by head h. L layers, H heads, n positions: 4 L H n^2 bytes.
+class AttentionStack {
+ public:
+  AttentionStack() = default;
+  // Throws Error(kBadFile) unless `weights` has rank 4, at least one layer, head and position, square layers, and only
+  // finite non-negative values. The message names the first offending element.
+  explicit AttentionStack(Tensor<float> weights);
+
+  std::size_t layers() const { return weights_.extent(0); }
+  std::size_t heads() const { return weights_.extent(1); }
+  std::size_t tokens() const { return weights_.extent(2); }
+  const Tensor<float>& weights() const { return weights_; }
+  // [head, query, key] of layer l, counted from 1. Valid while the stack lives.
+  TensorView<const float> layer(std::size_t l) const { return weights_[l - 1]; }
+
+  // Hands every layer to a sink, as a model would.
+  void send_to(AttentionSink& sink) const;
+
+ private:
+  Tensor<float> weights_;
+};
+
+// Throws Error(kBadFile) as the constructor of AttentionStack does. `what` names the source in the message.
+void validate_attention(TensorView<const float> weights, std::string_view what);
+
+// What the rows of a stack are like.
+struct RowSums {
+  double largest_error = 0.0;  // the largest |row sum - 1|
+  std::size_t layer = 1;       // where it is: layer from 1, head and query from 0
+  std::size_t head = 0;
+  std::size_t query = 0;
+  double sum = 1.0;  // that row's sum
+};
+RowSums inspect_row_sums(TensorView<const float> weights);
+
+// Float32 softmax misses 1 by about 1e-7 and half precision by about 1e-3; more than this is not softmax output.
+inline constexpr double kRowSumTolerance = 1e-3;
+
+// True when no query attends to a later key: every weight above the diagonal is exactly 0. A single position is not
+// called causal. `weights` is [..., query, key].
+bool is_causal(TensorView<const float> weights);
+
+// Divides each row by its sum in float64 and rounds to float32; rows that sum to 0 stay 0.
+void renormalize_rows(Tensor<float>& weights);
+
+// A sink that keeps everything: O(L H n^2). Chunks of queries may come in any number; missing rows are an error.
+class StackSink : public AttentionSink {
+ public:
+  // `tokens` is n; layers and heads are learnt from the calls.
+  explicit StackSink(std::size_t layers, std::size_t tokens) : layers_(layers), tokens_(tokens) {}
+  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+  // The stack, validated. Call once, after the model has run.
+  AttentionStack take();
+
+ private:
+  std::size_t layers_;
+  std::size_t tokens_;
+  Tensor<float> weights_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_GRAPH_ATTENTION_STACK_H_

@@ -1,0 +1,171 @@
+#include "attnflow/graph/mixing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace attnflow {
+namespace {
+
+void check_positions(const std::vector<std::size_t>& positions, std::size_t n, const char* what) {
+  for (const std::size_t position : positions) {
+    if (position >= n) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: expected positions below {} (the number of tokens), found {}", what, n, position));
+    }
+  }
+}
+
+void renormalize(Tensor<double>& matrix) {
+  const std::size_t n = matrix.extent(1);
+  for (std::size_t q = 0; q < matrix.extent(0); ++q) {
+    double* row = matrix.data() + q * n;
+    const double sum = std::accumulate(row, row + n, 0.0);
+    if (sum == 0.0) continue;
+    for (std::size_t k = 0; k < n; ++k) row[k] /= sum;
+  }
+}
+
+void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep) {
+  const std::size_t n = matrix.extent(1);
+  std::vector<bool> kept(n, false);
+  for (const std::size_t k : keep) kept[k] = true;
+  std::vector<std::size_t> order;
+  order.reserve(matrix.size());
+  for (std::size_t e = 0; e < matrix.size(); ++e) {
+    if (!kept[e % n]) order.push_back(e);
+  }
+  // The largest whole number of weights not above the share; 1e-9 keeps 0.9 * 100 from becoming 89.
+  const auto wanted = static_cast<std::size_t>(share * static_cast<double>(matrix.size()) + 1e-9);
+  const std::size_t count = std::min(wanted, order.size());
+  const double* values = matrix.data();
+  const auto smaller = [values](std::size_t a, std::size_t b) {
+    return values[a] != values[b] ? values[a] < values[b] : a > b;
+  };
+  if (count < order.size()) {
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), smaller);
+  }
+  for (std::size_t e = 0; e < count; ++e) matrix.data()[order[e]] = 0.0;
+}
+
+}  // namespace
+
+Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head) {
+  const std::size_t heads = attention.extent(0);
+  const std::size_t queries = attention.extent(1);
+  const std::size_t keys = attention.extent(2);
+  const std::size_t size = queries * keys;
+  Tensor<double> fused({queries, keys});
+  double* out = fused.data();
+  if (fusion == HeadFusion::kSingle) {
+    if (head >= heads) {
+      throw Error(ErrorKind::kUsage, fmt::format("heads: expected a head from 0 to {}, found {}", heads - 1, head));
+    }
+    const float* in = attention.data() + head * size;
+    for (std::size_t e = 0; e < size; ++e) out[e] = static_cast<double>(in[e]);
+    return fused;
+  }
+  for (std::size_t e = 0; e < size; ++e) out[e] = static_cast<double>(attention.data()[e]);
+  for (std::size_t h = 1; h < heads; ++h) {
+    const float* in = attention.data() + h * size;
+    switch (fusion) {
+      case HeadFusion::kMean:
+        for (std::size_t e = 0; e < size; ++e) out[e] += static_cast<double>(in[e]);
+        break;
+      case HeadFusion::kMax:
+        for (std::size_t e = 0; e < size; ++e) out[e] = std::max(out[e], static_cast<double>(in[e]));
+        break;
+      case HeadFusion::kMin:
+        for (std::size_t e = 0; e < size; ++e) out[e] = std::min(out[e], static_cast<double>(in[e]));
+        break;
+      case HeadFusion::kSingle:
+        break;
+    }
+  }
+  if (fusion == HeadFusion::kMean) {
+    for (std::size_t e = 0; e < size; ++e) out[e] /= static_cast<double>(heads);
+  } else if (heads > 1) {
+    renormalize(fused);
+  }
+  return fused;
+}
+
+Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options) {
+  const std::size_t keys = attention.extent(2);
+  check_positions(options.set_aside, keys, "set-aside");
+  check_positions(options.discard_keeps, keys, "columns kept by discard");
+  if (!(options.discard >= 0.0 && options.discard < 1.0)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("discard: expected a share of at least 0 and below 1, found {}", options.discard));
+  }
+  Tensor<double> weights = fuse_heads(attention, options.heads, options.head);
+  for (const double w : weights.span()) {
+    if (!(w >= 0.0 && std::isfinite(w))) {  // written so that NaN fails
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected attention weights that are finite and at least 0, found {}; "
+                              "the model's weights are damaged or overflow in float32",
+                              w));
+    }
+  }
+  for (const std::size_t k : options.set_aside) {
+    for (std::size_t q = 0; q < weights.extent(0); ++q) weights(q, k) = 0.0;
+  }
+  if (options.discard > 0.0) discard_smallest(weights, options.discard, options.discard_keeps);
+  if (!options.set_aside.empty() || options.discard > 0.0) renormalize(weights);
+  return weights;
+}
+
+Tensor<double> add_residual(TensorView<const double> weights, double residual) {
+  if (!(residual >= 0.0 && residual <= 1.0)) {
+    throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", residual));
+  }
+  const std::size_t n = weights.extent(1);
+  Tensor<double> mixed(weights.shape());
+  for (std::size_t e = 0; e < weights.size(); ++e) mixed.data()[e] = (1.0 - residual) * weights.data()[e];
+  for (std::size_t q = 0; q < std::min(weights.extent(0), n); ++q) mixed(q, q) += residual;
+  return mixed;
+}
+
+void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
+  const std::size_t n = attention.extent(2);
+  if (query_begin != 0 || attention.extent(1) != n) {
+    throw Error(ErrorKind::kOther,
+                "a graph needs whole layers, but attention came in chunks of queries; collect the "
+                "chunks with a StackSink");
+  }
+  const bool one_head = options_.heads == HeadFusion::kSingle;
+  if (graph_.weights.empty()) {
+    graph_.residual = options_.residual;
+    graph_.weights = Tensor<double>({layers_, n, n});
+    if (one_head) graph_.weights_below = Tensor<double>({layers_, n, n});
+  }
+  assert(layer >= 1 && layer <= layers_ && graph_.tokens() == n);
+  const Tensor<double> weights = fused_weights(attention, options_);
+  std::copy_n(weights.data(), n * n, graph_.weights.data() + (layer - 1) * n * n);
+  if (one_head) {
+    MixingOptions below = options_;
+    below.heads = HeadFusion::kMean;
+    const Tensor<double> mean = fused_weights(attention, below);
+    std::copy_n(mean.data(), n * n, graph_.weights_below.data() + (layer - 1) * n * n);
+  }
+}
+
+AttentionGraph GraphSink::take() { return std::exchange(graph_, {}); }
+
+AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual) {
+  AttentionGraph graph;
+  graph.residual = residual;
+  graph.weights = Tensor<double>({layers, tokens, tokens});
+  for (std::size_t l = 0; l < layers; ++l) {
+    for (std::size_t q = 0; q < tokens; ++q) {
+      const std::size_t seen = causal ? q + 1 : tokens;
+      for (std::size_t k = 0; k < seen; ++k) graph.weights(l, q, k) = 1.0 / static_cast<double>(seen);
+    }
+  }
+  return graph;
+}
+
+}  // namespace attnflow

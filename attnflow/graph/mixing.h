@@ -1,0 +1,96 @@
+// Mixing: from attention weights to one non-negative matrix per layer.
+//
+// Problem. A layer has H heads, each with a row-stochastic matrix over positions, and a residual connection around
+// them. Rollout and flow need one matrix A_l per layer that says how much of position q after the layer comes from
+// position k before it.
+//
+// Definition (Abnar & Zuidema, ACL 2020, section 3). With W_l the attention of layer l fused over heads,
+//
+//     A_l = (1 - rho) W_l + rho I,        rho = 0.5 in the paper.
+//
+// Only the attention block's residual is modelled; the feed-forward block moves nothing between positions.
+//
+// Order of steps, each optional but the first and the last:
+//   1. fuse heads: mean (the paper), max, min, or one head;
+//   2. set columns aside: weights of chosen keys (a sink, special tokens) become 0;
+//   3. discard: the smallest share q of the matrix's n^2 weights becomes 0 (ties: the later element goes first);
+//   4. renormalise rows to sum 1, if and only if a step changed them; a row that is left with nothing stays 0;
+//   5. add the residual.
+// W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
+// model's float32 softmax made of 1.
+//
+// One head means the paper's appendix: head k at the layer looked at, the mean over heads in the layers below it. Then
+// a layer has two matrices: one for when it is the top layer of a question, and one for when it lies below.
+//
+// All arithmetic is float64, in a fixed order: same input, same bits.
+#ifndef ATTNFLOW_GRAPH_MIXING_H_
+#define ATTNFLOW_GRAPH_MIXING_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "attnflow/graph/attention_sink.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+enum class HeadFusion { kMean, kMax, kMin, kSingle };
+
+struct MixingOptions {
+  HeadFusion heads = HeadFusion::kMean;
+  std::size_t head = 0;                         // kSingle: which head, from 0
+  double residual = 0.5;                        // rho in [0, 1]
+  std::vector<std::size_t> set_aside = {};      // key positions whose weights become 0
+  double discard = 0.0;                         // q in [0, 1)
+  std::vector<std::size_t> discard_keeps = {};  // key positions that discard leaves alone
+};
+
+// Step 1 alone: [head, query, key] -> [query, key]. After max or min rows are renormalised. O(H n^2).
+// Throws Error(kUsage) when kSingle names a head that is not there.
+Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0);
+
+// Steps 1 to 4: W_l, [query, key]. O(H n^2), and O(n^2) more for discard.
+// Throws Error(kUsage) for a position or share that is out of range, Error(kBadFile) for weights that are negative or
+// not finite.
+Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options);
+
+// Step 5: A = (1 - rho) W + rho I. Throws Error(kUsage) unless 0 <= rho <= 1.
+Tensor<double> add_residual(TensorView<const double> weights, double residual);
+
+// The matrices of all layers.
+struct AttentionGraph {
+  Tensor<double> weights;        // W_l, [layer, query, key], as the top layer of a question: what `raw` reports
+  Tensor<double> weights_below;  // W_l when it lies below the top layer; empty when that is the same
+  double residual = 0.5;
+
+  std::size_t layers() const { return weights.extent(0); }
+  std::size_t tokens() const { return weights.extent(1); }
+  bool one_head() const { return !weights_below.empty(); }
+  // A_l with the residual, l from 1.
+  Tensor<double> top(std::size_t l) const { return add_residual(weights[l - 1], residual); }
+  Tensor<double> below(std::size_t l) const {
+    return add_residual(one_head() ? weights_below[l - 1] : weights[l - 1], residual);
+  }
+};
+
+// A sink that keeps the fused matrices: O(L n^2) memory instead of O(L H n^2). Needs whole layers (all queries in one
+// call).
+class GraphSink : public AttentionSink {
+ public:
+  GraphSink(std::size_t layers, MixingOptions options) : layers_(layers), options_(std::move(options)) {}
+  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+  AttentionGraph take();
+
+ private:
+  std::size_t layers_;
+  MixingOptions options_;
+  AttentionGraph graph_;
+};
+
+// The graph that uniform attention gives under the same mask: W[q, k] = 1 / (number of keys that q sees), every key
+// when not causal and the keys 0..q when causal. The baseline of receptive-field normalisation.
+AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_GRAPH_MIXING_H_

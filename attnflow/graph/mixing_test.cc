@@ -1,0 +1,115 @@
+#include "attnflow/graph/mixing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attnflow/graph/random_stack_for_test.h"
+
+namespace attnflow {
+namespace {
+
+// Two heads over two positions.
+const Tensor<float> kTwoHeads({2, 2, 2}, {0.25F, 0.75F, 1.0F, 0.0F, 0.75F, 0.25F, 0.5F, 0.5F});
+
+TEST(FuseHeads, MeanMaxMinAndOneHead) {
+  EXPECT_EQ(fuse_heads(kTwoHeads.view(), HeadFusion::kMean), Tensor<double>({2, 2}, {0.5, 0.5, 0.75, 0.25}));
+  // max: rows {0.75, 0.75} and {1, 0.5}; min: {0.25, 0.25} and {0.5, 0}; then rows sum to 1.
+  EXPECT_EQ(fuse_heads(kTwoHeads.view(), HeadFusion::kMax), Tensor<double>({2, 2}, {0.5, 0.5, 1.0 / 1.5, 0.5 / 1.5}));
+  EXPECT_EQ(fuse_heads(kTwoHeads.view(), HeadFusion::kMin), Tensor<double>({2, 2}, {0.5, 0.5, 1.0, 0.0}));
+  EXPECT_EQ(fuse_heads(kTwoHeads.view(), HeadFusion::kSingle, 1), Tensor<double>({2, 2}, {0.75, 0.25, 0.5, 0.5}));
+  EXPECT_THROW(fuse_heads(kTwoHeads.view(), HeadFusion::kSingle, 2), Error);
+}
+
+TEST(FusedWeights, NothingIsRenormalisedThatNoStepChanged) {
+  const Tensor<float> off({1, 1, 2}, {0.5F, 0.4F});
+  const Tensor<double> weights = fused_weights(off.view(), {});
+  EXPECT_EQ(weights(0, 0), 0.5);
+  EXPECT_EQ(weights(0, 1), static_cast<double>(0.4F));
+}
+
+TEST(FusedWeights, SetAsideMovesTheRestUpAndLeavesEmptyRowsEmpty) {
+  const Tensor<float> one({1, 3, 3}, {1.0F, 0.0F, 0.0F, 0.5F, 0.5F, 0.0F, 0.5F, 0.25F, 0.25F});
+  MixingOptions options;
+  options.set_aside = {0};
+  EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {0, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
+  options.set_aside = {3};
+  EXPECT_THROW(fused_weights(one.view(), options), Error);
+}
+
+TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
+  // Nine weights; a share of 4/9 takes 0.1, 0.1, 0.1 and one of the two 0.2 (the later one).
+  const Tensor<float> one({1, 3, 3}, {0.5F, 0.4F, 0.1F, 0.1F, 0.3F, 0.6F, 0.2F, 0.7F, 0.1F});
+  MixingOptions options;
+  options.residual = 0.0;
+  options.discard = 4.0 / 9.0;
+  const Tensor<double> weights = fused_weights(one.view(), options);
+  EXPECT_NEAR(weights(0, 0), 5.0 / 9.0, 1e-7);
+  EXPECT_NEAR(weights(0, 1), 4.0 / 9.0, 1e-7);
+  EXPECT_EQ(weights(0, 2), 0.0);
+  EXPECT_EQ(weights(1, 0), 0.0);
+  EXPECT_EQ(weights(2, 0), 0.0);
+  EXPECT_EQ(weights(2, 1), 1.0);
+  EXPECT_EQ(weights(2, 2), 0.0);
+  // The first column kept: the next smallest go instead.
+  options.discard_keeps = {0};
+  const Tensor<double> kept = fused_weights(one.view(), options);
+  EXPECT_GT(kept(1, 0), 0.0);
+  EXPECT_GT(kept(2, 0), 0.0);
+  EXPECT_EQ(kept(1, 1), 0.0);  // 0.3
+  EXPECT_EQ(kept(0, 1), 0.0);  // 0.4
+  options.discard = 1.0;
+  EXPECT_THROW(fused_weights(one.view(), options), Error);
+}
+
+TEST(FusedWeights, DiscardTies) {
+  const Tensor<float> flat({1, 2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
+  MixingOptions options;
+  options.discard = 0.5;
+  EXPECT_EQ(fused_weights(flat.view(), options), Tensor<double>({2, 2}, {0.5, 0.5, 0.0, 0.0}));
+}
+
+TEST(FusedWeights, RefusesWhatIsNotAttention) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -0.5F}) {
+    const Tensor<float> attention({1, 1, 1}, {bad});
+    EXPECT_THROW(fused_weights(attention.view(), {}), Error);
+  }
+}
+
+TEST(AddResidual, MixesWithTheIdentity) {
+  const Tensor<double> weights({2, 2}, {0.25, 0.75, 1.0, 0.0});
+  EXPECT_EQ(add_residual(weights.view(), 0.5), Tensor<double>({2, 2}, {0.625, 0.375, 0.5, 0.5}));
+  EXPECT_EQ(add_residual(weights.view(), 0.0), weights);
+  EXPECT_THROW(add_residual(weights.view(), 1.5), Error);
+  EXPECT_THROW(add_residual(weights.view(), std::nan("")), Error);
+}
+
+TEST(GraphSink, OneHeadOnTopOfTheMean) {
+  const AttentionStack stack = random_stack({.layers = 3, .heads = 4, .tokens = 5, .seed = 2});
+  MixingOptions options;
+  options.heads = HeadFusion::kSingle;
+  options.head = 3;
+  const AttentionGraph graph = graph_of(stack, options);
+  ASSERT_TRUE(graph.one_head());
+  for (std::size_t l = 1; l <= 3; ++l) {
+    EXPECT_EQ(graph.top(l), add_residual(fuse_heads(stack.layer(l), HeadFusion::kSingle, 3).view(), 0.5));
+    EXPECT_EQ(graph.below(l), add_residual(fuse_heads(stack.layer(l), HeadFusion::kMean).view(), 0.5));
+  }
+}
+
+TEST(GraphSink, RefusesChunks) {
+  GraphSink sink(1, {});
+  const Tensor<float> chunk({1, 1, 2}, {0.5F, 0.5F});
+  EXPECT_THROW(sink.layer(1, 1, chunk.view()), Error);
+}
+
+TEST(UniformGraph, SpreadsOverWhatIsSeen) {
+  const AttentionGraph causal = uniform_graph(2, 3, true, 0.0);
+  EXPECT_EQ(causal.top(2), Tensor<double>({3, 3}, {1, 0, 0, 0.5, 0.5, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3}));
+  const AttentionGraph all = uniform_graph(1, 2, false, 0.5);
+  EXPECT_EQ(all.top(1), Tensor<double>({2, 2}, {0.75, 0.25, 0.25, 0.75}));
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,110 @@
+#include "attnflow/rollout/rollout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attnflow/rollout/matrix_product.h"
+
+namespace attnflow {
+
+std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t to_layer,
+                                        std::size_t layer_count) {
+  if (to_layer >= layer_count) {
+    throw Error(ErrorKind::kUsage, fmt::format("to-layer: expected a layer from 0 to {} (below the last of {} layers), "
+                                               "found {}",
+                                               layer_count - 1, layer_count, to_layer));
+  }
+  std::vector<std::size_t> resolved = layers;
+  if (resolved.empty()) {
+    for (std::size_t l = to_layer + 1; l <= layer_count; ++l) resolved.push_back(l);
+  }
+  std::sort(resolved.begin(), resolved.end());
+  resolved.erase(std::unique(resolved.begin(), resolved.end()), resolved.end());
+  for (const std::size_t l : resolved) {
+    if (l <= to_layer || l > layer_count) {
+      throw Error(ErrorKind::kUsage, fmt::format("layers: expected layers from {} to {} (above to-layer {}), found {}",
+                                                 to_layer + 1, layer_count, to_layer, l));
+    }
+  }
+  return resolved;
+}
+
+Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& options) {
+  const std::vector<std::size_t> layers = resolve_layers(options.layers, options.to_layer, graph.layers());
+  const std::size_t n = graph.tokens();
+  Tensor<double> result({layers.size(), n, n});
+  Tensor<double> below;  // R[l - 1, m]; empty stands for the identity, l = m + 1
+  std::size_t wanted = 0;
+  for (std::size_t l = options.to_layer + 1; l <= layers.back(); ++l) {
+    // The first factor is copied, not multiplied by the identity, so that R[l, l-1] is A_l to the bit.
+    const auto times_below = [&](Tensor<double> a) {
+      if (below.empty()) return a;
+      Tensor<double> product({n, n});
+      multiply(a.view(), below.view(), product.view(), options.threads);
+      return product;
+    };
+    const bool is_wanted = layers[wanted] == l;
+    Tensor<double> top;
+    if (is_wanted) {
+      top = times_below(graph.top(l));
+      std::copy_n(top.data(), n * n, result.data() + wanted * n * n);
+      ++wanted;
+    }
+    if (l == layers.back()) break;
+    below = is_wanted && !graph.one_head() ? std::move(top) : times_below(graph.below(l));
+  }
+  return result;
+}
+
+std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_token, std::size_t layer,
+                                std::size_t to_layer) {
+  resolve_layers({layer}, to_layer, graph.layers());
+  const std::size_t n = graph.tokens();
+  if (output_token >= n) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, output_token));
+  }
+  const double rho = graph.residual;
+  const double* weights = graph.weights[layer - 1].data() + output_token * n;
+  std::vector<double> row(n);
+  for (std::size_t k = 0; k < n; ++k) row[k] = (1.0 - rho) * weights[k];
+  row[output_token] += rho;
+  const Tensor<double>& below = graph.one_head() ? graph.weights_below : graph.weights;
+  Tensor<double> next({1, n});
+  for (std::size_t l = layer - 1; l > to_layer; --l) {
+    multiply(TensorView<const double>(row.data(), {1, n}), below[l - 1], next.view());
+    for (std::size_t k = 0; k < n; ++k) row[k] = (1.0 - rho) * next(0, k) + rho * row[k];
+  }
+  return row;
+}
+
+RolloutSink::RolloutSink(MixingOptions options, LayerFunction done, std::size_t threads)
+    : options_(std::move(options)), done_(std::move(done)), threads_(threads) {
+  if (options_.heads == HeadFusion::kSingle) {
+    throw Error(ErrorKind::kUsage,
+                "streaming rollout: expected heads fused by mean, max or min, found a single head; "
+                "collect the layers with a GraphSink instead");
+  }
+}
+
+void RolloutSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
+  const std::size_t n = attention.extent(2);
+  if (query_begin != 0 || attention.extent(1) != n) {
+    throw Error(ErrorKind::kOther,
+                "streaming rollout needs whole layers, but attention came in chunks of queries; "
+                "collect the chunks with a StackSink");
+  }
+  Tensor<double> mixed = add_residual(fused_weights(attention, options_).view(), options_.residual);
+  if (product_.empty()) {
+    product_ = std::move(mixed);
+  } else {
+    Tensor<double> product({n, n});
+    multiply(mixed.view(), product_.view(), product.view(), threads_);
+    product_ = std::move(product);
+  }
+  if (done_) done_(layer, product_.view());
+}
+
+}  // namespace attnflow

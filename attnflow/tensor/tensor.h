@@ -1,0 +1,144 @@
+// Dense row-major arrays: an owner and a view. Memory and shape only; no arithmetic lives here.
+#ifndef ATTNFLOW_TENSOR_TENSOR_H_
+#define ATTNFLOW_TENSOR_TENSOR_H_
+
+#include <cassert>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+
+using Shape = std::vector<std::size_t>;
+
+// "[6, 12, 128, 128]", for messages.
+inline std::string shape_to_string(std::span<const std::size_t> shape) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (d != 0) text += ", ";
+    text += std::to_string(shape[d]);
+  }
+  return text + "]";
+}
+
+// The number of elements of a shape. Throws Error(kOther) when the product overflows.
+inline std::size_t element_count(std::span<const std::size_t> shape) {
+  const auto count = checked_product(shape);
+  if (!count)
+    throw Error(ErrorKind::kOther, "array of shape " + shape_to_string(shape) + " is larger than the address space");
+  return *count;
+}
+
+// A contiguous row-major view that does not own its elements. T may be const. Valid as long as the memory it points to.
+template <typename T>
+class TensorView {
+ public:
+  TensorView() = default;
+  TensorView(T* data, Shape shape) : data_(data), shape_(std::move(shape)), size_(element_count(shape_)) {}
+  // A view of mutable elements converts to a view of const elements.
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T> && !std::is_same_v<U, T>>>
+  TensorView(const TensorView<U>& other) : TensorView(other.data(), other.shape()) {}  // NOLINT: implicit on purpose
+
+  T* data() const { return data_; }
+  const Shape& shape() const { return shape_; }
+  std::size_t rank() const { return shape_.size(); }
+  std::size_t extent(std::size_t dimension) const {
+    assert(dimension < shape_.size());
+    return shape_[dimension];
+  }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::span<T> span() const { return {data_, size_}; }
+
+  // Element access: one index for each dimension.
+  template <typename... Index>
+  T& operator()(Index... index) const {
+    assert(sizeof...(Index) == shape_.size());
+    std::size_t offset = 0;
+    std::size_t dimension = 0;
+    ((assert(static_cast<std::size_t>(index) < shape_[dimension]),
+      offset = offset * shape_[dimension++] + static_cast<std::size_t>(index)),
+     ...);
+    return data_[offset];
+  }
+
+  // The sub-array at `index` of the first dimension.
+  TensorView operator[](std::size_t index) const {
+    assert(rank() >= 1 && index < shape_[0]);
+    Shape rest(shape_.begin() + 1, shape_.end());
+    const std::size_t stride = element_count(rest);
+    return TensorView(data_ + index * stride, std::move(rest));
+  }
+
+ private:
+  T* data_ = nullptr;
+  Shape shape_{0};
+  std::size_t size_ = 0;
+};
+
+// A contiguous row-major array that owns its elements (value-initialised to zero).
+template <typename T>
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Shape shape) : shape_(std::move(shape)), data_(element_count(shape_)) {}
+  Tensor(Shape shape, std::vector<T> data) : shape_(std::move(shape)), data_(std::move(data)) {
+    assert(element_count(shape_) == data_.size());
+  }
+
+  const Shape& shape() const { return shape_; }
+  std::size_t rank() const { return shape_.size(); }
+  std::size_t extent(std::size_t dimension) const {
+    assert(dimension < shape_.size());
+    return shape_[dimension];
+  }
+  std::size_t size() const { return data_.size(); }
+  bool empty() const { return data_.empty(); }
+  T* data() { return data_.data(); }
+  const T* data() const { return data_.data(); }
+  std::span<T> span() { return data_; }
+  std::span<const T> span() const { return data_; }
+
+  TensorView<T> view() { return TensorView<T>(data_.data(), shape_); }
+  TensorView<const T> view() const { return TensorView<const T>(data_.data(), shape_); }
+
+  template <typename... Index>
+  T& operator()(Index... index) {
+    return data_[offset_of(index...)];
+  }
+  template <typename... Index>
+  const T& operator()(Index... index) const {
+    return data_[offset_of(index...)];
+  }
+
+  TensorView<T> operator[](std::size_t index) { return view()[index]; }
+  TensorView<const T> operator[](std::size_t index) const { return view()[index]; }
+
+  friend bool operator==(const Tensor& a, const Tensor& b) { return a.shape_ == b.shape_ && a.data_ == b.data_; }
+
+ private:
+  template <typename... Index>
+  std::size_t offset_of(Index... index) const {
+    assert(sizeof...(Index) == shape_.size());
+    std::size_t offset = 0;
+    std::size_t dimension = 0;
+    ((assert(static_cast<std::size_t>(index) < shape_[dimension]),
+      offset = offset * shape_[dimension++] + static_cast<std::size_t>(index)),
+     ...);
+    return offset;
+  }
+
+  Shape shape_{0};
+  std::vector<T> data_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TENSOR_TENSOR_H_
