@@ -53,7 +53,7 @@ AttentionGraph graph_of(const Case& c) {
   mixing.heads = c.heads;
   mixing.residual = c.residual;
   mixing.discard = c.discard;
-  return graph_of(random_stack(c.stack), mixing);
+  return attention_graph(random_stack(c.stack), mixing);
 }
 
 TEST(AttentionFlow, EnclosesTheExactMaximumForEveryPairAndSpan) {
@@ -122,7 +122,7 @@ TEST(AttentionFlow, DegenerateMeansEqualToAnEndCut) {
   std::size_t flagged = 0;
   std::size_t plain = 0;
   for (const bool causal : {false, true}) {
-    const AttentionGraph graph = graph_of(
+    const AttentionGraph graph = attention_graph(
         random_stack({.layers = 6, .heads = 2, .tokens = 12, .causal = causal, .sharpness = 1.5, .seed = 21}), {});
     const FlowResult all = attention_flow(graph, {});
     const Tensor<double> first = graph.below(1);
@@ -158,7 +158,7 @@ TEST(AttentionFlow, DegenerateMeansEqualToAnEndCut) {
 }
 
 TEST(AttentionFlow, SameBitsForAnyThreadCount) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 4, .heads = 2, .tokens = 19, .seed = 22}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 4, .heads = 2, .tokens = 19, .seed = 22}), {});
   const FlowResult one = attention_flow(graph, {.threads = 1});
   const FlowResult four = attention_flow(graph, {.threads = 4});
   EXPECT_EQ(one.flow, four.flow);
@@ -167,7 +167,7 @@ TEST(AttentionFlow, SameBitsForAnyThreadCount) {
 }
 
 TEST(AttentionFlow, WordsShareOneSink) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 4, .heads = 2, .tokens = 6, .seed = 23}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 4, .heads = 2, .tokens = 6, .seed = 23}), {});
   const TokenGroups words{{0}, {1, 2, 3}, {4, 5}};
   const FlowResult grouped = attention_flow(graph, {.input_groups = &words});
   ASSERT_EQ(grouped.flow.shape(), (Shape{4, 6, 3}));
@@ -217,7 +217,7 @@ TEST(AttentionFlow, RowsThatDoNotSumToOneAreTakenAsTheyAre) {
 }
 
 TEST(AttentionFlow, ProgressAndCancellation) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 3, .heads = 1, .tokens = 9, .seed = 25}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 3, .heads = 1, .tokens = 9, .seed = 25}), {});
   std::size_t last = 0;
   std::size_t calls = 0;
   attention_flow(graph, {.threads = 3, .progress = [&](std::size_t done, std::size_t total) {
@@ -254,7 +254,7 @@ TEST(PairFlow, CertificateHoldsAndIsTight) {
 }
 
 TEST(PairFlow, CertifyRefusesWhatIsWrong) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 4, .heads = 2, .tokens = 6, .seed = 31}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 4, .heads = 2, .tokens = 6, .seed = 31}), {});
   const LayeredNetwork network = attention_network(graph, 4, 0);
   const PairFlow good = flow_of_pair(network, 1, 2);
   ASSERT_TRUE(certify(network, 1, 2, good).holds());

@@ -155,6 +155,12 @@ void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<con
 
 AttentionGraph GraphSink::take() { return std::exchange(graph_, {}); }
 
+AttentionGraph attention_graph(const AttentionStack& stack, const MixingOptions& options) {
+  GraphSink sink(stack.layers(), options);
+  stack.send_to(sink);
+  return sink.take();
+}
+
 AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual) {
   AttentionGraph graph;
   graph.residual = residual;

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "attnflow/graph/attention_sink.h"
+#include "attnflow/graph/attention_stack.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -86,6 +87,9 @@ class GraphSink : public AttentionSink {
   MixingOptions options_;
   AttentionGraph graph_;
 };
+
+// The graph of a whole stack.
+AttentionGraph attention_graph(const AttentionStack& stack, const MixingOptions& options = {});
 
 // The graph that uniform attention gives under the same mask: W[q, k] = 1 / (number of keys that q sees), every key
 // when not causal and the keys 0..q when causal. The baseline of receptive-field normalisation.

@@ -90,7 +90,7 @@ TEST(GraphSink, OneHeadOnTopOfTheMean) {
   MixingOptions options;
   options.heads = HeadFusion::kSingle;
   options.head = 3;
-  const AttentionGraph graph = graph_of(stack, options);
+  const AttentionGraph graph = attention_graph(stack, options);
   ASSERT_TRUE(graph.one_head());
   for (std::size_t l = 1; l <= 3; ++l) {
     EXPECT_EQ(graph.top(l), add_residual(fuse_heads(stack.layer(l), HeadFusion::kSingle, 3).view(), 0.5));

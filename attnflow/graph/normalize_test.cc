@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "attnflow/graph/random_stack_for_test.h"
+#include "attnflow/graph/mixing.h"
 
 namespace attnflow {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "attnflow/graph/attention_stack.h"
-#include "attnflow/graph/mixing.h"
 
 namespace attnflow {
 
@@ -48,12 +47,6 @@ inline AttentionStack random_stack(const RandomStackOptions& options) {
     for (std::size_t k = 0; k < seen; ++k) row[k] = static_cast<float>(scores[k] / sum);
   }
   return AttentionStack(std::move(weights));
-}
-
-inline AttentionGraph graph_of(const AttentionStack& stack, const MixingOptions& options) {
-  GraphSink sink(stack.layers(), options);
-  stack.send_to(sink);
-  return sink.take();
 }
 
 }  // namespace attnflow

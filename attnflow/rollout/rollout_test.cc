@@ -39,7 +39,7 @@ TEST(Rollout, MatchesTheDefinitionForEverySpanOfLayersAndBothMasks) {
       mixing.heads = fusion;
       mixing.head = 2;
       mixing.residual = 0.4;
-      const AttentionGraph graph = graph_of(stack, mixing);
+      const AttentionGraph graph = attention_graph(stack, mixing);
       for (std::size_t m = 0; m < 4; ++m) {
         const Tensor<double> values = rollout(graph, {.layers = {}, .to_layer = m, .threads = 2});
         ASSERT_EQ(values.extent(0), 4 - m);
@@ -60,7 +60,7 @@ TEST(Rollout, MatchesTheDefinitionForEverySpanOfLayersAndBothMasks) {
 }
 
 TEST(Rollout, OneLayerIsTheMixingMatrixToTheBit) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 3, .heads = 2, .tokens = 9, .seed = 1}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 3, .heads = 2, .tokens = 9, .seed = 1}), {});
   for (std::size_t l = 1; l <= 3; ++l) {
     const Tensor<double> values = rollout(graph, {.layers = {l}, .to_layer = l - 1, .threads = 1});
     const Tensor<double> expected = graph.top(l);
@@ -69,7 +69,7 @@ TEST(Rollout, OneLayerIsTheMixingMatrixToTheBit) {
 }
 
 TEST(Rollout, RowsOfStochasticStacksSumToOne) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 12, .heads = 4, .tokens = 50, .seed = 3}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 12, .heads = 4, .tokens = 50, .seed = 3}), {});
   const Tensor<double> values = rollout(graph);
   for (std::size_t l = 0; l < 12; ++l) {
     for (std::size_t i = 0; i < 50; ++i) {
@@ -82,7 +82,7 @@ TEST(Rollout, RowsOfStochasticStacksSumToOne) {
 
 TEST(Rollout, SameBitsForAnyThreadCountAndAsStreamed) {
   const AttentionStack stack = random_stack({.layers = 3, .heads = 2, .tokens = 131, .causal = true, .seed = 5});
-  const AttentionGraph graph = graph_of(stack, {});
+  const AttentionGraph graph = attention_graph(stack, {});
   const Tensor<double> one = rollout(graph, {.layers = {}, .to_layer = 0, .threads = 1});
   const Tensor<double> three = rollout(graph, {.layers = {}, .to_layer = 0, .threads = 3});
   EXPECT_EQ(one, three);
@@ -97,7 +97,7 @@ TEST(Rollout, SameBitsForAnyThreadCountAndAsStreamed) {
 }
 
 TEST(Rollout, RefusesLayersOutOfRange) {
-  const AttentionGraph graph = graph_of(random_stack({.layers = 3, .heads = 1, .tokens = 4, .seed = 1}), {});
+  const AttentionGraph graph = attention_graph(random_stack({.layers = 3, .heads = 1, .tokens = 4, .seed = 1}), {});
   EXPECT_THROW(rollout(graph, {.layers = {4}, .to_layer = 0, .threads = 1}), Error);
   EXPECT_THROW(rollout(graph, {.layers = {1}, .to_layer = 1, .threads = 1}), Error);
   EXPECT_THROW(rollout(graph, {.layers = {}, .to_layer = 3, .threads = 1}), Error);
