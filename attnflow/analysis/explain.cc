@@ -1,0 +1,269 @@
+#include "attnflow/analysis/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/safetensors.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/model/prediction.h"
+
+namespace attnflow {
+namespace {
+
+std::string lower_extension(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension;
+}
+
+std::vector<ReportToken> report_tokens(const Encoding& encoding) {
+  std::vector<ReportToken> tokens;
+  tokens.reserve(encoding.tokens.size());
+  for (const EncodedToken& token : encoding.tokens) {
+    tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment});
+  }
+  return tokens;
+}
+
+// Attention to graph, and to the report when it is to be kept.
+void add_attention(Report& report, AttentionStack stack, const MixingOptions& mixing, const ExplainOptions& options) {
+  AttentionGraph graph = attention_graph(stack, mixing);
+  if (options.keep_attention) report.attention = stack.weights();
+  stack = {};
+  aggregate(report, std::move(graph), options);
+}
+
+void check_vocabulary(const Tokenizer& tokenizer, const ModelInfo& info) {
+  if (tokenizer.id_limit() <= info.vocabulary) return;
+  throw Error(ErrorKind::kBadFile,
+              fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
+                          "tokenizer belongs to another model",
+                          tokenizer.source(), info.vocabulary, tokenizer.id_limit() - 1));
+}
+
+// Ids of the words asked for, one piece each.
+std::vector<std::int64_t> candidate_ids(const Tokenizer& tokenizer, const std::vector<std::string>& words) {
+  std::vector<std::int64_t> ids;
+  for (const std::string& word : words) {
+    const std::vector<std::int64_t> pieces = tokenizer.word_to_ids(word);
+    if (pieces.size() != 1) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--candidates: expected words that are one token each, found '{}', which is {}", word,
+                              pieces.empty() ? "none" : fmt::format("{} tokens", pieces.size())));
+    }
+    ids.push_back(pieces.front());
+  }
+  return ids;
+}
+
+}  // namespace
+
+Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string& text,
+                    const std::optional<std::string>& pair, const ExplainOptions& options) {
+  validate_settings(options.settings);
+  const ModelInfo& info = model.info();
+  check_vocabulary(tokenizer, info);
+  EncodeOptions encode;
+  if (options.truncate) encode.max_tokens = info.max_tokens;
+  const Encoding encoding = tokenizer.encode(text, pair, encode);
+  const std::size_t n = encoding.tokens.size();
+  const bool has_text = std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
+                                    [](const EncodedToken& token) { return token.begin.has_value(); });
+  if (!has_text) {
+    throw Error(ErrorKind::kUsage, "expected text with at least one token, found none (empty or only white space)");
+  }
+  if (n > info.max_tokens) {
+    throw Error(ErrorKind::kInputTooLong,
+                fmt::format("expected at most {} tokens (the positions of {}), found {}; shorten the text, or pass "
+                            "--truncate to cut it there",
+                            info.max_tokens, info.name, n));
+  }
+
+  Report report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.input.kind = "text";
+  report.input.text = text;
+  report.input.text_pair = pair.value_or("");
+  report.input.tokens = report_tokens(encoding);
+  if (encoding.truncated) {
+    report.notes.push_back(fmt::format("The text was cut at {} tokens, the model's positions.", n));
+  }
+
+  // Everything that can be wrong with the options is found before the model runs.
+  const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, info.heads);
+  ModelInput input;
+  std::vector<std::size_t> masks;
+  for (std::size_t t = 0; t < n; ++t) {
+    input.ids.push_back(encoding.tokens[t].id);
+    input.type_ids.push_back(encoding.tokens[t].type_id);
+    if (tokenizer.mask_id() == encoding.tokens[t].id) masks.push_back(t);
+  }
+  const bool predicts_masks = info.head == ModelHead::kMaskedLm && !masks.empty();
+  if (!options.candidates.empty() && !predicts_masks) {
+    throw Error(
+        ErrorKind::kUsage,
+        info.head == ModelHead::kMaskedLm
+            ? std::string("--candidates: expected a mask token in the text, found none; write [MASK] (<mask> for "
+                          "RoBERTa) where the word is to be guessed")
+            : fmt::format("--candidates: expected a model with a masked-language-model head, found none in {}",
+                          info.name));
+  }
+  const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
+
+  RunOptions run;
+  if (predicts_masks) run.logit_positions = masks;
+  ModelOutput output;
+  std::optional<AttentionStack> kept;
+  AttentionGraph graph;
+  if (options.keep_attention) {
+    StackSink sink(info.layers, n);
+    output = model.run(input, &sink, run);
+    kept = sink.take();
+  } else {
+    GraphSink sink(info.layers, mixing);
+    output = model.run(input, &sink, run);
+    graph = sink.take();
+  }
+
+  const auto readable = [&](std::int64_t id) { return tokenizer.readable(id); };
+  if (info.head == ModelHead::kClassification) {
+    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
+    for (const Prediction& p : class_predictions(info, output.logits.span())) {
+      prediction.choices.push_back({p.text, p.probability});
+    }
+    report.predictions.push_back(std::move(prediction));
+  } else if (predicts_masks) {
+    for (std::size_t m = 0; m < masks.size(); ++m) {
+      const auto logits = output.logits[m].span();
+      ReportPrediction prediction{.kind = "masked", .position = masks[m], .choices = {}, .candidates = {}};
+      for (const Prediction& p : top_predictions({logits.data(), logits.size()}, options.settings.top_k, readable)) {
+        prediction.choices.push_back({p.text, p.probability});
+      }
+      const std::vector<Prediction> asked = candidate_predictions({logits.data(), logits.size()}, candidates, readable);
+      for (std::size_t c = 0; c < asked.size(); ++c) {
+        prediction.candidates.push_back({options.candidates[c], asked[c].probability});
+      }
+      report.predictions.push_back(std::move(prediction));
+    }
+  }
+  if (kept) {
+    add_attention(report, std::move(*kept), mixing, options);
+  } else {
+    aggregate(report, std::move(graph), options);
+  }
+  return report;
+}
+
+AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
+  const std::string extension = lower_extension(path);
+  AttentionInput input;
+  input.name = path.filename().string();
+  Array array;
+  std::vector<std::string> texts;
+  std::vector<bool> special;
+  const auto read_special = [&](const Array& flags) {
+    const Tensor<std::int64_t> values = flags.to_int64("special");
+    for (const std::int64_t value : values.span()) special.push_back(value != 0);
+  };
+  if (extension == ".npz") {
+    array = read_npz(path, "attention");
+    const std::vector<std::string> keys = list_npz(path);
+    const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+    if (has("tokens")) {
+      const Array tokens = read_npz(path, "tokens");
+      if (tokens.dtype != DType::kUnicode) {
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected tokens as a NumPy unicode array (dtype <U), found {}; save "
+                                "numpy.array(tokens, dtype=str)",
+                                path.string(), dtype_name(tokens.dtype)));
+      }
+      texts = tokens.strings;
+    }
+    if (has("special")) read_special(read_npz(path, "special"));
+  } else if (extension == ".npy") {
+    array = read_npy(path);
+  } else if (extension == ".safetensors") {
+    const SafetensorsFile file(path);
+    array = file.read("attention");
+    if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
+      const auto json = nlohmann::json::parse(found->second, nullptr, false);
+      const bool is_text_list =
+          json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
+      if (!is_text_list) {
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the metadata 'tokens' to be a JSON list of texts, "
+                                                     "found something else",
+                                                     path.string()));
+      }
+      texts = json.get<std::vector<std::string>>();
+    }
+    if (file.entries().contains("special")) read_special(file.read("special"));
+  } else {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--attention: expected a file that ends in .npz, .npy or .safetensors, found '{}'", path.string()));
+  }
+
+  Tensor<float> weights = array.to_float(fmt::format("{}: attention", path.string()));
+  validate_attention(weights.view(), path.string());
+  if (options.renormalize) {
+    renormalize_rows(weights);
+  } else if (!options.any_weights) {
+    const RowSums sums = inspect_row_sums(weights.view());
+    if (sums.largest_error > kRowSumTolerance) {
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format("{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, "
+                      "query {}; pass --renormalize to divide each row by its sum, or --any-weights to take the "
+                      "values as they are",
+                      path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
+    }
+  }
+  input.stack = AttentionStack(std::move(weights));
+  const std::size_t n = input.stack.tokens();
+  const auto check_count = [&](std::size_t count, const char* what) {
+    if (count != 0 && count != n) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {} {} (one for each key of attention), found {}",
+                                                   path.string(), n, what, count));
+    }
+  };
+  check_count(texts.size(), "tokens");
+  check_count(special.size(), "special flags");
+  input.tokens.resize(n);
+  for (std::size_t t = 0; t < texts.size(); ++t) input.tokens[t].text = texts[t];
+  for (std::size_t t = 0; t < special.size(); ++t) input.tokens[t].special = special[t];
+  return input;
+}
+
+Report explain_attention(AttentionInput input, const ExplainOptions& options) {
+  validate_settings(options.settings);
+  if (options.settings.words) {
+    throw Error(ErrorKind::kUsage,
+                "--words: expected text and a tokenizer, found an attention file, which does not say "
+                "which tokens form a word");
+  }
+  Report report;
+  report.settings = options.settings;
+  const Tensor<float>& weights = input.stack.weights();
+  report.model = {input.name, "", input.stack.layers(), input.stack.heads(), is_causal(weights.view())};
+  report.input.kind = "attention";
+  report.input.tokens = std::move(input.tokens);
+  report.input.tokens.resize(input.stack.tokens());
+  const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, input.stack.heads());
+  if (options.any_weights) {
+    report.notes.emplace_back(
+        "Rows of the attention were taken as they are (--any-weights): values need not be shares.");
+  }
+  add_attention(report, std::move(input.stack), mixing, options);
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,35 @@
+// From the words of the options to the values that the modules take.
+#ifndef ATTNFLOW_ANALYSIS_SETTINGS_H_
+#define ATTNFLOW_ANALYSIS_SETTINGS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/graph/mixing.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// "0,3,17" -> positions; throws Error(kUsage) naming `option`.
+std::vector<std::size_t> parse_positions(const std::string& text, const std::string& option);
+
+// "1-6", "4", "1,3,5-6" -> layers; "" -> none. Throws Error(kUsage).
+std::vector<std::size_t> parse_layers(const std::string& text);
+
+// Mixing options for a given input. Throws Error(kUsage) for heads, columns or shares that are out of range.
+MixingOptions mixing_options(const ReportSettings& settings, const std::vector<ReportToken>& tokens, std::size_t heads);
+
+// Mask tokens and class tokens are known by their pieces.
+bool is_mask_piece(const std::string& piece);
+bool is_class_piece(const std::string& piece);
+
+// The output token that `asked` names: auto, cls, mask, last, all, or an index ("all" gives what auto gives). `note`
+// gets a sentence when auto had to guess. Throws Error(kUsage) when there is no such token.
+std::size_t resolve_output_token(const std::string& asked, const std::vector<ReportToken>& tokens, bool causal,
+                                 std::vector<std::string>& notes);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_SETTINGS_H_

@@ -1,0 +1,84 @@
+#include "attnflow/analysis/write_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "attnflow/draw/figure.h"
+#include "attnflow/draw/html.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/report/report_arrays.h"
+#include "attnflow/report/report_csv.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/report_table.h"
+
+namespace attnflow {
+namespace {
+
+using Writer = void (*)(const std::filesystem::path&, const Report&);
+
+struct Kind {
+  const char* ending;
+  Writer write;
+};
+
+void write_picture(const std::filesystem::path& path, const Report& report) { write_figure(path, report, {}); }
+
+constexpr std::array<Kind, 10> kKinds{{
+    {".html", [](const std::filesystem::path& p, const Report& r) { write_html(p, r); }},
+    {".svg", write_picture},
+    {".pdf", write_picture},
+    {".png", write_picture},
+    {".json", [](const std::filesystem::path& p, const Report& r) { write_report_json(p, r); }},
+    {".csv", [](const std::filesystem::path& p, const Report& r) { write_report_csv(p, r); }},
+    {".npz", [](const std::filesystem::path& p, const Report& r) { write_report_npz(p, r); }},
+    {".safetensors", [](const std::filesystem::path& p, const Report& r) { write_report_safetensors(p, r); }},
+    {".md", [](const std::filesystem::path& p, const Report& r) { write_file(p, markdown_table(r)); }},
+    {".txt", [](const std::filesystem::path& p, const Report& r) { write_file(p, terminal_table(r)); }},
+}};
+
+const Kind& kind_of(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return ending == k.ending; });
+  if (kind == kKinds.end()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("-o: expected a name that ends in .html, .svg, .pdf, .png, .json, .csv, .npz, .safetensors, "
+                    ".md or .txt, found '{}'",
+                    path.string()));
+  }
+  return *kind;
+}
+
+}  // namespace
+
+void check_output(const std::filesystem::path& path) {
+  kind_of(path);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("{}: expected the name of a file to write, found a folder", path.string()));
+  }
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  if (!std::filesystem::is_directory(folder, error)) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("{}: expected an existing folder to write into, found no folder {}; create it first",
+                            path.string(), folder.string()));
+  }
+  // Writing needs both: a new name in the folder, and a way into it.
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw Error(ErrorKind::kOther, fmt::format("{}: expected a folder that can be written to, found: {}", path.string(),
+                                               std::strerror(errno)));
+  }
+}
+
+void write_report(const std::filesystem::path& path, const Report& report) { kind_of(path).write(path, report); }
+
+}  // namespace attnflow

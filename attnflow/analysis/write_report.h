@@ -1,0 +1,22 @@
+// A report to files: the ending of the name chooses the kind.
+#ifndef ATTNFLOW_ANALYSIS_WRITE_REPORT_H_
+#define ATTNFLOW_ANALYSIS_WRITE_REPORT_H_
+
+#include <filesystem>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// Kinds: .html .svg .pdf .png (views), .json .csv .npz .safetensors (numbers), .md .txt (tables).
+
+// Throws Error(kUsage) for an ending that is none of these, Error(kOther) when the folder is missing or cannot be
+// written to. Called before long work, so that it is not lost.
+void check_output(const std::filesystem::path& path);
+
+// Writes under a temporary name and renames: the file is complete or absent. Throws as check_output.
+void write_report(const std::filesystem::path& path, const Report& report);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_WRITE_REPORT_H_

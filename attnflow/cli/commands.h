@@ -1,0 +1,15 @@
+// The commands of the tool, one file each.
+#ifndef ATTNFLOW_CLI_COMMANDS_H_
+#define ATTNFLOW_CLI_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+
+namespace attnflow {
+
+// Each adds its subcommand with a callback that does the work; failures throw attnflow::Error.
+void add_explain_command(CLI::App& app);
+void add_model_command(CLI::App& app);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_CLI_COMMANDS_H_

@@ -1,0 +1,193 @@
+// attnflow explain: from a text and a model, or from an attention file, to a report.
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/write_report.h"
+#include "attnflow/cli/commands.h"
+#include "attnflow/cli/progress_bar.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/report_table.h"
+
+namespace attnflow {
+namespace {
+
+struct ExplainArguments {
+  std::optional<std::string> text;
+  std::optional<std::string> pair;
+  std::string model;
+  std::string attention;
+  std::vector<std::string> outputs;
+  std::string layers;
+  std::string device = "cpu";
+  bool json = false;
+  ExplainOptions options;
+};
+
+std::string read_standard_input() {
+  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  // A line's end is how shells end input, not part of the sentence.
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+TableOptions terminal_options() {
+  TableOptions table;
+  winsize window{};
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) table.width = window.ws_col;
+  const char* no_color = std::getenv("NO_COLOR");
+  table.color = terminal && (no_color == nullptr || *no_color == '\0');
+  return table;
+}
+
+void run_explain(ExplainArguments& arguments) {
+  ExplainOptions& options = arguments.options;
+  options.settings.layers = parse_layers(arguments.layers);
+  validate_settings(options.settings);
+  for (const std::string& output : arguments.outputs) check_output(output);
+  const bool from_file = !arguments.attention.empty();
+  if (from_file && (arguments.text || arguments.pair || !arguments.model.empty())) {
+    throw Error(ErrorKind::kUsage, "expected either a text with --model, or --attention FILE, found both");
+  }
+  if (from_file && !options.candidates.empty()) {
+    throw Error(ErrorKind::kUsage, "--candidates: expected a model to ask, found --attention");
+  }
+  if (!from_file && (options.renormalize || options.any_weights)) {
+    throw Error(ErrorKind::kUsage,
+                "--renormalize and --any-weights are for --attention FILE: a model's attention is "
+                "softmax output already");
+  }
+  if (options.renormalize && options.any_weights) {
+    throw Error(ErrorKind::kUsage, "expected --renormalize or --any-weights, found both");
+  }
+  if (!from_file && !arguments.text) {
+    throw Error(ErrorKind::kUsage,
+                "expected a text to explain (or - to read it from standard input), or --attention "
+                "FILE, found neither");
+  }
+  if (!from_file && arguments.model.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "expected --model DIR, the folder of a Hugging Face model (config.json, "
+                "model.safetensors, tokenizer.json), found none");
+  }
+
+  ProgressBar bar("flow");
+  options.progress = bar.function();
+  Report report;
+  if (from_file) {
+    report = explain_attention(read_attention(arguments.attention, options), options);
+  } else {
+    if (*arguments.text == "-") arguments.text = read_standard_input();
+    // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
+    const ModelInfo info = read_model_info(arguments.model);
+    const Tokenizer tokenizer = Tokenizer::load(arguments.model, info.architecture);
+    const std::unique_ptr<Model> model = load_model(arguments.model, {arguments.device, options.threads});
+    report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
+  }
+
+  for (const std::string& output : arguments.outputs) write_report(output, report);
+  if (arguments.json) {
+    fmt::print("{}\n", report_to_json(report));
+  } else if (arguments.outputs.empty()) {
+    fmt::print("{}", terminal_table(report, terminal_options()));
+  } else {
+    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+  }
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  ReportSettings& settings = arguments->options.settings;
+  CLI::App* command = app.add_subcommand("explain", "Which input tokens did each output token of a text draw on?");
+  command->add_option("TEXT", arguments->text, "The text; - reads it from standard input");
+  command->add_option("--pair", arguments->pair, "A second segment, for models of sentence pairs");
+  command->add_option("--model", arguments->model, "Folder of a Hugging Face model")->type_name("DIR");
+  command->add_option("--attention", arguments->attention, "Attention [layer, head, query, key] instead of a model")
+      ->type_name("FILE.{npz,npy,safetensors}");
+  command
+      ->add_option("-o,--output", arguments->outputs,
+                   "Write a file; its ending chooses the kind (.html .svg .pdf .png .json .csv .npz .safetensors .md "
+                   ".txt). May be repeated. Without it a table is printed")
+      ->type_name("FILE")
+      ->take_all();
+  command->add_flag("--json", arguments->json, "Print the report document on standard output");
+
+  const char* how = "What to compute";
+  command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--residual", settings.residual, "Weight of the residual connection in A = (1 - rho) W + rho I")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--layers", arguments->layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")
+      ->group(how);
+  command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
+      ->capture_default_str()
+      ->group(how);
+  command
+      ->add_option("--output-token", settings.output_token,
+                   "auto (mask, else class token, else last), cls, mask, last, "
+                   "all, or a position")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--normalize", settings.normalize, "none, row, or receptive-field")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--discard", settings.discard, "Share of each layer's smallest weights that is set to 0")
+      ->capture_default_str()
+      ->group(how);
+  command
+      ->add_flag("--discard-keep-special", settings.discard_keep_special, "Weights of special tokens are not discarded")
+      ->group(how);
+  command
+      ->add_option("--set-aside", settings.set_aside,
+                   "Columns that get no attention: none, first, special, or positions such as 0,5")
+      ->capture_default_str()
+      ->group(how);
+  command->add_flag("--words", settings.words, "Merge the pieces of a word")->group(how);
+  command->add_option("--flow-tolerance", settings.flow_tolerance, "When a flow counts as equal to an end cut")
+      ->capture_default_str()
+      ->group(how);
+  command->add_flag("--renormalize", arguments->options.renormalize, "--attention: divide each row by its sum")
+      ->group(how);
+  command->add_flag("--any-weights", arguments->options.any_weights, "--attention: rows need not sum to 1")->group(how);
+
+  const char* show = "What to show and keep";
+  command->add_option("--top-k", settings.top_k, "Tokens that rankings show")->capture_default_str()->group(show);
+  command->add_option("--candidates", arguments->options.candidates, "Words whose probability at the mask is shown")
+      ->delimiter(',')
+      ->group(show);
+  command
+      ->add_flag("--keep-attention", arguments->options.keep_attention, "Keep the attention of all heads (npz, json)")
+      ->group(show);
+
+  const char* run = "How to run";
+  command->add_flag("--truncate", arguments->options.truncate, "Cut a text that is too long for the model")->group(run);
+  command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor")
+      ->capture_default_str()
+      ->group(run);
+  command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  command->callback([arguments] { run_explain(*arguments); });
+}
+
+}  // namespace attnflow

@@ -1,0 +1,38 @@
+#include "attnflow/cli/progress_bar.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace attnflow {
+
+ProgressBar::ProgressBar(std::string what)
+    : what_(std::move(what)), start_(std::chrono::steady_clock::now()), last_(start_) {}
+
+ProgressBar::~ProgressBar() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+ProgressFunction ProgressBar::function() {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  return [this](std::size_t done, std::size_t total) { update(done, total); };
+}
+
+void ProgressBar::update(std::size_t done, std::size_t total) {
+  using std::chrono::duration;
+  const auto now = std::chrono::steady_clock::now();
+  const double elapsed = duration<double>(now - start_).count();
+  if (elapsed < 1.0 || (done != total && duration<double>(now - last_).count() < 0.1)) return;
+  last_ = now;
+  shown_ = true;
+  constexpr std::size_t kCells = 30;
+  const std::size_t filled = kCells * done / total;
+  const double left = elapsed / static_cast<double>(done) * static_cast<double>(total - done);
+  fmt::print(stderr, "\r{} [{:#<{}}{:.<{}}] {}/{}, {:.0f} s left\x1b[K", what_, "", filled, "", kCells - filled, done,
+             total, left);
+  std::fflush(stderr);
+}
+
+}  // namespace attnflow

@@ -1,0 +1,211 @@
+#include "attnflow/draw/cairo_canvas.h"
+
+#include <cairo-pdf.h>
+#include <cairo.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numbers>
+
+#include "attnflow/base/error.h"
+#include "attnflow/draw/pango_text.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr double kLongestPngSide = 16000.0;
+
+struct DestroySurface {
+  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
+};
+struct DestroyCairo {
+  void operator()(cairo_t* cr) const { cairo_destroy(cr); }
+};
+using SurfacePtr = std::unique_ptr<cairo_surface_t, DestroySurface>;
+using CairoPtr = std::unique_ptr<cairo_t, DestroyCairo>;
+
+void check(cairo_status_t status) {
+  if (status != CAIRO_STATUS_SUCCESS) {
+    throw Error(ErrorKind::kOther, std::string("the picture could not be drawn: ") + cairo_status_to_string(status));
+  }
+}
+
+cairo_status_t append_bytes(void* closure, const unsigned char* data, unsigned int length) {
+  static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(data), length);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+SurfacePtr image_surface(const Image& image) {
+  SurfacePtr surface(
+      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(image.width), static_cast<int>(image.height)));
+  check(cairo_surface_status(surface.get()));
+  cairo_surface_flush(surface.get());
+  unsigned char* data = cairo_image_surface_get_data(surface.get());
+  const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
+  for (std::size_t y = 0; y < image.height; ++y) {
+    auto* row = reinterpret_cast<std::uint32_t*>(data + y * stride);
+    for (std::size_t x = 0; x < image.width; ++x) {
+      const Color color = image.pixels[y * image.width + x];
+      row[x] = (static_cast<std::uint32_t>(color.red) << 16) | (static_cast<std::uint32_t>(color.green) << 8) |
+               static_cast<std::uint32_t>(color.blue);
+    }
+  }
+  cairo_surface_mark_dirty(surface.get());
+  return surface;
+}
+
+class CairoCanvas final : public Canvas {
+ public:
+  CairoCanvas(cairo_t* cr, const std::string& language) : cr_(cr), context_(make_pango_context(language)) {}
+
+  void begin_group(const Group& group) override {
+    cairo_save(cr_);
+    if (group.clip) {
+      box(*group.clip);
+      cairo_clip(cr_);
+    }
+  }
+
+  void end_group() override { cairo_restore(cr_); }
+
+  void rect(const Rect& rect, const Paint& paint, const std::string&) override {
+    box(rect);
+    apply(paint);
+  }
+
+  void line(Point from, Point to, const Paint& paint, const std::string&) override {
+    cairo_move_to(cr_, from.x, from.y);
+    cairo_line_to(cr_, to.x, to.y);
+    apply(paint);
+  }
+
+  void circle(Point center, double radius, const Paint& paint, const std::string&) override {
+    cairo_new_sub_path(cr_);
+    cairo_arc(cr_, center.x, center.y, radius, 0.0, 2.0 * std::numbers::pi);
+    cairo_close_path(cr_);
+    apply(paint);
+  }
+
+  void path(const Path& path, const Paint& paint, const std::string&) override {
+    for (const PathStep& step : path) {
+      switch (step.kind) {
+        case PathStep::Kind::kMove:
+          cairo_move_to(cr_, step.end.x, step.end.y);
+          break;
+        case PathStep::Kind::kLine:
+          cairo_line_to(cr_, step.end.x, step.end.y);
+          break;
+        case PathStep::Kind::kCurve:
+          cairo_curve_to(cr_, step.control1.x, step.control1.y, step.control2.x, step.control2.y, step.end.x,
+                         step.end.y);
+          break;
+        case PathStep::Kind::kClose:
+          cairo_close_path(cr_);
+          break;
+      }
+    }
+    apply(paint);
+  }
+
+  void image(const Rect& rect, const Image& image) override {
+    const SurfacePtr surface = image_surface(image);
+    cairo_save(cr_);
+    cairo_translate(cr_, rect.x, rect.y);
+    cairo_scale(cr_, rect.width / static_cast<double>(image.width), rect.height / static_cast<double>(image.height));
+    cairo_set_source_surface(cr_, surface.get(), 0.0, 0.0);
+    cairo_pattern_set_filter(cairo_get_source(cr_), CAIRO_FILTER_NEAREST);
+    cairo_rectangle(cr_, 0.0, 0.0, static_cast<double>(image.width), static_cast<double>(image.height));
+    cairo_fill(cr_);
+    cairo_restore(cr_);
+  }
+
+  void text(const Text& text) override {
+    cairo_save(cr_);
+    cairo_translate(cr_, text.at.x, text.at.y);
+    cairo_rotate(cr_, text.angle * std::numbers::pi / 180.0);
+    pango_cairo_update_context(cr_, context_.get());
+    PangoLayoutPtr layout(pango_layout_new(context_.get()));
+    set_line(layout.get(), text.text, text.style, text.spans);
+    const double shift = text.anchor == Anchor::kStart ? 0.0 : text.anchor == Anchor::kMiddle ? 0.5 : 1.0;
+    source(text.style.color, 1.0);
+    cairo_move_to(cr_, -shift * text.width, 0.0);
+    pango_cairo_show_layout_line(cr_, pango_layout_get_line_readonly(layout.get(), 0));
+    cairo_restore(cr_);
+    cairo_new_path(cr_);
+  }
+
+ private:
+  void source(Color color, double opacity) {
+    cairo_set_source_rgba(cr_, color.red / 255.0, color.green / 255.0, color.blue / 255.0, opacity);
+  }
+
+  void box(const Rect& rect) { cairo_rectangle(cr_, rect.x, rect.y, rect.width, rect.height); }
+
+  void apply(const Paint& paint) {
+    if (paint.fill) {
+      source(*paint.fill, paint.opacity);
+      cairo_fill_preserve(cr_);
+    }
+    if (paint.stroke) {
+      source(*paint.stroke, paint.opacity);
+      cairo_set_line_width(cr_, paint.stroke_width);
+      cairo_stroke_preserve(cr_);
+    }
+    cairo_new_path(cr_);
+  }
+
+  cairo_t* cr_;
+  PangoContextPtr context_;
+};
+
+void draw(const Scene& scene, cairo_surface_t* surface, double scale) {
+  const CairoPtr cr(cairo_create(surface));
+  cairo_scale(cr.get(), scale, scale);
+  cairo_set_source_rgb(cr.get(), 1.0, 1.0, 1.0);
+  cairo_paint(cr.get());
+  CairoCanvas canvas(cr.get(), scene.measure().language());
+  scene.replay(&canvas);
+  check(cairo_status(cr.get()));
+}
+
+}  // namespace
+
+std::string scene_to_pdf(const Scene& scene, const std::string& title) {
+  constexpr double kPointsPerPixel = 0.75;
+  std::string bytes;
+  {
+    const SurfacePtr surface(cairo_pdf_surface_create_for_stream(append_bytes, &bytes, scene.width * kPointsPerPixel,
+                                                                 scene.height * kPointsPerPixel));
+    check(cairo_surface_status(surface.get()));
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, title.c_str());
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATOR, "attnflow");
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "2020-01-01T00:00:00Z");
+    draw(scene, surface.get(), kPointsPerPixel);
+    cairo_surface_finish(surface.get());
+    check(cairo_surface_status(surface.get()));
+  }
+  return bytes;
+}
+
+std::string scene_to_png(const Scene& scene, double scale) {
+  const double used = std::min(scale, kLongestPngSide / std::max(scene.width, scene.height));
+  const SurfacePtr surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24,
+                                                      static_cast<int>(std::ceil(scene.width * used)),
+                                                      static_cast<int>(std::ceil(scene.height * used))));
+  check(cairo_surface_status(surface.get()));
+  draw(scene, surface.get(), used);
+  std::string bytes;
+  check(cairo_surface_write_to_png_stream(surface.get(), append_bytes, &bytes));
+  return bytes;
+}
+
+std::string encode_png(const Image& image) {
+  const SurfacePtr surface = image_surface(image);
+  std::string bytes;
+  check(cairo_surface_write_to_png_stream(surface.get(), append_bytes, &bytes));
+  return bytes;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,125 @@
+// What figures are drawn with: a small set of marks that svg and cairo can both draw alike.
+//
+// Units are pixels of 1/96 inch, x to the right, y downwards. Text is placed by its baseline. A drawing is recorded in
+// a Scene (scene.h) first, because the size of the page is known only after everything has been laid out, and then
+// replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h).
+#ifndef ATTNFLOW_DRAW_CANVAS_H_
+#define ATTNFLOW_DRAW_CANVAS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attnflow::internal {
+
+struct Point {
+  double x = 0.0;
+  double y = 0.0;
+};
+
+struct Rect {
+  double x = 0.0;
+  double y = 0.0;
+  double width = 0.0;
+  double height = 0.0;
+};
+
+struct Color {
+  std::uint8_t red = 0;
+  std::uint8_t green = 0;
+  std::uint8_t blue = 0;
+  friend bool operator==(const Color&, const Color&) = default;
+};
+
+inline constexpr Color kBlack{0x1a, 0x1a, 0x1a};
+inline constexpr Color kGrey{0x66, 0x66, 0x66};
+inline constexpr Color kLightGrey{0xd0, 0xd0, 0xd0};
+inline constexpr Color kWhite{0xff, 0xff, 0xff};
+
+// How a shape is painted. Opacity holds for fill and stroke, each by itself.
+struct Paint {
+  std::optional<Color> fill;
+  std::optional<Color> stroke;
+  double stroke_width = 1.0;
+  double opacity = 1.0;
+};
+
+inline Paint filled(Color color) { return {.fill = color, .stroke = std::nullopt}; }
+inline Paint stroked(Color color, double width, double opacity = 1.0) {
+  return {.fill = std::nullopt, .stroke = color, .stroke_width = width, .opacity = opacity};
+}
+
+// A path of straight lines and cubic Bezier curves.
+struct PathStep {
+  enum class Kind { kMove, kLine, kCurve, kClose };
+  Kind kind = Kind::kMove;
+  Point end = {};       // move, line, curve
+  Point control1 = {};  // curve
+  Point control2 = {};  // curve
+};
+using Path = std::vector<PathStep>;
+
+// Row-major pixels, the top row first. Drawn without smoothing, so that every pixel is a visible cell.
+struct Image {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  std::vector<Color> pixels;
+};
+
+enum class Anchor { kStart, kMiddle, kEnd };
+
+struct TextStyle {
+  double size = 10.0;
+  Color color = kBlack;
+  bool bold = false;
+  bool italic = false;
+};
+
+// Bytes [begin, end) of a text that have a colour of their own.
+struct TextSpan {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  Color color;
+};
+
+// One line of text. `at` is the point of the baseline that `anchor` names: the left end, the middle or the right end
+// (also for right-to-left text: left and right are those of the page). The line is turned around `at` by `angle`
+// degrees, clockwise. Spans, when there are any, cover the text from begin to end in order.
+struct Text {
+  Point at;
+  std::string text;  // see clean_text (text_layout.h)
+  TextStyle style;
+  Anchor anchor = Anchor::kStart;
+  double angle = 0.0;
+  std::vector<TextSpan> spans = {};
+  std::string title = {};
+  double width = 0.0;          // measured; filled in by Scene
+  bool right_to_left = false;  // of the whole line; filled in by Scene
+};
+
+// A group of marks. The id is unique in a figure and stable: it names what is shown, not how it was drawn.
+struct Group {
+  std::string id;
+  std::string title = {};  // shown when the pointer rests on the group
+  std::optional<Rect> clip = std::nullopt;
+};
+
+// `title` is the tooltip of a mark, "" for none; only svg has tooltips.
+class Canvas {
+ public:
+  virtual ~Canvas() = default;
+  virtual void begin_group(const Group& group) = 0;
+  virtual void end_group() = 0;
+  virtual void rect(const Rect& rect, const Paint& paint, const std::string& title) = 0;
+  virtual void line(Point from, Point to, const Paint& paint, const std::string& title) = 0;
+  virtual void circle(Point center, double radius, const Paint& paint, const std::string& title) = 0;
+  virtual void path(const Path& path, const Paint& paint, const std::string& title) = 0;
+  virtual void image(const Rect& rect, const Image& image) = 0;
+  virtual void text(const Text& text) = 0;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_CANVAS_H_

@@ -1,0 +1,118 @@
+#include "attnflow/draw/color_scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::array<Color, 9> kBlues = {{{0xf7, 0xfb, 0xff},
+                                          {0xde, 0xeb, 0xf7},
+                                          {0xc6, 0xdb, 0xef},
+                                          {0x9e, 0xca, 0xe1},
+                                          {0x6b, 0xae, 0xd6},
+                                          {0x42, 0x92, 0xc6},
+                                          {0x21, 0x71, 0xb5},
+                                          {0x08, 0x51, 0x9c},
+                                          {0x08, 0x30, 0x6b}}};
+
+struct Lab {
+  double l, a, b;
+};
+
+double linear(std::uint8_t channel) {
+  const double c = channel / 255.0;
+  return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+}
+
+std::uint8_t gamma_coded(double c) {
+  const double coded = c <= 0.0031308 ? 12.92 * c : 1.055 * std::pow(c, 1.0 / 2.4) - 0.055;
+  return static_cast<std::uint8_t>(std::lround(std::clamp(coded, 0.0, 1.0) * 255.0));
+}
+
+// sRGB to L*a*b* with white D65 (IEC 61966-2-1 and CIE 15) and back.
+constexpr double kWhiteX = 0.95047;
+constexpr double kWhiteZ = 1.08883;
+
+Lab to_lab(Color color) {
+  const double r = linear(color.red);
+  const double g = linear(color.green);
+  const double b = linear(color.blue);
+  const auto f = [](double t) { return t > 216.0 / 24389.0 ? std::cbrt(t) : (24389.0 / 27.0 * t + 16.0) / 116.0; };
+  const double x = f((0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / kWhiteX);
+  const double y = f(0.2126729 * r + 0.7151522 * g + 0.0721750 * b);
+  const double z = f((0.0193339 * r + 0.1191920 * g + 0.9503041 * b) / kWhiteZ);
+  return {116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)};
+}
+
+Color to_color(const Lab& lab) {
+  const auto g = [](double t) { return t > 6.0 / 29.0 ? t * t * t : (116.0 * t - 16.0) * 27.0 / 24389.0; };
+  const double fy = (lab.l + 16.0) / 116.0;
+  const double x = g(fy + lab.a / 500.0) * kWhiteX;
+  const double y = g(fy);
+  const double z = g(fy - lab.b / 200.0) * kWhiteZ;
+  return {gamma_coded(3.2404542 * x - 1.5371385 * y - 0.4985314 * z),
+          gamma_coded(-0.9692660 * x + 1.8760108 * y + 0.0415560 * z),
+          gamma_coded(0.0556434 * x - 0.2040259 * y + 1.0572252 * z)};
+}
+
+// Fine enough that neighbouring entries differ by at most one step of a channel or two.
+constexpr std::size_t kSteps = 256;
+
+std::array<Color, kSteps> make_table() {
+  std::array<Color, kSteps> table;
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    const double position = static_cast<double>(i) / (kSteps - 1) * (kBlues.size() - 1);
+    const auto below = std::min(static_cast<std::size_t>(position), kBlues.size() - 2);
+    const double share = position - static_cast<double>(below);
+    const Lab from = to_lab(kBlues[below]);
+    const Lab to = to_lab(kBlues[below + 1]);
+    table[i] =
+        to_color({std::lerp(from.l, to.l, share), std::lerp(from.a, to.a, share), std::lerp(from.b, to.b, share)});
+  }
+  return table;
+}
+
+}  // namespace
+
+Color scale_color(double position) {
+  static const std::array<Color, kSteps> table = make_table();
+  const double clamped = std::clamp(position, 0.0, 1.0);
+  return table[static_cast<std::size_t>(std::lround(clamped * (kSteps - 1)))];
+}
+
+double luminance(Color color) {
+  return 0.2126 * linear(color.red) + 0.7152 * linear(color.green) + 0.0722 * linear(color.blue);
+}
+
+Color readable_on(Color background) {
+  const double ground = luminance(background) + 0.05;
+  const double on_white = (luminance(kWhite) + 0.05) / ground;
+  const double on_black = ground / (luminance(kBlack) + 0.05);
+  return on_white > on_black ? kWhite : kBlack;
+}
+
+Color ColorScale::color(double value) const { return std::isfinite(value) ? scale_color(value / top) : kNoValue; }
+
+void ScaleBuilder::add(double value, bool aside) {
+  if (!std::isfinite(value)) return;
+  all_ = std::max(all_, value);
+  if (!aside) ordinary_ = std::max(ordinary_, value);
+}
+
+ColorScale ScaleBuilder::scale() const {
+  // Values that are above the others by less than the eye can see are on the scale.
+  constexpr double kVisible = 1.01;
+  ColorScale scale;
+  if (all_ <= 0.0) return scale;
+  scale.top = ordinary_ > 0.0 && all_ > kVisible * ordinary_ ? ordinary_ : all_;
+  if (all_ > scale.top) scale.above = all_;
+  return scale;
+}
+
+std::string short_number(double value) { return fmt::format("{:.3g}", value); }
+
+}  // namespace attnflow::internal

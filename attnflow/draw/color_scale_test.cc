@@ -1,0 +1,82 @@
+#include "attnflow/draw/color_scale.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attnflow::internal {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(ScaleColor, HasThePublishedEndsAndMiddle) {
+  EXPECT_EQ(scale_color(0.0), (Color{0xf7, 0xfb, 0xff}));
+  EXPECT_EQ(scale_color(1.0), (Color{0x08, 0x30, 0x6b}));
+  EXPECT_EQ(scale_color(-3.0), scale_color(0.0));
+  EXPECT_EQ(scale_color(7.0), scale_color(1.0));
+  const Color middle = scale_color(0.5);  // between two table entries: within a step of the published colour
+  EXPECT_NEAR(middle.red, 0x6b, 2);
+  EXPECT_NEAR(middle.green, 0xae, 2);
+  EXPECT_NEAR(middle.blue, 0xd6, 2);
+}
+
+TEST(ScaleColor, GetsDarkerEverywhere) {
+  // Eight-bit channels leave neighbours equal here and there.
+  for (int i = 1; i <= 255; ++i) {
+    EXPECT_LE(luminance(scale_color(i / 255.0)), luminance(scale_color((i - 1) / 255.0))) << i;
+  }
+  for (int i = 3; i <= 255; ++i) {
+    EXPECT_LT(luminance(scale_color(i / 255.0)), luminance(scale_color((i - 3) / 255.0))) << i;
+  }
+}
+
+TEST(ReadableOn, ContrastIsEnoughOnTheWholeScale) {
+  for (int i = 0; i <= 255; ++i) {
+    const Color ground = scale_color(i / 255.0);
+    const double a = luminance(ground) + 0.05;
+    const double b = luminance(readable_on(ground)) + 0.05;
+    EXPECT_GE(std::max(a, b) / std::min(a, b), 4.0) << i;
+  }
+}
+
+TEST(ScaleBuilder, OrdinaryValuesSetTheTop) {
+  ScaleBuilder builder;
+  builder.add(0.2, false);
+  builder.add(0.9, true);
+  builder.add(kNan, false);
+  builder.add(std::numeric_limits<double>::infinity(), false);
+  const ColorScale scale = builder.scale();
+  EXPECT_EQ(scale.top, 0.2);
+  EXPECT_EQ(scale.above, 0.9);
+  EXPECT_TRUE(scale.is_above(0.9));
+  EXPECT_FALSE(scale.is_above(0.2));
+  EXPECT_FALSE(scale.is_above(kNan));
+  EXPECT_EQ(scale.color(kNan), kNoValue);
+  EXPECT_EQ(scale.color(0.1), scale_color(0.5));
+}
+
+TEST(ScaleBuilder, FallsBackToWhatThereIs) {
+  EXPECT_EQ(ScaleBuilder().scale().top, 1.0);
+  ScaleBuilder only_special;
+  only_special.add(0.4, true);
+  only_special.add(0.0, false);
+  EXPECT_EQ(only_special.scale().top, 0.4);
+  EXPECT_FALSE(only_special.scale().above);
+  ScaleBuilder nearly_equal;
+  nearly_equal.add(0.999, false);
+  nearly_equal.add(1.0, true);
+  EXPECT_EQ(nearly_equal.scale().top, 1.0);
+  EXPECT_FALSE(nearly_equal.scale().above);
+}
+
+TEST(ShortNumber, ThreeDigits) {
+  EXPECT_EQ(short_number(0.0), "0");
+  EXPECT_EQ(short_number(1.0), "1");
+  EXPECT_EQ(short_number(0.012345), "0.0123");
+  EXPECT_EQ(short_number(0.00001234), "1.23e-05");
+}
+
+}  // namespace
+}  // namespace attnflow::internal

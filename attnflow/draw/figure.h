@@ -1,0 +1,66 @@
+// Figures from a report: what one would put in a paper.
+//
+// Every figure exists as svg (text stays text, parts have stable ids, cells have tooltips), pdf and png, and looks the
+// same in all three. Values become colours of one sequential scale, from 0 to the largest value shown, that survives
+// colour blindness and grey print; every panel carries its scale. Words are those of the user's own text where the
+// report has it.
+//
+// Views:
+//   graph     the information-flow graph of Abnar & Zuidema (ACL 2020), figure 1: layers from the input tokens at the
+//             bottom to the output at the top, arcs by the mixing matrix A_l = (1 - rho) W_l + rho I (panels raw and
+//             flow) or by the share of the output token's rollout that runs through them (panel rollout)
+//   heatmap   layer x input token for one output token (their figures 2 and 3)
+//   strip     the running text, every token on a ground of its value
+//   matrix    output token x input token
+//   overview  strip, heatmap, and graph (up to 32 tokens) or matrix, on one page
+//
+// Same report and options, same bytes (with the same fonts installed): no clock, no locale, no random order.
+#ifndef ATTNFLOW_DRAW_FIGURE_H_
+#define ATTNFLOW_DRAW_FIGURE_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+enum class FigureView { kOverview, kGraph, kHeatmap, kStrip, kMatrix };
+
+// "overview", "graph", "heatmap", "strip" or "matrix"; nothing for any other name.
+std::optional<FigureView> figure_view_from_name(const std::string& name);
+
+struct FigureOptions {
+  FigureView view = FigureView::kOverview;
+  std::optional<std::size_t> output_token;  // a position; the report's output token when absent
+  std::optional<bool> all_output_tokens;    // graph: arcs of all output tokens; as the report says when absent
+  std::optional<std::size_t> layer;         // the layer l looked at; the last of settings.layers when absent
+  std::vector<std::string> methods;         // of raw, rollout, flow; all that the report holds when empty
+  // Special tokens, and what an output token draws on itself, do not set the top of the scale: [CLS], [SEP] and the
+  // residual often take most of it, and the other words would all look alike. Cells above the top are marked, and the
+  // legend says how large they are.
+  bool exclude_special_from_scale = true;
+  bool title = true;                   // model, settings and prediction at the top
+  bool notes = true;                   // the report's notes at the bottom
+  double width = 900.0;                // of the page, in pixels of 1/96 inch; at least 320
+  double png_scale = 2.0;              // image pixels to a pixel of the page
+  std::string id_prefix = "attnflow";  // of the ids in svg; letters, digits, '-' and '_'
+};
+
+// The figure as the bytes of a file. Throws Error(kUsage): an output token, layer or method that the report does not
+// hold, a graph asked of a report without one, an option out of its range; Error(kBadFile): a report without tokens or
+// with arrays whose shapes do not fit its tokens and layers; Error(kOther): cairo failed.
+std::string figure_svg(const Report& report, const FigureOptions& options = {});
+std::string figure_pdf(const Report& report, const FigureOptions& options = {});
+std::string figure_png(const Report& report, const FigureOptions& options = {});
+
+// Writes a figure in the kind that the path ends in: .svg, .pdf or .png (Error(kUsage) for any other). The file is
+// complete or absent.
+void write_figure(const std::filesystem::path& path, const Report& report, const FigureOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_DRAW_FIGURE_H_

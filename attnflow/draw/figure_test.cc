@@ -1,0 +1,557 @@
+#include "attnflow/draw/figure.h"
+
+#include <cairo.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "attnflow/base/error.h"
+#include "attnflow/draw/svg_reader_for_tests.h"
+#include "attnflow/draw/synthetic_report.h"
+#include "attnflow/draw/views.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/report/base64.h"
+
+namespace attnflow {
+namespace {
+
+using internal::english_pieces;
+using internal::LabelBox;
+using internal::Point;
+using internal::read_svg;
+using internal::SvgDocument;
+using internal::SvgElement;
+using internal::synthetic_report;
+
+const std::vector<std::string> kViews = {"overview", "graph", "heatmap", "strip", "matrix"};
+
+FigureOptions view(const std::string& name) {
+  FigureOptions options;
+  options.view = *figure_view_from_name(name);
+  return options;
+}
+
+Report scientist_report() {
+  Report report =
+      synthetic_report({"[CLS]", "👩‍🔬", "discovers", "🇩🇪", "flags", "e\u0301te\u0301", "[MASK]", "[SEP]"});
+  report.output_token = 6;
+  return report;
+}
+
+Report arabic_report() {
+  return synthetic_report({"[CLS]", "الكتاب", "##ة", "على", "الطا", "##ولة", ",", "BERT", "2020", "##s", "[SEP]"});
+}
+
+Report chinese_report() {
+  return synthetic_report({"[CLS]", "柜", "子", "的", "钥", "匙", "在", "桌", "子", "上", "。", "[SEP]"}, 6, true);
+}
+
+Report hostile_report() {
+  std::string word;
+  for (int i = 0; i < 200; ++i) word += "Donaudampfschiff";
+  Report report =
+      synthetic_report({"[CLS]", "<b>&\"'", std::string("\x01\xff\x00 bad", 7), word, "##" + word, "]]>", "[SEP]"});
+  report.model.name = "<script>&";
+  report.notes = {"A note with <tags> & \x02."};
+  report.predictions = {{"masked", 1, {{"\xff", 0.5}}, {{"<his>", 0.25}, {"her", 0.125}}}};
+  return report;
+}
+
+// ---- shape of the document --------------------------------------------------------------------------------------
+
+void expect_sound(const SvgDocument& svg, const std::string& name) {
+  ASSERT_EQ(svg.error, "") << name;
+  EXPECT_EQ(std::set<std::string>(svg.ids.begin(), svg.ids.end()).size(), svg.ids.size()) << name << ": ids repeat";
+  for (const SvgElement& element : svg.elements) {
+    for (const auto& [key, value] : element.attributes) {
+      if (key == "xlink:href" || key == "font-family") continue;
+      std::string lower = value;
+      std::transform(lower.begin(), lower.end(), lower.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      EXPECT_EQ(lower.find("nan"), std::string::npos) << name << ": " << key << "=" << value;
+      EXPECT_EQ(lower.find("inf"), std::string::npos) << name << ": " << key << "=" << value;
+    }
+  }
+}
+
+TEST(FigureSvg, IsWellFormedForEveryViewAndText) {
+  const std::map<std::string, Report> reports = {{"english", synthetic_report(english_pieces(12))},
+                                                 {"emoji", scientist_report()},
+                                                 {"arabic", arabic_report()},
+                                                 {"chinese", chinese_report()},
+                                                 {"hostile", hostile_report()},
+                                                 {"one", synthetic_report(english_pieces(1))},
+                                                 {"large", synthetic_report(english_pieces(100))}};
+  for (const auto& [name, report] : reports) {
+    for (const std::string& view_name : kViews) {
+      expect_sound(read_svg(figure_svg(report, view(view_name))), name + " " + view_name);
+    }
+  }
+}
+
+// Any bytes as tokens and text.
+RC_GTEST_PROP(FigureSvgProperty, AnyBytesGiveWellFormedXml, (const std::vector<std::string>& pieces)) {
+  RC_PRE(!pieces.empty() && pieces.size() < 20);
+  const std::string name = *rc::gen::elementOf(kViews);
+  const SvgDocument svg = read_svg(figure_svg(synthetic_report(pieces, 2), view(name)));
+  RC_ASSERT(svg.error == "");
+}
+
+bool has_text(const SvgDocument& svg, const std::string& text) {
+  return std::find(svg.texts.begin(), svg.texts.end(), text) != svg.texts.end();
+}
+
+TEST(FigureSvg, ShowsEveryTokenInTheUsersOwnCharacters) {
+  for (const Report& report : {synthetic_report(english_pieces(20)), scientist_report(), chinese_report()}) {
+    for (const std::string& name : kViews) {
+      const SvgDocument svg = read_svg(figure_svg(report, view(name)));
+      for (std::size_t i = 0; i < report.input.tokens.size(); ++i) {
+        EXPECT_TRUE(has_text(svg, display_text(report, i))) << name << ": " << display_text(report, i);
+      }
+    }
+  }
+}
+
+TEST(FigureSvg, ArabicWordsOfTheStripAreNotTornApart) {
+  const SvgDocument strip = read_svg(figure_svg(arabic_report(), view("strip")));
+  EXPECT_TRUE(has_text(strip, "الكتابة"));
+  EXPECT_TRUE(has_text(strip, "الطاولة"));
+  const SvgDocument heatmap = read_svg(figure_svg(arabic_report(), view("heatmap")));
+  EXPECT_TRUE(has_text(heatmap, "الكتاب"));
+  EXPECT_TRUE(has_text(heatmap, "ة"));
+}
+
+TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
+  Report report = synthetic_report(english_pieces(10));
+  report.model.name = "some model";
+  report.notes = {"A warning."};
+  report.predictions = {{"classification", std::nullopt, {{"POSITIVE", 0.875}}, {}}};
+  for (const char* name : {"graph", "heatmap", "strip", "matrix"}) {
+    const SvgDocument svg = read_svg(figure_svg(report, view(name)));
+    const std::set<std::string> ids(svg.ids.begin(), svg.ids.end());
+    for (const char* method : {"raw", "rollout", "flow"}) {
+      EXPECT_EQ(ids.count(fmt::format("attnflow-{}-{}", name, method)), 1u) << name << " " << method;
+    }
+    EXPECT_EQ(ids.count("attnflow-legend"), 1u) << name;
+    EXPECT_TRUE(has_text(svg, "some model"));
+    EXPECT_TRUE(has_text(svg, "predicted: POSITIVE 87.5%"));
+    EXPECT_TRUE(has_text(svg, "Note: A warning."));
+    // Every panel's scale starts at zero and says where it ends.
+    EXPECT_GE(std::count(svg.texts.begin(), svg.texts.end(), "0"), 3) << name;
+  }
+
+  FigureOptions bare = view("heatmap");
+  bare.title = bare.notes = false;
+  bare.id_prefix = "other";
+  bare.methods = {"rollout"};
+  const SvgDocument svg = read_svg(figure_svg(report, bare));
+  EXPECT_FALSE(has_text(svg, "some model"));
+  EXPECT_FALSE(has_text(svg, "Note: A warning."));
+  EXPECT_TRUE(
+      std::all_of(svg.ids.begin(), svg.ids.end(), [](const std::string& id) { return id.starts_with("other-"); }));
+  EXPECT_EQ(std::count(svg.ids.begin(), svg.ids.end(), "other-heatmap-rollout"), 1);
+  EXPECT_EQ(std::count(svg.ids.begin(), svg.ids.end(), "other-heatmap-raw"), 0);
+}
+
+TEST(FigureSvg, ScaleIsLabelledWithItsTopAndWithWhatLiesAbove) {
+  Report report = synthetic_report({"[CLS]", "a", "b", "[SEP]"}, 1);
+  const std::vector<double> row = {0.5, 0.25, 0.125, 0.125};
+  for (std::size_t j = 0; j < 4; ++j) report.raw(0, 0, j) = row[j];
+  FigureOptions options = view("strip");
+  options.methods = {"raw"};
+  const SvgDocument excluded = read_svg(figure_svg(report, options));
+  EXPECT_TRUE(has_text(excluded, "0.25"));
+  EXPECT_TRUE(has_text(excluded, "0.5"));
+  options.exclude_special_from_scale = false;
+  const SvgDocument included = read_svg(figure_svg(report, options));
+  EXPECT_TRUE(has_text(included, "0.5"));
+  EXPECT_FALSE(has_text(included, "0.25"));
+}
+
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
+  const Report report = synthetic_report(english_pieces(6), 3);
+  FigureOptions options = view("heatmap");
+  options.methods = {"rollout"};
+  options.exclude_special_from_scale = false;
+  const SvgDocument svg = read_svg(figure_svg(report, options));
+  double top = 0.0;
+  for (std::size_t l = 0; l < 3; ++l) {
+    for (std::size_t j = 0; j < 6; ++j) top = std::max(top, report.rollout(l, 0, j));
+  }
+  std::size_t cells = 0;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name != "rect" || element.groups.empty() ||
+        !element.groups.back().starts_with("attnflow-heatmap-rollout-row-")) {
+      continue;
+    }
+    const std::size_t layer = 2 - cells / 6;  // the highest layer comes first
+    const double value = report.rollout(layer, 0, cells % 6);
+    EXPECT_EQ(element.title, fmt::format("layer {}, {}: {:.3g}", layer + 1, display_text(report, cells % 6), value));
+    const internal::Color color = internal::scale_color(value / top);
+    EXPECT_EQ(element.attributes.at("fill"), fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue));
+    ++cells;
+  }
+  EXPECT_EQ(cells, 18u);
+}
+
+// The arcs of the rollout panel that end at an input token carry what the token got.
+TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
+  Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
+  report.output_token = 2;
+  const SvgDocument svg = read_svg(figure_svg(report, view("graph")));
+  std::map<std::string, double> arrived;
+  double left = 0.0;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name != "line" || element.groups.empty() || element.groups.back() != "attnflow-graph-rollout-arcs") {
+      continue;
+    }
+    const std::string& title = element.title;  // "layer 1: a from b, 0.123"
+    const double share = std::stod(title.substr(title.rfind(' ') + 1));
+    const std::size_t from = title.find(" from ") + 6;
+    if (title.starts_with("layer 1:")) arrived[title.substr(from, title.rfind(", ") - from)] += share;
+    if (title.starts_with("layer 3:")) {
+      EXPECT_TRUE(title.starts_with("layer 3: b from ")) << title;
+      left += share;
+    }
+  }
+  EXPECT_NEAR(left, 1.0, 5e-3);
+  for (std::size_t j = 0; j < 4; ++j) {
+    // Three digits in each title, and arcs below 0.5% of the strongest are not drawn.
+    EXPECT_NEAR(arrived[display_text(report, j)], report.rollout(2, 2, j), 0.01) << j;
+  }
+}
+
+TEST(FigureSvg, WeakArcsAreLeftOutAndTheirNumberIsLimited) {
+  const Report report = synthetic_report(english_pieces(128), 12);
+  FigureOptions options = view("graph");
+  const std::string bytes = figure_svg(report, options);
+  const SvgDocument svg = read_svg(bytes);
+  std::size_t arcs = 0;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name == "line" && !element.groups.empty() && element.groups.back().ends_with("-arcs")) ++arcs;
+  }
+  EXPECT_LE(arcs, 4000u);
+  EXPECT_GT(arcs, 1000u);
+  EXPECT_LT(bytes.size(), 2u << 20);
+  EXPECT_TRUE(std::any_of(svg.texts.begin(), svg.texts.end(),
+                          [](const std::string& text) { return text.find("strongest arcs of") != std::string::npos; }));
+}
+
+TEST(FigureSvg, HeadOfItsOwnHoldsInTheLayerLookedAt) {
+  Report report = synthetic_report({"a", "b"}, 2);
+  report.settings.heads = "3";
+  for (std::size_t j = 0; j < 2; ++j) report.raw(1, 0, j) = j == 0 ? 0.25 : 0.75;
+  FigureOptions options = view("graph");
+  options.methods = {"raw"};
+  const SvgDocument svg = read_svg(figure_svg(report, options));
+  EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from b, 0.375"), 1);  // 0.5 * 0.75
+  EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from a, 0.625"), 1);  // 0.5 * 0.25 + 0.5
+}
+
+TEST(FigureSvg, LargeMatrixIsAnImageOfTheValues) {
+  const std::size_t n = 80;
+  const Report report = synthetic_report(english_pieces(n), 2);
+  FigureOptions options = view("matrix");
+  options.methods = {"raw"};
+  options.exclude_special_from_scale = false;
+  const SvgDocument svg = read_svg(figure_svg(report, options));
+  const SvgElement* matrix = nullptr;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name == "image" && element.groups.back() == "attnflow-matrix-raw-image") matrix = &element;
+  }
+  ASSERT_NE(matrix, nullptr);
+  const std::string prefix = "data:image/png;base64,";
+  const std::string code = matrix->attributes.at("xlink:href").substr(prefix.size());
+  std::string png(code.size() / 4 * 3 - static_cast<std::size_t>(std::count(code.begin(), code.end(), '=')), '\0');
+  ASSERT_TRUE(base64_decode(code, std::as_writable_bytes(std::span(png))));
+  struct Source {
+    const std::string* bytes;
+    std::size_t at;
+  } source{&png, 0};
+  cairo_surface_t* surface = cairo_image_surface_create_from_png_stream(
+      [](void* closure, unsigned char* data, unsigned int length) {
+        auto& from = *static_cast<Source*>(closure);
+        if (from.at + length > from.bytes->size()) return CAIRO_STATUS_READ_ERROR;
+        std::memcpy(data, from.bytes->data() + from.at, length);
+        from.at += length;
+        return CAIRO_STATUS_SUCCESS;
+      },
+      &source);
+  ASSERT_EQ(cairo_surface_status(surface), CAIRO_STATUS_SUCCESS);
+  ASSERT_EQ(cairo_image_surface_get_width(surface), static_cast<int>(n));
+  ASSERT_EQ(cairo_image_surface_get_height(surface), static_cast<int>(n));
+  double top = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) top = std::max(top, report.raw(1, i, j));
+  }
+  const unsigned char* pixels = cairo_image_surface_get_data(surface);
+  const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface));
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      std::uint32_t pixel = 0;
+      std::memcpy(&pixel, pixels + i * stride + j * 4, 4);
+      const internal::Color color = internal::scale_color(report.raw(1, i, j) / top);
+      ASSERT_EQ(pixel & 0xFFFFFFu, (std::uint32_t{color.red} << 16) | (std::uint32_t{color.green} << 8) | color.blue);
+    }
+  }
+  cairo_surface_destroy(surface);
+}
+
+TEST(FigureSvg, ValuesThatAreMissingAreGreyAndSaidSo) {
+  Report report = synthetic_report(english_pieces(6), 2);
+  report.rollout(1, 0, 3) = std::numeric_limits<double>::quiet_NaN();
+  for (const std::string& name : kViews) {
+    const SvgDocument svg = read_svg(figure_svg(report, view(name)));
+    expect_sound(svg, name);
+    EXPECT_TRUE(std::any_of(svg.titles.begin(), svg.titles.end(), [](const std::string& title) {
+      return title.ends_with(": no value");
+    })) << name;
+    EXPECT_TRUE(std::any_of(svg.texts.begin(), svg.texts.end(), [](const std::string& text) {
+      return text.find("no value") != std::string::npos;
+    })) << name;
+  }
+}
+
+TEST(FigureSvg, DegenerateFlowIsSaidSo) {
+  const auto says = [](const Report& report, const std::string& name) {
+    const SvgDocument svg = read_svg(figure_svg(report, view(name)));
+    return std::any_of(svg.texts.begin(), svg.texts.end(),
+                       [](const std::string& text) { return text.find("degenerate") != std::string::npos; });
+  };
+  Report report = synthetic_report(english_pieces(10));
+  for (const std::string& name : kViews) EXPECT_FALSE(says(report, name)) << name;
+  for (std::uint8_t& flag : report.flow_degenerate.span()) flag = 1;
+  for (const std::string& name : kViews) EXPECT_TRUE(says(report, name)) << name;
+}
+
+TEST(FigureSvg, PiecesOfOneEmojiShareItsPlaceInTheStrip) {
+  Report report = synthetic_report({"[CLS]", "👩‍🔬", "x", "y", "[SEP]"}, 2);
+  // Two byte-level tokens stand for the same characters.
+  report.input.tokens[2].begin = report.input.tokens[1].begin;
+  report.input.tokens[2].end = report.input.tokens[1].end;
+  const SvgDocument svg = read_svg(figure_svg(report, view("strip")));
+  EXPECT_EQ(std::count(svg.texts.begin(), svg.texts.end(), "👩‍🔬"), 3);  // once in each of the three strips
+  EXPECT_TRUE(std::any_of(svg.titles.begin(), svg.titles.end(),
+                          [](const std::string& title) { return title.starts_with("👩‍🔬 (position 2): "); }));
+}
+
+TEST(FigureSvg, TokensWithoutTextAreNamed) {
+  Report blank = synthetic_report({"a", "b", "c"}, 2);
+  blank.input.text.clear();
+  for (ReportToken& token : blank.input.tokens) token = ReportToken{};
+  const SvgDocument numbered = read_svg(figure_svg(blank, view("heatmap")));
+  for (const char* label : {"0", "1", "2"}) EXPECT_TRUE(has_text(numbered, label)) << label;
+  blank.input.tokens[1].text = "word";
+  EXPECT_TRUE(has_text(read_svg(figure_svg(blank, view("heatmap"))), "\u25A1"));
+}
+
+// ---- layout ---------------------------------------------------------------------------------------------------------
+
+// Two turned rectangles overlap unless an edge of one separates them (separating axis theorem).
+bool overlap(const LabelBox& a, const LabelBox& b, double tolerance) {
+  for (const LabelBox* box : {&a, &b}) {
+    for (std::size_t e = 0; e < 2; ++e) {
+      const Point from = box->corners[e];
+      const Point to = box->corners[e + 1];
+      const double length = std::hypot(to.x - from.x, to.y - from.y);
+      if (length == 0.0) return false;
+      const double x = (to.x - from.x) / length;
+      const double y = (to.y - from.y) / length;
+      double low[2] = {1e300, 1e300};
+      double high[2] = {-1e300, -1e300};
+      for (std::size_t which = 0; which < 2; ++which) {
+        for (const Point& corner : (which == 0 ? a : b).corners) {
+          low[which] = std::min(low[which], corner.x * x + corner.y * y);
+          high[which] = std::max(high[which], corner.x * x + corner.y * y);
+        }
+      }
+      if (high[0] <= low[1] + tolerance || high[1] <= low[0] + tolerance) return false;
+    }
+  }
+  return true;
+}
+
+void expect_clear_labels(const Report& report, const FigureOptions& options, const std::string& name) {
+  const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
+  const internal::Scene scene = internal::figure_scene(report, options, measure);
+  const std::vector<LabelBox> boxes = scene.label_boxes();
+  ASSERT_FALSE(boxes.empty());
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    for (const Point& corner : boxes[i].corners) {
+      ASSERT_TRUE(corner.x >= 0.0 && corner.x <= scene.width && corner.y >= 0.0 && corner.y <= scene.height)
+          << name << ": '" << boxes[i].text << "' leaves the page";
+    }
+    for (std::size_t j = i + 1; j < boxes.size(); ++j) {
+      // Half a pixel: letters of neighbouring pieces of a word touch.
+      ASSERT_FALSE(overlap(boxes[i], boxes[j], 0.5))
+          << name << ": '" << boxes[i].text << "' and '" << boxes[j].text << "'";
+    }
+  }
+}
+
+TEST(FigureLayout, NoTwoLabelsOverlapAndNoneLeavesThePage) {
+  for (std::size_t n : {1, 2, 3, 5, 8, 11, 12, 13, 16, 20, 24, 32, 33, 48, 64, 65, 100, 128, 256, 512}) {
+    Report report = synthetic_report(english_pieces(n), n > 200 ? 2 : 6);
+    report.output_token = n / 2;
+    report.notes = {
+        "A long note that has to be broken into several lines because there is no room for it in one, "
+        "however wide the page is made, which is why it goes on and on and on until it is long enough."};
+    for (const std::string& name : kViews) expect_clear_labels(report, view(name), fmt::format("{} {}", name, n));
+  }
+}
+
+TEST(FigureLayout, OtherScriptsAndWidths) {
+  const std::map<std::string, Report> reports = {{"emoji", scientist_report()},
+                                                 {"arabic", arabic_report()},
+                                                 {"chinese", chinese_report()},
+                                                 {"hostile", hostile_report()}};
+  for (const auto& [report_name, report] : reports) {
+    for (const std::string& name : kViews) {
+      for (double width : {320.0, 500.0, 900.0, 2000.0}) {
+        FigureOptions options = view(name);
+        options.width = width;
+        expect_clear_labels(report, options, fmt::format("{} {} {}", report_name, name, width));
+      }
+    }
+  }
+}
+
+TEST(FigureLayout, ManyLayersAndFewMethods) {
+  const Report report = synthetic_report(english_pieces(9), 30);
+  for (const std::string& name : kViews) {
+    FigureOptions options = view(name);
+    expect_clear_labels(report, options, name);
+    options.methods = {"flow"};
+    options.layer = 4;
+    expect_clear_labels(report, options, name + " flow");
+  }
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+TEST(Figure, SameInputSameBytes) {
+  for (const Report& report : {scientist_report(), arabic_report(), synthetic_report(english_pieces(70), 3)}) {
+    for (const std::string& name : kViews) {
+      EXPECT_EQ(figure_svg(report, view(name)), figure_svg(report, view(name))) << name;
+      EXPECT_EQ(figure_pdf(report, view(name)), figure_pdf(report, view(name))) << name;
+      EXPECT_EQ(figure_png(report, view(name)), figure_png(report, view(name))) << name;
+    }
+  }
+}
+
+TEST(Figure, PdfHasAFixedDateAndOnePage) {
+  const std::string pdf = figure_pdf(synthetic_report(english_pieces(8)));
+  EXPECT_TRUE(pdf.starts_with("%PDF-"));
+  EXPECT_NE(pdf.find("/CreationDate (20200101000000"), std::string::npos);
+  EXPECT_EQ(pdf.find("/ModDate"), std::string::npos);
+  EXPECT_NE(pdf.find("/Count 1"), std::string::npos);
+}
+
+TEST(WriteFigure, WritesEachKindByItsEnding) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attnflow_draw_figure_test";
+  std::filesystem::create_directories(folder);
+  const Report report = synthetic_report(english_pieces(8));
+  write_figure(folder / "a.svg", report);
+  write_figure(folder / "a.pdf", report);
+  write_figure(folder / "a.png", report);
+  const SvgDocument svg = read_svg(read_file(folder / "a.svg"));
+  EXPECT_EQ(svg.error, "");
+  EXPECT_EQ(read_file(folder / "a.pdf"), figure_pdf(report));
+
+  cairo_surface_t* surface = cairo_image_surface_create_from_png((folder / "a.png").c_str());
+  ASSERT_EQ(cairo_surface_status(surface), CAIRO_STATUS_SUCCESS);
+  EXPECT_EQ(cairo_image_surface_get_width(surface), 2 * std::stoi(svg.attribute("svg", "width")));
+  EXPECT_EQ(cairo_image_surface_get_height(surface), 2 * std::stoi(svg.attribute("svg", "height")));
+  cairo_surface_destroy(surface);
+
+  try {
+    write_figure(folder / "a.gif", report);
+    FAIL() << "a figure of an unknown kind was written";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find(".svg, .pdf or .png"), std::string::npos);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.gif"));
+  EXPECT_THROW(write_figure(folder / "missing" / "a.svg", report), Error);
+  std::filesystem::remove_all(folder);
+}
+
+// ---- mistakes -------------------------------------------------------------------------------------------------------
+
+void expect_error(const Report& report, const FigureOptions& options, ErrorKind kind, const std::string& part) {
+  try {
+    figure_svg(report, options);
+    FAIL() << "expected an error with '" << part << "'";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
+  const Report report = synthetic_report(english_pieces(6), 3);
+  FigureOptions options;
+  options.output_token = 6;
+  expect_error(report, options, ErrorKind::kUsage, "output token 6; this report has 6 tokens");
+  options = {};
+  options.layer = 4;
+  expect_error(report, options, ErrorKind::kUsage, "layer 4; this report holds layers 1, 2, 3");
+  options = {};
+  options.methods = {"gradient"};
+  expect_error(report, options, ErrorKind::kUsage, "method 'gradient'; this report holds raw, rollout, flow");
+  options = {};
+  options.width = std::numeric_limits<double>::quiet_NaN();
+  expect_error(report, options, ErrorKind::kUsage, "pixels wide");
+  options = {};
+  options.png_scale = 0.0;
+  expect_error(report, options, ErrorKind::kUsage, "png scale");
+  options = {};
+  options.id_prefix = "a b\"";
+  expect_error(report, options, ErrorKind::kUsage, "id prefix");
+
+  Report without_graph = report;
+  without_graph.graph = {};
+  expect_error(without_graph, view("graph"), ErrorKind::kUsage, "choose the view heatmap, strip or matrix");
+  EXPECT_EQ(read_svg(figure_svg(without_graph)).error, "");  // the overview shows the matrix in its place
+
+  Report few = report;
+  few.output_tokens = few.flow_output_tokens = {2};
+  few.raw = few.rollout = few.flow = Tensor<double>({3, 1, 6});
+  few.flow_degenerate = {};
+  expect_error(few, view("strip"), ErrorKind::kUsage, "holds no values of it");
+  options = view("strip");
+  options.output_token = 2;
+  EXPECT_EQ(read_svg(figure_svg(few, options)).error, "");
+}
+
+TEST(FigureErrors, ReportsThatDoNotFitThemselves) {
+  const Report report = synthetic_report(english_pieces(6), 3);
+  expect_error(Report{}, {}, ErrorKind::kBadFile, "at least one token");
+  Report changed = report;
+  changed.rollout = Tensor<double>({3, 6, 5});
+  expect_error(changed, {}, ErrorKind::kBadFile, "expected 'rollout' of shape [3, 6, 6], found [3, 6, 5]");
+  changed = report;
+  changed.output_tokens.back() = 17;
+  expect_error(changed, {}, ErrorKind::kBadFile, "found 17");
+  changed = report;
+  changed.settings.to_layer = 1;
+  expect_error(changed, {}, ErrorKind::kBadFile, "to_layer");
+  changed = report;
+  changed.raw = changed.rollout = changed.flow = {};
+  expect_error(changed, {}, ErrorKind::kBadFile, "found none");
+}
+
+}  // namespace
+}  // namespace attnflow

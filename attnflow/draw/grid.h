@@ -1,0 +1,42 @@
+// A grid of coloured cells with labelled rows and columns: heat maps and matrices.
+#ifndef ATTNFLOW_DRAW_GRID_H_
+#define ATTNFLOW_DRAW_GRID_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attnflow/draw/parts.h"
+#include "attnflow/draw/scene.h"
+
+namespace attnflow::internal {
+
+struct Grid {
+  std::string id;
+  PanelHead head;
+  std::vector<AxisLabel> rows;     // from top to bottom
+  std::vector<AxisLabel> columns;  // from left to right
+  std::function<double(std::size_t row, std::size_t column)> value;
+  double cell_width = 0.0;
+  double cell_height = 0.0;
+  double left_margin = 0.0;   // room to the left of the cells; at least the row labels and what column labels need
+  bool column_labels = true;  // false where another panel below carries them
+  std::string note;           // under the panel, "" for none
+};
+
+// The room that a grid needs to the left of its cells.
+double grid_left_margin(const TextMeasurer& measure, const Grid& grid);
+
+// Cells smaller than a pixel of the picture are drawn together: how many in each direction share a pixel.
+std::size_t grid_pool(double cell_size);
+// " Each pixel shows ..." for a grid with such cells, else "".
+std::string pooled_note(const Grid& grid);
+
+// A panel with head, cells, labels and note. Grids with at most 64 columns are drawn cell by cell, with tooltips;
+// larger ones as one image, so that the file stays small.
+Scene draw_grid(const Grid& grid, const TextMeasurer& measure);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_GRID_H_

@@ -1,0 +1,154 @@
+#include "attnflow/draw/html.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/report/report_json.h"
+
+namespace attnflow {
+namespace {
+
+// n tokens, all three methods for all pairs, values without structure (the worst case for size).
+Report random_report(std::size_t n, std::size_t layers, bool single_head = false) {
+  std::mt19937_64 random(n * 100 + layers);
+  const auto fill = [&](double scale) {
+    Tensor<double> tensor({layers, n, n});
+    for (double& value : tensor.span()) value = scale * static_cast<double>(random() >> 11) * 0x1p-53;
+    return tensor;
+  };
+  Report report;
+  report.model = {"model", "bert", layers, 12, false};
+  for (std::size_t i = 0; i < n; ++i) {
+    ReportToken token;
+    token.begin = report.input.text.size();
+    report.input.text += "word";
+    token.end = report.input.text.size();
+    report.input.text += ' ';
+    token.text = "word";
+    report.input.tokens.push_back(token);
+    report.output_tokens.push_back(i);
+  }
+  for (std::size_t l = 1; l <= layers; ++l) report.settings.layers.push_back(l);
+  report.flow_output_tokens = report.output_tokens;
+  report.raw = fill(1.0);
+  report.graph = single_head ? fill(1.0) : report.raw;
+  if (single_head) report.settings.heads = "3";
+  report.rollout = fill(1.0);
+  report.flow = fill(1.0);
+  report.flow_gap = fill(1e-6);
+  report.flow_degenerate = Tensor<std::uint8_t>({layers, n, n});
+  return report;
+}
+
+// The report document inside a page.
+std::string report_of(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"report\">";
+  const std::size_t begin = page.find(open);
+  EXPECT_NE(begin, std::string::npos);
+  const std::size_t end = page.find("</script>", begin);
+  EXPECT_NE(end, std::string::npos);
+  return page.substr(begin + open.size(), end - begin - open.size());
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++times;
+  return times;
+}
+
+TEST(Html, HoldsTheReportInFloat32) {
+  const Report report = random_report(5, 3);
+  const Report read = report_from_json(report_of(report_html(report)));
+  EXPECT_EQ(read.input.text, report.input.text);
+  ASSERT_EQ(read.flow.shape(), report.flow.shape());
+  ASSERT_EQ(read.graph.shape(), report.graph.shape());  // derived from raw, which holds the same numbers
+  for (std::size_t i = 0; i < report.flow.size(); ++i) {
+    EXPECT_EQ(read.flow.data()[i], static_cast<double>(static_cast<float>(report.flow.data()[i])));
+    EXPECT_EQ(read.flow_gap.data()[i], static_cast<double>(static_cast<float>(report.flow_gap.data()[i])));
+  }
+}
+
+TEST(Html, HasOneScriptOneStyleAndAsksForNothing) {
+  const std::string page = report_html(random_report(4, 2));
+  EXPECT_EQ(page.rfind("<!doctype html>", 0), 0U);
+  EXPECT_EQ(count(page, "<script type=\"module\">"), 1U);
+  EXPECT_EQ(count(page, "<style>"), 1U);
+  EXPECT_NE(page.find("default-src 'none'; script-src 'sha256-"), std::string::npos);
+  EXPECT_EQ(page.find("unsafe-inline"), std::string::npos);
+  EXPECT_EQ(count(page, "@SCRIPT") + count(page, "@STYLE") + count(page, "@TITLE") + count(page, "@REPORT"), 0U);
+  EXPECT_EQ(count(page, " src="), 0U);
+  EXPECT_EQ(count(page, "url(#"), count(page, "url("));  // references inside the page only
+  EXPECT_EQ(count(page, "href=\""), 1U);
+  EXPECT_EQ(count(page, "href=\"data:,\""), 1U);  // no icon
+  EXPECT_EQ(count(page, "https:"), 0U);
+}
+
+TEST(Html, MarkupInTheTextStaysText) {
+  Report report = random_report(3, 1);
+  report.input.text = "</script><script>alert(1)</script> & <!-- ";
+  report.model.name = "</title><b>";
+  const std::string page = report_html(report);
+  EXPECT_EQ(count(page, "</script>"), 2U);  // the page's own: the report's and the program's
+  EXPECT_EQ(count(page, "<!--"), 0U);
+  EXPECT_NE(page.find("<title>attnflow: &lt;/script>&lt;script>alert(1)&lt;/script> &amp; &lt;!-- </title>"),
+            std::string::npos);
+  EXPECT_EQ(report_from_json(report_of(page)).input.text, report.input.text);
+}
+
+TEST(Html, LongTitlesEndAtACharacter) {
+  Report report = random_report(3, 1);
+  report.input.tokens.resize(3);
+  report.input.text.clear();
+  for (int i = 0; i < 100; ++i) report.input.text += "\xe6\x96\x87\n";  // a Han character and a line break
+  const std::string page = report_html(report);
+  std::string expected = "<title>attnflow: ";
+  for (int i = 0; i < 30; ++i) expected += "\xe6\x96\x87 ";
+  EXPECT_NE(page.find(expected + "\xe2\x80\xa6</title>"), std::string::npos);
+}
+
+TEST(Html, StaysUnder3MegabytesAt128Tokens) {
+  const std::size_t three_megabytes = 3'000'000;
+  const Report small_model = random_report(128, 6);
+  const std::string page = report_html(small_model);
+  EXPECT_LT(page.size(), three_megabytes);
+  const Report read = report_from_json(report_of(page));
+  EXPECT_EQ(read.flow(5, 127, 127), static_cast<double>(static_cast<float>(small_model.flow(5, 127, 127))));
+  EXPECT_FALSE(read.flow_gap.empty());
+
+  EXPECT_LT(report_html(random_report(128, 6, true)).size(), three_megabytes);  // the graph has numbers of its own
+  const std::string deep = report_html(random_report(128, 12));
+  EXPECT_LT(deep.size(), three_megabytes);
+  // Twelve layers take half precision, and only the largest gap.
+  const Report rounded = report_from_json(report_of(deep));
+  EXPECT_NEAR(rounded.flow(0, 0, 0), random_report(128, 12).flow(0, 0, 0), 0x1p-11);
+  EXPECT_TRUE(rounded.flow_gap.empty());
+  EXPECT_NE(deep.find("\"flow_gap_max\": "), std::string::npos);
+}
+
+TEST(Html, NeverHoldsTheAttentionStack) {
+  Report report = random_report(4, 2);
+  report.attention = Tensor<float>({2, 12, 4, 4});
+  EXPECT_TRUE(report_from_json(report_of(report_html(report))).attention.empty());
+}
+
+TEST(Html, SameReportSameBytes) { EXPECT_EQ(report_html(random_report(6, 2)), report_html(random_report(6, 2))); }
+
+TEST(Html, WritesAWholeFileOrNone) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attnflow_html_test";
+  std::filesystem::create_directories(folder);
+  const Report report = random_report(2, 1);
+  write_html(folder / "page.html", report);
+  EXPECT_EQ(read_file(folder / "page.html"), report_html(report));
+  EXPECT_THROW(write_html(folder / "missing" / "page.html", report), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder / "missing"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace attnflow

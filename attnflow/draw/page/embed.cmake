@@ -1,0 +1,98 @@
+cmake_minimum_required(VERSION 3.25)
+
+# cmake -D HTML=... -D CSS=... -D SCRIPTS=a.js,b.js -D OUT=... -P embed.cmake
+#
+# Puts style and scripts into the page, with their hashes in its content security policy, and writes the result as C++
+# byte arrays split at the place of the report.
+
+# base64 of a byte string given in hexadecimal, as content security policies want their hashes.
+function(base64_of_hex hex out)
+  set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+  string(LENGTH "${hex}" digits)
+  set(code "")
+  set(at 0)
+  while(at LESS digits)
+    string(SUBSTRING "${hex}" ${at} 6 group)
+    string(LENGTH "${group}" length)  # 6 digits are 3 bytes; the last group may have fewer
+    string(SUBSTRING "${group}0000" 0 6 group)
+    math(EXPR bits "0x${group}")
+    math(EXPR characters "${length} / 2 + 1")
+    foreach(shift 18 12 6 0)
+      if(characters GREATER 0)
+        math(EXPR value "(${bits} >> ${shift}) & 63")
+        string(SUBSTRING ${alphabet} ${value} 1 character)
+        string(APPEND code ${character})
+      else()
+        string(APPEND code "=")
+      endif()
+      math(EXPR characters "${characters} - 1")
+    endforeach()
+    math(EXPR at "${at} + 6")
+  endwhile()
+  set(${out} ${code} PARENT_SCOPE)
+endfunction()
+
+function(csp_hash text out)
+  string(SHA256 hex "${text}")
+  base64_of_hex(${hex} code)
+  set(${out} "sha256-${code}" PARENT_SCOPE)
+endfunction()
+
+# A constant with the bytes of `text`, 32 on a line.
+function(byte_array name text out)
+  string(HEX "${text}" hex)
+  string(LENGTH "${hex}" digits)
+  math(EXPR size "${digits} / 2")
+  string(REGEX REPLACE "(................................................................)" "\\1\n" hex "${hex}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+  set(${out} "const unsigned char ${name}[] = {\n${hex}};\nconst std::size_t ${name}_size = ${size};\n" PARENT_SCOPE)
+endfunction()
+
+file(READ ${CSS} css)
+set(script "")
+string(REPLACE "," ";" SCRIPTS "${SCRIPTS}")
+foreach(file IN LISTS SCRIPTS)
+  file(READ ${file} part)
+  string(APPEND script "${part}")
+endforeach()
+foreach(text IN ITEMS css script)
+  string(FIND "${${text}}" "</" found)
+  if(text STREQUAL "css" AND NOT found EQUAL -1)
+    message(FATAL_ERROR "page.css holds '</', which would end its element")
+  endif()
+endforeach()
+string(FIND "${script}" "</script" found)
+if(NOT found EQUAL -1)
+  message(FATAL_ERROR "the page's scripts hold '</script', which would end their element")
+endif()
+
+csp_hash("${css}" style_hash)
+csp_hash("${script}" script_hash)
+file(READ ${HTML} html)
+string(REPLACE "@STYLE_HASH@" "${style_hash}" html "${html}")
+string(REPLACE "@SCRIPT_HASH@" "${script_hash}" html "${html}")
+string(REPLACE "@STYLE@" "${css}" html "${html}")
+string(REPLACE "@SCRIPT@" "${script}" html "${html}")
+
+# Split at the two places that the report fills.
+set(rest "${html}")
+set(arrays "")
+foreach(part IN ITEMS title report)
+  string(TOUPPER ${part} mark)
+  string(FIND "${rest}" "@${mark}@" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "page.html has no @${mark}@ (title first, then report)")
+  endif()
+  string(SUBSTRING "${rest}" 0 ${at} before)
+  string(LENGTH "@${mark}@" length)
+  math(EXPR at "${at} + ${length}")
+  string(SUBSTRING "${rest}" ${at} -1 rest)
+  byte_array(page_before_${part} "${before}" array)
+  string(APPEND arrays "${array}")
+endforeach()
+byte_array(page_after_report "${rest}" array)
+string(APPEND arrays "${array}")
+
+file(WRITE ${OUT}
+     "// Written by attnflow/draw/page/embed.cmake.\n#include \"attnflow/draw/page/page_bytes.h\"\n\nnamespace attnflow::internal {\n${arrays}}\n"
+)

@@ -1,0 +1,251 @@
+#include "attnflow/draw/parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace attnflow::internal {
+namespace {
+
+constexpr double kLongestColumnLabel = 92.0;
+constexpr double kLongestRowLabel = 110.0;
+constexpr double kBarWidth = 76.0;
+constexpr double kBarHeight = 9.0;
+constexpr double kAboveWidth = 14.0;
+// A line of text takes this many times its size.
+constexpr double kLinePitch = 1.2;
+// From the middle of a line of text down to its baseline, in parts of its size.
+constexpr double kMiddleToBaseline = 0.35;
+
+// Every k-th of `count`, but always the selected ones: those push aside what stands nearer than k to them.
+std::vector<std::size_t> thinned(const std::vector<AxisLabel>& labels, std::size_t step) {
+  std::vector<std::size_t> shown;
+  std::vector<std::size_t> selected;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i].selected && (selected.empty() || i >= selected.back() + step)) selected.push_back(i);
+  }
+  std::size_t next_selected = 0;
+  std::size_t free_from = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (next_selected < selected.size() && i == selected[next_selected]) {
+      shown.push_back(i);
+      ++next_selected;
+      free_from = i + step;
+    } else if (i >= free_from && (next_selected == selected.size() || i + step <= selected[next_selected])) {
+      shown.push_back(i);
+      free_from = i + step;
+    }
+  }
+  return shown;
+}
+
+std::size_t step_for(double pitch) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(kLabelSize * kLinePitch / pitch - 1e-9)));
+}
+
+}  // namespace
+
+TextStyle label_style(const AxisLabel& label) {
+  return {.size = kLabelSize,
+          .color = label.special && !label.selected ? kGrey : kBlack,
+          .bold = label.selected,
+          .italic = label.special};
+}
+
+ColumnLabels lay_out_column_labels(const TextMeasurer& measure, const std::vector<AxisLabel>& labels, double pitch) {
+  ColumnLabels layout;
+  layout.pitch = pitch;
+  layout.labels = labels;
+  std::vector<double> widths;
+  for (AxisLabel& label : layout.labels) {
+    const TextStyle style = label_style(label);
+    label.text = measure.shortened(label.text, style, kLongestColumnLabel);
+    widths.push_back(measure.width(label.text, style));
+  }
+  const double widest = *std::max_element(widths.begin(), widths.end());
+  const double line = kLabelSize * kLinePitch;
+  std::size_t step = 1;
+  if (widest + 6.0 <= pitch) {
+    layout.angle = 0.0;
+    layout.height = line + 4.0;
+  } else if (pitch >= line * std::numbers::sqrt2) {
+    layout.angle = -45.0;
+    layout.height = (widest + line) / std::numbers::sqrt2 + 6.0;
+  } else {
+    layout.angle = -90.0;
+    layout.height = widest + 7.0;
+    step = step_for(pitch);
+  }
+  layout.shown = thinned(layout.labels, step);
+  for (std::size_t column : layout.shown) {
+    const double before = static_cast<double>(column) * pitch;
+    const double after = static_cast<double>(labels.size() - 1 - column) * pitch;
+    const double half = layout.angle == 0.0 ? widths[column] / 2.0 : line / 2.0;
+    const double reach = layout.angle == -45.0 ? (widths[column] + line) / std::numbers::sqrt2 : half;
+    layout.left = std::max(layout.left, reach - before);
+    layout.right = std::max(layout.right, half - after);
+  }
+  return layout;
+}
+
+void draw_column_labels(const ColumnLabels& labels, double first_x, double y, Scene* scene) {
+  for (std::size_t column : labels.shown) {
+    const AxisLabel& label = labels.labels[column];
+    Text text{.at = {}, .text = label.text, .style = label_style(label)};
+    text.title = label.title;
+    text.angle = labels.angle;
+    const double x = first_x + static_cast<double>(column) * labels.pitch;
+    if (labels.angle == 0.0) {
+      text.at = {x, y + kLabelSize + 3.0};
+      text.anchor = Anchor::kMiddle;
+    } else if (labels.angle == -45.0) {
+      text.at = {x + 0.3 * kLabelSize, y + 0.85 * kLabelSize};
+      text.anchor = Anchor::kEnd;
+    } else {
+      text.at = {x + kMiddleToBaseline * kLabelSize, y + 5.0};
+      text.anchor = Anchor::kEnd;
+    }
+    scene->text(text);
+  }
+}
+
+RowLabels lay_out_row_labels(const TextMeasurer& measure, const std::vector<AxisLabel>& labels, double pitch) {
+  RowLabels layout;
+  layout.pitch = pitch;
+  layout.labels = labels;
+  for (AxisLabel& label : layout.labels) {
+    const TextStyle style = label_style(label);
+    label.text = measure.shortened(label.text, style, kLongestRowLabel);
+    layout.width = std::max(layout.width, measure.width(label.text, style));
+  }
+  layout.shown = thinned(layout.labels, step_for(pitch));
+  return layout;
+}
+
+void draw_row_labels(const RowLabels& labels, double x, double first_y, Scene* scene) {
+  for (std::size_t row : labels.shown) {
+    const AxisLabel& label = labels.labels[row];
+    Text text{.at = {x, first_y + static_cast<double>(row) * labels.pitch + kMiddleToBaseline * kLabelSize},
+              .text = label.text,
+              .style = label_style(label),
+              .anchor = Anchor::kEnd};
+    text.title = label.title;
+    scene->text(text);
+  }
+}
+
+namespace {
+
+struct BarTexts {
+  std::string top;
+  std::string above;
+  double zero_width, top_width, above_width;
+  double total;
+};
+
+constexpr TextStyle kBarStyle{.size = kSmallSize, .color = kGrey};
+constexpr double kBarGap = 4.0;
+
+BarTexts bar_texts(const TextMeasurer& measure, const ColorScale& scale) {
+  BarTexts texts{.top = short_number(scale.top),
+                 .above = scale.above ? short_number(*scale.above) : "",
+                 .zero_width = measure.width("0", kBarStyle),
+                 .top_width = 0.0,
+                 .above_width = 0.0,
+                 .total = 0.0};
+  texts.top_width = measure.width(texts.top, kBarStyle);
+  if (scale.above) texts.above_width = measure.width(texts.above, kBarStyle);
+  texts.total = texts.zero_width + kBarGap + kBarWidth + kBarGap + texts.top_width;
+  if (scale.above) texts.total += 2.0 * kBarGap + kAboveWidth + kBarGap + texts.above_width;
+  return texts;
+}
+
+}  // namespace
+
+double panel_head_width(const TextMeasurer& measure, const PanelHead& head) {
+  const double title = measure.width(head.title, {.size = kTitleSize, .bold = true});
+  return head.scale ? title + 16.0 + bar_texts(measure, *head.scale).total : title;
+}
+
+void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene) {
+  const double baseline = 13.0;
+  scene->text({.at = {x, baseline}, .text = head.title, .style = {.size = kTitleSize, .bold = true}});
+  if (!head.scale) return;
+  const BarTexts texts = bar_texts(scene->measure(), *head.scale);
+  double at = x + width - texts.total;
+  const auto number = [&](const std::string& text, double text_width) {
+    scene->text({.at = {at, baseline}, .text = text, .style = kBarStyle});
+    at += text_width;
+  };
+  const double top = baseline - kBarHeight + 1.0;
+  number("0", texts.zero_width);
+  at += kBarGap;
+  Image colors{.width = 96, .height = 1, .pixels = {}};
+  for (std::size_t i = 0; i < colors.width; ++i) {
+    colors.pixels.push_back(scale_color(static_cast<double>(i) / static_cast<double>(colors.width - 1)));
+  }
+  scene->image({at, top, kBarWidth, kBarHeight}, colors);
+  scene->rect({at, top, kBarWidth, kBarHeight}, stroked(kLightGrey, 0.5));
+  at += kBarWidth + kBarGap;
+  number(texts.top, texts.top_width);
+  if (head.scale->above) {
+    at += 2.0 * kBarGap;
+    const Rect cell{at, top, kAboveWidth, kBarHeight};
+    scene->rect(cell, filled(scale_color(1.0)));
+    draw_above_mark(cell, scene);
+    at += kAboveWidth + kBarGap;
+    number(texts.above, texts.above_width);
+  }
+}
+
+void draw_above_mark(const Rect& cell, Scene* scene) {
+  const double side = std::min({cell.width, cell.height, 14.0}) * 0.55;
+  const double right = cell.x + cell.width;
+  scene->path({{.kind = PathStep::Kind::kMove, .end = {right - side, cell.y}},
+               {.kind = PathStep::Kind::kLine, .end = {right, cell.y}},
+               {.kind = PathStep::Kind::kLine, .end = {right, cell.y + side}},
+               {.kind = PathStep::Kind::kClose, .end = {}}},
+              filled(kWhite));
+}
+
+double draw_wrapped(const std::string& text, const TextStyle& style, Point top_left, double width, Scene* scene) {
+  if (text.empty()) return 0.0;
+  const double pitch = style.size * 1.35;
+  double y = top_left.y;
+  for (const std::string& line : scene->measure().wrapped(text, style, width)) {
+    scene->text({.at = {top_left.x, y + style.size}, .text = line, .style = style});
+    y += pitch;
+  }
+  return y - top_left.y;
+}
+
+Scene on_shelves(const std::vector<Scene>& panels, double width, double gap, const TextMeasurer& measure) {
+  Scene page(measure);
+  double x = 0.0;
+  double shelf_height = 0.0;
+  for (const Scene& panel : panels) {
+    if (x > 0.0 && x + panel.width > width + 0.5) {
+      page.height += shelf_height + gap;
+      x = shelf_height = 0.0;
+    }
+    page.add(panel, x, page.height);
+    page.width = std::max(page.width, x + panel.width);
+    x += panel.width + gap;
+    shelf_height = std::max(shelf_height, panel.height);
+  }
+  page.height += shelf_height;
+  return page;
+}
+
+Scene stacked(const std::vector<Scene>& panels, double gap, const TextMeasurer& measure) {
+  Scene page(measure);
+  for (const Scene& panel : panels) {
+    if (page.height > 0.0) page.height += gap;
+    page.add(panel, 0.0, page.height);
+    page.width = std::max(page.width, panel.width);
+    page.height += panel.height;
+  }
+  return page;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,212 @@
+#include "attnflow/draw/svg_canvas.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "attnflow/draw/cairo_canvas.h"
+#include "attnflow/report/base64.h"
+
+namespace attnflow::internal {
+namespace {
+
+std::string hex(Color color) { return fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue); }
+
+class SvgCanvas final : public Canvas {
+ public:
+  explicit SvgCanvas(std::string id_prefix) : id_prefix_(std::move(id_prefix)) {}
+
+  std::string take() { return std::move(out_); }
+
+  void begin_group(const Group& group) override {
+    const std::string id = id_prefix_ + "-" + group.id;
+    if (group.clip) {
+      const Rect& clip = *group.clip;
+      out_ += fmt::format("<clipPath id=\"{}-clip\"><rect{}/></clipPath>\n", xml_escaped(id), box(clip));
+    }
+    out_ += fmt::format("<g id=\"{}\"", xml_escaped(id));
+    if (group.clip) out_ += fmt::format(" clip-path=\"url(#{}-clip)\"", xml_escaped(id));
+    out_ += ">";
+    if (!group.title.empty()) out_ += "<title>" + xml_escaped(group.title) + "</title>";
+    out_ += "\n";
+  }
+
+  void end_group() override { out_ += "</g>\n"; }
+
+  void rect(const Rect& rect, const Paint& paint, const std::string& title) override {
+    finish("rect", "<rect" + box(rect) + look(paint), title);
+  }
+
+  void line(Point from, Point to, const Paint& paint, const std::string& title) override {
+    finish("line",
+           fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}", svg_number(from.x), svg_number(from.y),
+                       svg_number(to.x), svg_number(to.y), look(paint)),
+           title);
+  }
+
+  void circle(Point center, double radius, const Paint& paint, const std::string& title) override {
+    finish("circle",
+           fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}", svg_number(center.x), svg_number(center.y),
+                       svg_number(radius), look(paint)),
+           title);
+  }
+
+  void path(const Path& path, const Paint& paint, const std::string& title) override {
+    const auto point = [](Point p) { return svg_number(p.x) + " " + svg_number(p.y); };
+    std::string d;
+    for (const PathStep& step : path) {
+      switch (step.kind) {
+        case PathStep::Kind::kMove:
+          d += "M" + point(step.end);
+          break;
+        case PathStep::Kind::kLine:
+          d += "L" + point(step.end);
+          break;
+        case PathStep::Kind::kCurve:
+          d += "C" + point(step.control1) + " " + point(step.control2) + " " + point(step.end);
+          break;
+        case PathStep::Kind::kClose:
+          d += "Z";
+          break;
+      }
+    }
+    finish("path", "<path d=\"" + d + "\"" + look(paint), title);
+  }
+
+  void image(const Rect& rect, const Image& image) override {
+    const std::string png = encode_png(image);
+    out_ += "<image" + box(rect) +
+            " preserveAspectRatio=\"none\" style=\"image-rendering:crisp-edges;image-rendering:pixelated\""
+            " xlink:href=\"data:image/png;base64,";
+    base64_append(out_, std::as_bytes(std::span(png)));
+    out_ += "\"/>\n";
+  }
+
+  void text(const Text& text) override {
+    // Viewers disagree about which end of right-to-left text an anchor means, but not about its middle.
+    Text placed = text;
+    if (text.right_to_left && text.anchor != Anchor::kMiddle) {
+      const double shift = (text.anchor == Anchor::kStart ? 0.5 : -0.5) * text.width;
+      const double radians = text.angle * std::numbers::pi / 180.0;
+      placed.at.x += shift * std::cos(radians);
+      placed.at.y += shift * std::sin(radians);
+      placed.anchor = Anchor::kMiddle;
+    }
+    std::string head = fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\"", svg_number(placed.at.x),
+                                   svg_number(placed.at.y), svg_number(placed.style.size));
+    if (placed.anchor == Anchor::kMiddle) head += " text-anchor=\"middle\"";
+    if (placed.anchor == Anchor::kEnd) head += " text-anchor=\"end\"";
+    if (placed.style.bold) head += " font-weight=\"bold\"";
+    if (placed.style.italic) head += " font-style=\"italic\"";
+    if (text.right_to_left) head += " direction=\"rtl\"";
+    if (placed.style.color != kBlack) head += " fill=\"" + hex(placed.style.color) + "\"";
+    if (placed.angle != 0.0) {
+      head += fmt::format(" transform=\"rotate({} {} {})\"", svg_number(placed.angle), svg_number(placed.at.x),
+                          svg_number(placed.at.y));
+    }
+    if (placed.text.front() == ' ' || placed.text.back() == ' ' || placed.text.find("  ") != std::string::npos) {
+      head += " xml:space=\"preserve\"";
+    }
+    out_ += head + ">";
+    if (!placed.title.empty()) out_ += "<title>" + xml_escaped(placed.title) + "</title>";
+    if (placed.spans.empty()) {
+      out_ += xml_escaped(placed.text);
+    } else {
+      std::size_t written = 0;
+      for (const TextSpan& span : placed.spans) {
+        out_ += xml_escaped(placed.text.substr(written, span.begin - written));
+        out_ += "<tspan fill=\"" + hex(span.color) + "\">" +
+                xml_escaped(placed.text.substr(span.begin, span.end - span.begin)) + "</tspan>";
+        written = span.end;
+      }
+      out_ += xml_escaped(placed.text.substr(written));
+    }
+    out_ += "</text>\n";
+  }
+
+ private:
+  static std::string box(const Rect& rect) {
+    return fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", svg_number(rect.x), svg_number(rect.y),
+                       svg_number(rect.width), svg_number(rect.height));
+  }
+
+  static std::string look(const Paint& paint) {
+    std::string attributes = paint.fill ? " fill=\"" + hex(*paint.fill) + "\"" : " fill=\"none\"";
+    if (paint.fill && paint.opacity != 1.0) attributes += " fill-opacity=\"" + svg_number(paint.opacity) + "\"";
+    if (paint.stroke) {
+      attributes += " stroke=\"" + hex(*paint.stroke) + "\"";
+      if (paint.stroke_width != 1.0) attributes += " stroke-width=\"" + svg_number(paint.stroke_width) + "\"";
+      if (paint.opacity != 1.0) attributes += " stroke-opacity=\"" + svg_number(paint.opacity) + "\"";
+    }
+    return attributes;
+  }
+
+  void finish(const char* element, const std::string& opened, const std::string& title) {
+    out_ += opened;
+    if (title.empty()) {
+      out_ += "/>\n";
+    } else {
+      out_ += fmt::format("><title>{}</title></{}>\n", xml_escaped(title), element);
+    }
+  }
+
+  std::string id_prefix_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string svg_number(double value) {
+  assert(std::isfinite(value));
+  std::string text = fmt::format("{:.2f}", value);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+std::string xml_escaped(const std::string& text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string scene_to_svg(const Scene& scene, const std::string& description, const std::string& id_prefix) {
+  SvgCanvas canvas(id_prefix);
+  scene.replay(&canvas);
+  const std::string width = svg_number(scene.width);
+  const std::string height = svg_number(scene.height);
+  const std::string& language = scene.measure().language();
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" version=\"1.1\" "
+      "width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" xml:lang=\"{2}\" lang=\"{2}\" "
+      "font-family=\"{3}\" fill=\"{4}\">\n<desc>{5}</desc>\n<rect width=\"{0}\" height=\"{1}\" "
+      "fill=\"#ffffff\"/>\n{6}</svg>\n",
+      width, height, language, kFontFamilies, hex(kBlack), xml_escaped(description), canvas.take());
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,25 @@
+// Scalable vector graphics, written directly: text stays text, groups keep their ids, marks have tooltips, and the same
+// drawing gives the same bytes.
+#ifndef ATTNFLOW_DRAW_SVG_CANVAS_H_
+#define ATTNFLOW_DRAW_SVG_CANVAS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "attnflow/draw/canvas.h"
+#include "attnflow/draw/scene.h"
+
+namespace attnflow::internal {
+
+// The scene as a complete SVG 1.1 document in UTF-8 that can also be put into an html page as it is. `description` is
+// the text for those who do not see the picture. Ids get `id_prefix` and a hyphen in front.
+std::string scene_to_svg(const Scene& scene, const std::string& description, const std::string& id_prefix);
+
+// A coordinate with at most two decimals and no trailing zeros: "12", "0.5", "-3.25".
+std::string svg_number(double value);
+// Clean text with the characters escaped that mean something in XML, also inside quotes.
+std::string xml_escaped(const std::string& text);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_SVG_CANVAS_H_

@@ -1,0 +1,73 @@
+#include "attnflow/draw/svg_canvas.h"
+
+#include <gtest/gtest.h>
+
+#include "attnflow/draw/svg_reader_for_tests.h"
+
+namespace attnflow::internal {
+namespace {
+
+TEST(SvgNumber, IsShortAndNeverMinusZero) {
+  EXPECT_EQ(svg_number(0.0), "0");
+  EXPECT_EQ(svg_number(12.0), "12");
+  EXPECT_EQ(svg_number(0.5), "0.5");
+  EXPECT_EQ(svg_number(-3.25), "-3.25");
+  EXPECT_EQ(svg_number(-0.001), "0");
+  EXPECT_EQ(svg_number(100.0), "100");
+  EXPECT_EQ(svg_number(1.0 / 3.0), "0.33");
+}
+
+TEST(XmlEscaped, EscapesWhatHasAMeaning) {
+  EXPECT_EQ(xml_escaped("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+}
+
+TEST(SceneToSvg, WritesGroupsTitlesClipsAndText) {
+  const TextMeasurer measure("en");
+  Scene scene(measure);
+  scene.width = 100.0;
+  scene.height = 50.0;
+  scene.begin_group({.id = "part", .title = "A & B", .clip = Rect{0.0, 0.0, 10.0, 20.0}});
+  scene.rect({1.0, 2.0, 3.0, 4.0}, filled(kBlack), "a < b");
+  scene.path({{.kind = PathStep::Kind::kMove, .end = {0.0, 0.0}},
+              {.kind = PathStep::Kind::kCurve, .end = {9.0, 9.0}, .control1 = {3.0, 0.0}, .control2 = {6.0, 9.0}},
+              {.kind = PathStep::Kind::kClose}},
+             stroked(kGrey, 2.0, 0.5));
+  scene.text({.at = {5.0, 6.0}, .text = "two  spaces", .style = {.size = 11.0, .bold = true}});
+  scene.end_group();
+  scene.text({.at = {5.0, 6.0}, .text = "", .style = {}});
+
+  const SvgDocument svg = read_svg(scene_to_svg(scene, "what <it> is", "fig"));
+  EXPECT_EQ(svg.error, "");
+  EXPECT_EQ(svg.ids, (std::vector<std::string>{"fig-part-clip", "fig-part"}));
+  EXPECT_EQ(svg.titles, (std::vector<std::string>{"A & B", "a < b"}));
+  ASSERT_EQ(svg.texts, (std::vector<std::string>{"two  spaces"}));
+  EXPECT_EQ(svg.attribute("path", "d"), "M0 0C3 0 6 9 9 9Z");
+  EXPECT_EQ(svg.attribute("path", "stroke-opacity"), "0.5");
+  EXPECT_EQ(svg.attribute("text", "xml:space"), "preserve");
+  EXPECT_EQ(svg.attribute("svg", "viewBox"), "0 0 100 50");
+}
+
+TEST(SceneToSvg, RightToLeftTextIsAnchoredAtItsMiddle) {
+  const TextMeasurer measure("en");
+  Scene scene(measure);
+  scene.width = scene.height = 100.0;
+  scene.text({.at = {90.0, 20.0}, .text = "الكتاب", .style = {.size = 20.0}, .anchor = Anchor::kEnd});
+  const SvgDocument svg = read_svg(scene_to_svg(scene, "", "fig"));
+  EXPECT_EQ(svg.attribute("text", "direction"), "rtl");
+  EXPECT_EQ(svg.attribute("text", "text-anchor"), "middle");
+  const double width = measure.width("الكتاب", {.size = 20.0});
+  EXPECT_NEAR(std::stod(svg.attribute("text", "x")), 90.0 - width / 2.0, 0.01);
+}
+
+TEST(SceneToSvg, SpansKeepTheTextInOnePiece) {
+  const TextMeasurer measure("en");
+  Scene scene(measure);
+  scene.width = scene.height = 100.0;
+  scene.text({.at = {0.0, 20.0}, .text = "cabinets", .style = {}, .spans = {{0, 5, kBlack}, {5, 8, kWhite}}});
+  const std::string bytes = scene_to_svg(scene, "", "fig");
+  EXPECT_NE(bytes.find("<tspan fill=\"#1a1a1a\">cabin</tspan><tspan fill=\"#ffffff\">ets</tspan>"), std::string::npos);
+  EXPECT_EQ(read_svg(bytes).texts, (std::vector<std::string>{"cabinets"}));
+}
+
+}  // namespace
+}  // namespace attnflow::internal

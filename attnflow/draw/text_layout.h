@@ -1,0 +1,89 @@
+// Text as it will stand on the page: cleaned, measured, shortened, broken into lines.
+//
+// All measuring is done by pango, with hinting off and glyphs at fractions of a pixel, so that the same layout holds
+// for svg, pdf and png at any scale. Fonts come from the system; pango finds a fallback for every script.
+#ifndef ATTNFLOW_DRAW_TEXT_LAYOUT_H_
+#define ATTNFLOW_DRAW_TEXT_LAYOUT_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/draw/canvas.h"
+
+namespace attnflow::internal {
+
+// The font families, in order of preference, for pango and for css.
+inline constexpr const char* kFontFamilies = "Noto Sans, Noto Sans Arabic, Noto Sans Hebrew, DejaVu Sans, sans-serif";
+
+// Any bytes as one line of text that is valid UTF-8 and valid XML: white space that is not a space becomes a space,
+// other control characters become their pictures (U+2400...), what is not UTF-8 or not allowed in XML becomes U+FFFD.
+std::string clean_text(std::string_view text);
+
+// True when a letter is shaped together with the one before it, so that drawing them apart would look wrong: Arabic and
+// other joined scripts, combining marks, emoji sequences. `left` and `right` are clean text.
+bool shaped_together(std::string_view left, std::string_view right);
+
+// The language that decides which glyphs Han characters get: "ja" when there are kana, "ko" with hangul, "zh-cn" with
+// Han alone, else "en". Never the locale of the machine.
+std::string language_of(std::string_view text);
+
+// Where the bytes [begin, end) of a paragraph ended up. A range that is broken over lines is placed once for each line.
+struct PlacedRange {
+  std::size_t range = 0;  // index in the ranges asked for
+  std::size_t line = 0;
+  std::size_t begin = 0;  // bytes of the paragraph on that line
+  std::size_t end = 0;
+  double x = 0.0;
+  double width = 0.0;
+};
+
+struct ParagraphRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool italic = false;
+};
+
+struct Paragraph {
+  std::size_t lines = 0;
+  std::vector<PlacedRange> placed;  // by range, then by line
+};
+
+// Not for use from several threads at a time; each thread makes its own.
+class TextMeasurer {
+ public:
+  explicit TextMeasurer(const std::string& language);
+  ~TextMeasurer();
+  TextMeasurer(const TextMeasurer&) = delete;
+  TextMeasurer& operator=(const TextMeasurer&) = delete;
+
+  const std::string& language() const { return language_; }
+
+  double width(const std::string& text, const TextStyle& style) const;
+
+  // True when the first letter that has a direction is written from right to left.
+  bool right_to_left(const std::string& text) const;
+
+  // The text itself when it is at most `max_width` wide, else its longest beginning (in whole characters as the reader
+  // sees them) that fits with "…" behind it; "…" alone when nothing fits.
+  std::string shortened(const std::string& text, const TextStyle& style, double max_width) const;
+
+  // The text broken into lines of at most `width`, between words where possible.
+  std::vector<std::string> wrapped(const std::string& text, const TextStyle& style, double width) const;
+
+  // The text as a paragraph of lines of at most `width`, with full bidirectional ordering, and where each range stands.
+  // Right-to-left paragraphs are aligned on the right.
+  Paragraph paragraph(const std::string& text, const std::vector<ParagraphRange>& ranges, const TextStyle& style,
+                      double width, bool right_to_left) const;
+
+ private:
+  struct State;
+  std::string language_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_TEXT_LAYOUT_H_

@@ -1,0 +1,358 @@
+// The information-flow graph: a node for every position of every layer, an arc for every weight of the mixing matrix.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+#include "attnflow/base/error.h"
+#include "attnflow/draw/parts.h"
+#include "attnflow/draw/views.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr double kGap = 24.0;
+constexpr double kLargestPitch = 64.0;
+// Panels stand beside each other when their nodes are still this far apart.
+constexpr double kLeastPitchBeside = 16.0;
+constexpr double kLabelGap = 8.0;
+// Weaker arcs than this share of the strongest are not drawn: one could not see them.
+constexpr double kWeakest = 0.005;
+// At most this many arcs in a figure, so that the file stays small enough for a paper.
+constexpr std::size_t kMostArcs = 4000;
+constexpr Color kArc{0x08, 0x30, 0x6b};
+
+struct Arc {
+  double weight = 0.0;
+  std::size_t layer = 0;  // from (layer, from) down to (layer - 1, to)
+  std::size_t from = 0;
+  std::size_t to = 0;
+
+  // Stronger first; the position decides between equal ones, so that the choice is always the same.
+  friend bool operator<(const Arc& a, const Arc& b) {
+    return std::tuple(-a.weight, a.layer, a.from, a.to) < std::tuple(-b.weight, b.layer, b.from, b.to);
+  }
+};
+
+// The mixing matrices A_l = (1 - rho) W_l + rho I that the report's values were made of.
+class Mixing {
+ public:
+  explicit Mixing(const FigureData& data) : data_(data) {
+    // With a single head, that head holds in the layer looked at and all heads together below it.
+    const std::string& heads = data.report.settings.heads;
+    single_head_ = !heads.empty() && heads.find_first_not_of("0123456789") == std::string::npos &&
+                   !data.report.raw.empty() && data.report.settings.normalize == "none";
+  }
+
+  double operator()(std::size_t layer, std::size_t from, std::size_t to) const {
+    const double residual = data_.report.settings.residual;
+    double weight = data_.report.graph(layer - 1, from, to);
+    if (single_head_ && layer == data_.layer) {
+      const auto row = row_index(data_.report.output_tokens, from);
+      if (row) weight = data_.report.raw(data_.layer_position, *row, to);
+    }
+    if (!std::isfinite(weight)) weight = 0.0;
+    return (1.0 - residual) * weight + (from == to ? residual : 0.0);
+  }
+
+ private:
+  const FigureData& data_;
+  bool single_head_ = false;
+};
+
+struct Arcs {
+  std::vector<Arc> drawn;  // the strongest first
+  double strongest = 0.0;
+  std::size_t left_out = 0;  // not weak, but beyond the number that a panel may have
+};
+
+struct GraphShape {
+  std::size_t top = 0;     // l
+  std::size_t bottom = 0;  // m
+  bool all = false;        // arcs of all output tokens
+};
+
+// `by_mass`: an arc's weight is the share of the output token's rollout that runs through it, else it is A_l itself on
+// all arcs that the output token can reach. For all output tokens the share is the mean over them.
+Arcs find_arcs(const FigureData& data, const GraphShape& shape, bool by_mass, std::size_t most) {
+  const Mixing mixing(data);
+  const std::size_t n = data.tokens;
+  std::vector<double> start(n, shape.all ? 1.0 / static_cast<double>(n) : 0.0);
+  if (!shape.all) start[data.output_token] = 1.0;
+
+  Arcs arcs;
+  const auto visit = [&](auto&& use) {
+    std::vector<double> mass = start;
+    for (std::size_t layer = shape.top; layer > shape.bottom; --layer) {
+      std::vector<double> below(n, 0.0);
+      for (std::size_t p = 0; p < n; ++p) {
+        if (mass[p] == 0.0) continue;
+        for (std::size_t q = 0; q < n; ++q) {
+          const double weight = mixing(layer, p, q);
+          if (weight <= 0.0) continue;
+          below[q] += mass[p] * weight;
+          use(Arc{by_mass ? mass[p] * weight : weight, layer, p, q});
+        }
+      }
+      mass = std::move(below);
+    }
+  };
+  visit([&](const Arc& arc) { arcs.strongest = std::max(arcs.strongest, arc.weight); });
+  // Of the arcs kept so far, the weakest is on top of the queue.
+  std::priority_queue<Arc> kept;
+  visit([&](const Arc& arc) {
+    if (arc.weight < kWeakest * arcs.strongest) return;
+    kept.push(arc);
+    if (kept.size() > most) {
+      kept.pop();
+      ++arcs.left_out;
+    }
+  });
+  arcs.drawn.resize(kept.size());
+  for (std::size_t i = kept.size(); i-- > 0; kept.pop()) arcs.drawn[i] = kept.top();
+  return arcs;
+}
+
+// Weights are many and the residual is the largest of each layer, so they grow linearly. Mass spreads out towards the
+// input: there width and darkness grow with the square root, so that an arc of a hundredth of the strongest still
+// shows.
+Paint arc_paint(double share, bool by_mass) {
+  const double strength = by_mass ? std::sqrt(share) : share;
+  return stroked(kArc, 0.3 + 2.4 * strength, 0.03 + 0.92 * strength);
+}
+
+// Values of a method at the input tokens: those of the output token, or the mean over all.
+std::vector<double> input_values(const FigureData& data, const std::string& method, const GraphShape& shape) {
+  std::vector<double> values(data.tokens, 0.0);
+  const std::size_t rows = method_values(data.report, method).output_tokens->size();
+  for (std::size_t j = 0; j < data.tokens; ++j) {
+    if (!shape.all) {
+      values[j] = data.value(method, data.layer_position, data.row_of_output_token(method), j);
+      continue;
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+      values[j] += data.value(method, data.layer_position, row, j) / static_cast<double>(rows);
+    }
+  }
+  return values;
+}
+
+ColorScale input_scale(const FigureData& data, const std::vector<double>& values, const GraphShape& shape) {
+  ScaleBuilder builder;
+  for (std::size_t j = 0; j < data.tokens; ++j) {
+    // The mean over all output tokens is nobody's own value.
+    const bool own = !shape.all && j == data.output_token;
+    builder.add(values[j], data.options.exclude_special_from_scale && (data.special(j) || own));
+  }
+  return builder.scale();
+}
+
+// Samples of arcs with their weights, as a line of its own.
+Scene arc_legend(const TextMeasurer& measure, double strongest, bool by_mass) {
+  Scene scene(measure);
+  const TextStyle style{.size = kSmallSize, .color = kGrey};
+  const auto write = [&](const std::string& text) {
+    scene.text({.at = {scene.width, 12.0}, .text = text, .style = style});
+    scene.width += measure.width(text, style) + 8.0;
+  };
+  write(by_mass ? "share" : "weight");
+  for (double share : by_mass ? std::array{0.01, 0.1, 1.0} : std::array{0.1, 0.4, 1.0}) {
+    scene.line({scene.width, 9.0}, {scene.width + 22.0, 9.0}, arc_paint(share, by_mass));
+    scene.width += 26.0;
+    write(short_number(share * strongest));
+  }
+  scene.height = 18.0;
+  return scene;
+}
+
+struct PanelLayout {
+  ColumnLabels columns;
+  double left = 0.0;
+  double pitch = 0.0;
+  double layer_pitch = 0.0;
+};
+
+Scene draw_panel(const FigureData& data, const std::string& method, const GraphShape& shape, const PanelLayout& layout,
+                 std::size_t most_arcs) {
+  const bool by_mass = method == "rollout";
+  const Arcs arcs = find_arcs(data, shape, by_mass, most_arcs);
+  const std::vector<double> values = input_values(data, method, shape);
+  const PanelHead head{.title = method == "raw" ? "raw attention" : method, .scale = input_scale(data, values, shape)};
+
+  Scene scene(data.measure);
+  const double output_label = shape.all ? 0.0 : 16.0;
+  const double top = kPanelHeadHeight + output_label + 6.0;
+  const auto x_of = [&](std::size_t position) {
+    return layout.left + (static_cast<double>(position) + 0.5) * layout.pitch;
+  };
+  const auto y_of = [&](std::size_t layer) {
+    return top + static_cast<double>(shape.top - layer) * layout.layer_pitch;
+  };
+  const double radius = std::clamp(0.16 * layout.pitch, 0.5, 3.0);
+  const double right = layout.left + static_cast<double>(data.tokens) * layout.pitch;
+  const Scene legend = arc_legend(data.measure, arcs.strongest, by_mass);
+  scene.width = std::max(
+      {right, right - layout.pitch / 2.0 + layout.columns.right, panel_head_width(data.measure, head), legend.width});
+
+  scene.begin_group({.id = "graph-" + method});
+  draw_panel_head(head, 0.0, scene.width, &scene);
+
+  scene.begin_group(
+      {.id = "graph-" + method + "-arcs",
+       .title = {},
+       .clip = Rect{layout.left - 4.0, top - 4.0, right - layout.left + 8.0, y_of(shape.bottom) - top + 8.0}});
+  const bool titles = arcs.drawn.size() <= 1000;
+  for (std::size_t i = arcs.drawn.size(); i-- > 0;) {
+    const Arc& arc = arcs.drawn[i];
+    scene.line({x_of(arc.from), y_of(arc.layer)}, {x_of(arc.to), y_of(arc.layer - 1)},
+               arc_paint(arc.weight / arcs.strongest, by_mass),
+               titles ? fmt::format("layer {}: {} from {}, {}", arc.layer, data.labels[arc.from], data.labels[arc.to],
+                                    short_number(arc.weight))
+                      : "");
+  }
+  scene.end_group();
+
+  scene.begin_group({.id = "graph-" + method + "-nodes"});
+  for (std::size_t layer = shape.bottom + 1; layer <= shape.top; ++layer) {
+    for (std::size_t p = 0; p < data.tokens; ++p) {
+      const bool output = !shape.all && layer == shape.top && p == data.output_token;
+      if (output) {
+        scene.circle({x_of(p), y_of(layer)}, std::max(2.0, 1.7 * radius), filled(kBlack), data.output_name());
+      } else if (layout.pitch >= 4.0) {
+        scene.circle({x_of(p), y_of(layer)}, 0.7 * radius, {.fill = kWhite, .stroke = kGrey, .stroke_width = 0.6});
+      }
+    }
+  }
+  const double side = std::clamp(0.62 * layout.pitch, 1.0, 14.0);
+  for (std::size_t j = 0; j < data.tokens; ++j) {
+    const Rect cell{x_of(j) - side / 2.0, y_of(shape.bottom), side, std::max(side, 8.0)};
+    Paint paint = filled(head.scale->color(values[j]));
+    if (side >= 6.0) paint.stroke = kGrey, paint.stroke_width = 0.6;
+    scene.rect(cell, paint,
+               fmt::format("{}: {}", data.labels[j], std::isfinite(values[j]) ? short_number(values[j]) : "no value"));
+    if (side >= 5.0 && head.scale->is_above(values[j])) draw_above_mark(cell, &scene);
+  }
+  scene.end_group();
+
+  std::vector<AxisLabel> layers;
+  for (std::size_t layer = shape.top + 1; layer-- > shape.bottom;) {
+    layers.push_back({.text = layer == 0 ? "input" : fmt::format("layer {}", layer)});
+  }
+  draw_row_labels(lay_out_row_labels(data.measure, layers, layout.layer_pitch), layout.left - kLabelGap, top, &scene);
+  if (!shape.all) {
+    const AxisLabel label{
+        .text = data.labels[data.output_token], .special = data.special(data.output_token), .selected = true};
+    const TextStyle style = label_style(label);
+    const std::string text = data.measure.shortened(label.text, style, scene.width / 2.0);
+    const double half = data.measure.width(text, style) / 2.0;
+    scene.text({.at = {std::clamp(x_of(data.output_token), half, scene.width - half), top - 9.0},
+                .text = text,
+                .style = style,
+                .anchor = Anchor::kMiddle});
+  }
+
+  scene.height = y_of(shape.bottom) + std::max(side, 8.0) + 2.0;
+  draw_column_labels(layout.columns, x_of(0), scene.height, &scene);
+  scene.height += layout.columns.height + 2.0;
+  scene.add(legend, 0.0, scene.height);
+  scene.height += legend.height;
+  const TextStyle note{.size = kSmallSize, .color = kGrey, .italic = true};
+  if (arcs.left_out > 0) {
+    scene.height += draw_wrapped(
+        fmt::format("The {} strongest arcs of {} are drawn.", arcs.drawn.size(), arcs.drawn.size() + arcs.left_out),
+        note, {0.0, scene.height}, scene.width, &scene);
+  }
+  if (method == "flow") {
+    const std::optional<std::size_t> row =
+        shape.all ? std::nullopt : std::optional<std::size_t>(data.row_of_output_token(method));
+    scene.height += draw_wrapped(
+        degeneracy_note(data, {.first_layer = data.layer_position, .end_layer = data.layer_position + 1, .row = row}),
+        note, {0.0, scene.height}, scene.width, &scene);
+  }
+  scene.end_group();
+  return scene;
+}
+
+std::string caption(const FigureData& data, const GraphShape& shape, const std::vector<std::string>& methods) {
+  const double residual = data.report.settings.residual;
+  const std::string matrix = residual == 0.0
+                                 ? std::string("A = W")
+                                 : fmt::format("A = {} W + {} I", short_number(1.0 - residual), short_number(residual));
+  std::string text = shape.all ? "Paths of all output tokens"
+                               : fmt::format("Paths from {} at layer {}", data.output_name(), data.layer);
+  text += shape.bottom == 0 ? " down to the input tokens." : fmt::format(" down to layer {}.", shape.bottom);
+  const auto has = [&](const char* method) {
+    return std::find(methods.begin(), methods.end(), method) != methods.end();
+  };
+  if (has("rollout")) text += " Arcs of rollout: the share of its mass that runs through them.";
+  if (has("raw") || has("flow")) {
+    text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
+                        has("raw") ? "raw attention" : "flow", matrix);
+  }
+  text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
+  return text + " Arcs below 0.5% of the strongest are not drawn.";
+}
+
+}  // namespace
+
+View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
+  const Report& report = data.report;
+  if (!has_graph(report)) {
+    throw Error(ErrorKind::kUsage,
+                "the graph was asked for, but this report does not hold the weights of all layers; make the report "
+                "with them, or choose the view heatmap, strip or matrix");
+  }
+  const GraphShape shape{.top = data.layer,
+                         .bottom = report.settings.to_layer,
+                         .all = data.options.all_output_tokens.value_or(report.all_output_tokens)};
+  std::vector<std::string> methods = shape.all ? data.methods : data.methods_with_output_token();
+
+  const std::size_t layers = shape.top - shape.bottom;
+  std::vector<AxisLabel> tokens;
+  for (std::size_t j = 0; j < data.tokens; ++j) {
+    tokens.push_back({data.labels[j], data.special(j), false, fmt::format("position {}", j)});
+  }
+  PanelLayout layout;
+  layout.layer_pitch = std::clamp(330.0 / static_cast<double>(layers), 14.0, 52.0);
+  const double layer_labels = data.measure.width(fmt::format("layer {}", shape.top), {.size = kLabelSize}) + kLabelGap;
+  const auto fit = [&](double width) {
+    layout.pitch = kLargestPitch;
+    for (int round = 0; round < 2; ++round) {
+      layout.columns = lay_out_column_labels(data.measure, tokens, layout.pitch);
+      layout.left = std::ceil(std::max(layer_labels, layout.columns.left - layout.pitch / 2.0));
+      layout.pitch = std::min(kLargestPitch, (width - layout.left - 6.0) / static_cast<double>(data.tokens));
+    }
+    layout.columns = lay_out_column_labels(data.measure, tokens, layout.pitch);
+    layout.left = std::ceil(std::max(layer_labels, layout.columns.left - layout.pitch / 2.0));
+    return layout.pitch;
+  };
+  const auto count = static_cast<double>(methods.size());
+  if (fit((data.width - kGap * (count - 1.0)) / count) < kLeastPitchBeside) {
+    if (graph_layout.compact && methods.size() > 1) {
+      const bool rollout = std::find(methods.begin(), methods.end(), "rollout") != methods.end();
+      methods = {rollout ? "rollout" : methods.front()};
+    }
+    fit(data.width);
+  }
+
+  std::vector<Scene> panels;
+  bool above = false;
+  bool without_value = false;
+  for (const std::string& method : methods) {
+    panels.push_back(draw_panel(data, method, shape, layout, kMostArcs / methods.size()));
+    const std::vector<double> values = input_values(data, method, shape);
+    above = above || input_scale(data, values, shape).above;
+    for (double value : values) without_value = without_value || !std::isfinite(value);
+  }
+  View view =
+      captioned(data, "graph", on_shelves(panels, data.width, kGap, data.measure), caption(data, shape, methods));
+  view.above = above;
+  view.without_value = without_value;
+  return view;
+}
+
+}  // namespace attnflow::internal

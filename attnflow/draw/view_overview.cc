@@ -1,0 +1,33 @@
+// One page with everything: strip, heat map, and graph or matrix.
+#include "attnflow/draw/parts.h"
+#include "attnflow/draw/views.h"
+
+namespace attnflow::internal {
+namespace {
+
+// More tokens make a graph that one cannot read.
+constexpr std::size_t kMostGraphTokens = 32;
+
+}  // namespace
+
+View overview(const FigureData& data) {
+  std::vector<View> parts;
+  parts.push_back(strip_view(data));
+  parts.push_back(heatmap_view(data));
+  if (data.tokens <= kMostGraphTokens && has_graph(data.report)) {
+    parts.push_back(graph_view(data, {.compact = true}));
+  } else {
+    parts.push_back(matrix_view(data, {.compact = true}));
+  }
+  View page{.scene = Scene(data.measure)};
+  std::vector<Scene> scenes;
+  for (View& part : parts) {
+    page.above = page.above || part.above;
+    page.without_value = page.without_value || part.without_value;
+    scenes.push_back(std::move(part.scene));
+  }
+  page.scene = stacked(scenes, 26.0, data.measure);
+  return page;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,44 @@
+// The views of a report. Each takes the checked report and returns a drawing no wider than data.width, with what the
+// legend at the bottom of the page has to explain.
+#ifndef ATTNFLOW_DRAW_VIEWS_H_
+#define ATTNFLOW_DRAW_VIEWS_H_
+
+#include <string>
+
+#include "attnflow/draw/figure_data.h"
+#include "attnflow/draw/scene.h"
+
+namespace attnflow::internal {
+
+struct GraphLayout {
+  bool compact = false;  // one panel (rollout, when there is one) where the panels do not fit beside each other
+};
+struct View {
+  Scene scene;
+  bool above = false;          // some values are above the scale
+  bool without_value = false;  // some cells have no value
+};
+
+// A view's panels with its caption under them, as the group `id`.
+View captioned(const FigureData& data, const std::string& id, const Scene& panels, const std::string& caption);
+
+View graph_view(const FigureData& data, const GraphLayout& layout);
+View heatmap_view(const FigureData& data);
+View strip_view(const FigureData& data);
+
+struct MatrixLayout {
+  bool compact = false;  // panels beside each other even where that leaves no room for all labels
+};
+View matrix_view(const FigureData& data, const MatrixLayout& layout);
+
+View overview(const FigureData& data);
+
+// The whole page of a figure: title, view, notes, margins. What figure_svg, figure_pdf and figure_png write.
+Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure);
+
+// What a figure shows in one line of text, for readers that do not see it.
+std::string figure_description(const Report& report, const FigureOptions& options);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_VIEWS_H_

@@ -1,0 +1,45 @@
+// Output files that are either complete or absent.
+#ifndef ATTNFLOW_FILES_ATOMIC_FILE_H_
+#define ATTNFLOW_FILES_ATOMIC_FILE_H_
+
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace attnflow {
+
+// Writes to a temporary name in the target's folder; commit() flushes and renames it over the target. When commit() is
+// not reached the temporary file is removed and the target stays as it was. Every failure throws Error(kOther) with the
+// path and the system's reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& target);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  // For libraries that write by file name or descriptor themselves.
+  const std::filesystem::path& temporary_path() const { return temporary_; }
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  std::FILE* file_ = nullptr;
+  bool committed_ = false;
+};
+
+// AtomicFile for content that is already in memory.
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+// The whole content of a file. Throws Error(kBadFile): missing, a directory, unreadable, or larger than `max_bytes`.
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_FILES_ATOMIC_FILE_H_

@@ -1,0 +1,91 @@
+// What the tests of files share: a folder that goes away, bytes by hand, and errors with their kind and words.
+#ifndef ATTNFLOW_FILES_FILES_FOR_TEST_H_
+#define ATTNFLOW_FILES_FILES_FOR_TEST_H_
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow::test {
+
+// A new empty folder, removed with everything in it.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "attnflow-test-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot create " + pattern);
+    path_ = pattern;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  // The names in it, sorted: shows that no temporary file stays behind.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::filesystem::path put(const std::filesystem::path& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  EXPECT_TRUE(file) << path;
+  return path;
+}
+
+inline std::string get(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The bytes of a little-endian number.
+template <typename T>
+std::string bytes_of(T value) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// Runs `action`, which must throw Error of `kind` with every one of `words` in its message.
+template <typename Action>
+void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    for (const std::string& word : words)
+      EXPECT_NE(std::string_view(error.what()).find(word), std::string_view::npos)
+          << "no \"" << word << "\" in: " << error.what();
+    return;
+  }
+  ADD_FAILURE() << "expected an Error with \"" << (words.empty() ? "" : words[0]) << "\", nothing was thrown";
+}
+
+}  // namespace attnflow::test
+
+#endif  // ATTNFLOW_FILES_FILES_FOR_TEST_H_

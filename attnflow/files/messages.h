@@ -1,0 +1,24 @@
+// Pieces of error messages about files. Names inside a file are as hostile as the rest of it: they may hold terminal
+// escape sequences or megabytes of text, so messages show them through these functions.
+#ifndef ATTNFLOW_FILES_MESSAGES_H_
+#define ATTNFLOW_FILES_MESSAGES_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnflow::internal {
+
+// "text" in double quotes, control characters and bytes that are not UTF-8 as \xNN, cut after about `max_bytes` bytes.
+std::string quote_name(std::string_view text, std::size_t max_bytes = 80);
+
+// '"a", "b", "c" and 12 more', or "nothing".
+std::string quote_names(const std::vector<std::string_view>& names, std::size_t max_names = 8);
+
+// The system's text for an errno value.
+std::string system_reason(int error_number);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FILES_MESSAGES_H_

@@ -1,0 +1,22 @@
+// The .npz reader on bytes in memory; read_npz and list_npz open a file and do the same.
+#ifndef ATTNFLOW_FILES_NPZ_FORMAT_H_
+#define ATTNFLOW_FILES_NPZ_FORMAT_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/array_file.h"
+
+namespace attnflow::internal {
+
+// `archive` is the whole file; `name` is what messages call it. Both throw Error(kBadFile).
+std::vector<std::string> list_npz(std::span<const std::byte> archive, const std::string& name);
+Array parse_npz(std::span<const std::byte> archive, const std::string& name, std::string_view key,
+                const ReadLimits& limits);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FILES_NPZ_FORMAT_H_

@@ -1,0 +1,51 @@
+// Reading .safetensors files without copying them.
+//
+// Layout: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape, data_offsets: [begin, end]},
+// ...,
+// "__metadata__": {text: text}}, then the data. Tensors must lie inside the file, must not overlap, and their byte
+// count must match dtype and shape.
+#ifndef ATTNFLOW_FILES_SAFETENSORS_H_
+#define ATTNFLOW_FILES_SAFETENSORS_H_
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/files/array_file.h"
+
+namespace attnflow {
+
+// A memory-mapped file. Movable; spans stay valid while the object (or one moved from it) lives.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    DType dtype;
+    Shape shape;
+    std::span<const std::byte> bytes;  // into the mapping; not aligned
+  };
+
+  // Throws Error(kBadFile).
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+  ~SafetensorsFile();
+
+  const std::filesystem::path& path() const;
+  // All tensors by name, sorted.
+  const std::map<std::string, Entry, std::less<>>& entries() const;
+  // The file's "__metadata__".
+  const std::map<std::string, std::string, std::less<>>& metadata() const;
+  // A copy of one tensor. Throws Error(kBadFile) that lists a few of the names that are there.
+  Array read(std::string_view name) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_FILES_SAFETENSORS_H_

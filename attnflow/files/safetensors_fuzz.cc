@@ -1,0 +1,24 @@
+// Fuzz target: the .safetensors reader on any bytes. See fuzz.cmake.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/safetensors_parse.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto file = std::as_bytes(std::span(data, size));
+  try {
+    std::size_t total = 0;
+    for (const auto& [name, entry] : attnflow::internal::parse_safetensors(file, "fuzz.safetensors").entries) {
+      if (entry.bytes.data() < file.data() || entry.bytes.data() + entry.bytes.size() > file.data() + file.size())
+        __builtin_trap();
+      if (entry.bytes.size() != attnflow::element_count(entry.shape) * attnflow::dtype_size(entry.dtype))
+        __builtin_trap();
+      total += entry.bytes.size();
+    }
+    if (total > file.size()) __builtin_trap();  // no byte belongs to two tensors
+  } catch (const attnflow::Error&) {
+  }
+  return 0;
+}

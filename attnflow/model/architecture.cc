@@ -1,0 +1,127 @@
+#include "attnflow/model/architecture.h"
+
+#include <array>
+#include <utility>
+
+namespace attnflow {
+
+namespace {
+
+constexpr std::array kArchitectures = {
+    Architecture{
+        .model_type = "bert",
+        .prefix = "bert.",
+        .masked_lm = {.dense = "cls.predictions.transform.dense",
+                      .norm = "cls.predictions.transform.LayerNorm",
+                      .decoder = "cls.predictions.decoder",
+                      .bias = "cls.predictions.bias"},
+        .classifier = {.dense = "bert.pooler.dense"},
+    },
+    Architecture{
+        .model_type = "roberta",
+        .prefix = "roberta.",
+        .keys = {.padding_id = "pad_token_id"},
+        .masked_lm = {.dense = "lm_head.dense",
+                      .norm = "lm_head.layer_norm",
+                      .decoder = "lm_head.decoder",
+                      .bias = "lm_head.bias",
+                      .activation = Activation::kGelu},
+        .classifier = {.dense = "classifier.dense", .output = "classifier.out_proj"},
+    },
+    Architecture{
+        .model_type = "distilbert",
+        .prefix = "distilbert.",
+        .keys = {.hidden = "dim",
+                 .layers = "n_layers",
+                 .heads = "n_heads",
+                 .intermediate = "hidden_dim",
+                 .activation = "activation",
+                 .token_types = {},
+                 .norm_eps = {}},
+        .embeddings = {.token_type = {}},
+        .layer = {.prefix = "transformer.layer.{0}.",
+                  .query = "attention.q_lin",
+                  .key = "attention.k_lin",
+                  .value = "attention.v_lin",
+                  .attention_output = "attention.out_lin",
+                  .attention_norm = "sa_layer_norm",
+                  .feed_forward_in = "ffn.lin1",
+                  .feed_forward_out = "ffn.lin2",
+                  .feed_forward_norm = "output_layer_norm"},
+        .masked_lm = {.dense = "vocab_transform",
+                      .norm = "vocab_layer_norm",
+                      .decoder = "vocab_projector",
+                      .bias = "vocab_projector.bias"},
+        .classifier = {.dense = "pre_classifier", .activation = Activation::kRelu},
+    },
+    Architecture{
+        .model_type = "albert",
+        .prefix = "albert.",
+        .keys = {.embedding = "embedding_size", .groups = "num_hidden_groups", .inner = "inner_group_num"},
+        .embeddings = {.projection = "encoder.embedding_hidden_mapping_in"},
+        .layer = {.prefix = "encoder.albert_layer_groups.{0}.albert_layers.{1}.",
+                  .query = "attention.query",
+                  .key = "attention.key",
+                  .value = "attention.value",
+                  .attention_output = "attention.dense",
+                  .attention_norm = "attention.LayerNorm",
+                  .feed_forward_in = "ffn",
+                  .feed_forward_out = "ffn_output",
+                  .feed_forward_norm = "full_layer_layer_norm"},
+        .masked_lm = {.dense = "predictions.dense",
+                      .norm = "predictions.LayerNorm",
+                      .decoder = "predictions.decoder",
+                      .bias = "predictions.bias"},
+        .classifier = {.dense = "albert.pooler"},
+        .default_activation = "gelu_new",
+    },
+};
+
+constexpr std::array<std::pair<std::string_view, Activation>, 9> kActivations = {{
+    {"gelu", Activation::kGelu},
+    {"gelu_python", Activation::kGelu},
+    {"gelu_new", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh},
+    {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"relu", Activation::kRelu},
+    {"silu", Activation::kSilu},
+    {"swish", Activation::kSilu},
+    {"tanh", Activation::kTanh},
+}};
+
+void append(std::string& list, std::string_view name) {
+  if (!list.empty()) list += ", ";
+  list += name;
+}
+
+}  // namespace
+
+std::span<const Architecture> architectures() { return kArchitectures; }
+
+const Architecture* find_architecture(std::string_view model_type) {
+  for (const Architecture& row : kArchitectures) {
+    if (row.model_type == model_type) return &row;
+  }
+  return nullptr;
+}
+
+std::string architecture_list() {
+  std::string list;
+  for (const Architecture& row : kArchitectures) append(list, row.model_type);
+  return list;
+}
+
+std::optional<Activation> find_activation(std::string_view name) {
+  for (const auto& [known, activation] : kActivations) {
+    if (known == name) return activation;
+  }
+  return std::nullopt;
+}
+
+std::string activation_list() {
+  std::string list;
+  for (const auto& [known, activation] : kActivations) append(list, known);
+  return list;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,104 @@
+// What distinguishes one encoder architecture from another: names and a few switches, as data.
+//
+// BERT, RoBERTa, DistilBERT and ALBERT are the same computation. Embeddings of the token, its position and its segment
+// are added and normalised; every layer then mixes positions by self-attention and transforms each position by a
+// two-layer feed-forward net, with a layer norm after each of the two residual additions; a head turns the last hidden
+// states into logits. What differs is how config.json and the weights spell things, and a handful of choices. One row
+// of the table below holds all of that, so a new architecture of this family is a new row and no new code.
+#ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
+#define ATTNFLOW_MODEL_ARCHITECTURE_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace attnflow {
+
+enum class Activation {
+  kGelu,      // x Phi(x), with the error function
+  kGeluTanh,  // its tanh approximation ("gelu_new" and others)
+  kRelu,
+  kSilu,  // x sigmoid(x)
+  kTanh,
+};
+
+// Keys of config.json. Empty: the architecture has no such setting.
+struct ConfigKeys {
+  std::string_view hidden = "hidden_size";
+  std::string_view layers = "num_hidden_layers";
+  std::string_view heads = "num_attention_heads";
+  std::string_view intermediate = "intermediate_size";
+  std::string_view activation = "hidden_act";
+  std::string_view token_types = "type_vocab_size";
+  std::string_view norm_eps = "layer_norm_eps";
+  std::string_view embedding = {};   // width of the embeddings where it differs from the hidden size
+  std::string_view groups = {};      // number of groups of layers that share weights
+  std::string_view inner = {};       // layers inside a group
+  std::string_view padding_id = {};  // positions count from this id + 1
+};
+
+// Tensors of the embeddings, below the base prefix, without ".weight" and ".bias". Empty: there is none.
+struct EmbeddingNames {
+  std::string_view word = "embeddings.word_embeddings";
+  std::string_view position = "embeddings.position_embeddings";
+  std::string_view token_type = "embeddings.token_type_embeddings";
+  std::string_view norm = "embeddings.LayerNorm";
+  std::string_view projection = {};  // from the embedding width to the hidden size
+};
+
+// Tensors of one layer, below the base prefix and `prefix`, in which {0} is the layer's group (or the layer itself) and
+// {1} the layer's number inside its group.
+struct LayerNames {
+  std::string_view prefix = "encoder.layer.{0}.";
+  std::string_view query = "attention.self.query";
+  std::string_view key = "attention.self.key";
+  std::string_view value = "attention.self.value";
+  std::string_view attention_output = "attention.output.dense";
+  std::string_view attention_norm = "attention.output.LayerNorm";
+  std::string_view feed_forward_in = "intermediate.dense";
+  std::string_view feed_forward_out = "output.dense";
+  std::string_view feed_forward_norm = "output.LayerNorm";
+};
+
+// Masked language model head: dense, activation, layer norm, decoder. Full names.
+struct MaskedLmNames {
+  std::string_view dense;
+  std::string_view norm;
+  std::string_view decoder;                   // its weight is the word embedding when it is not stored
+  std::string_view bias;                      // the decoder's bias under its other name, with ".bias"
+  std::optional<Activation> activation = {};  // absent: the layers'
+};
+
+// Classification head on the first token: dense, activation, output. Full names.
+struct ClassifierNames {
+  std::string_view dense;
+  Activation activation = Activation::kTanh;
+  std::string_view output = "classifier";
+};
+
+struct Architecture {
+  std::string_view model_type;  // config.json's "model_type"
+  std::string_view prefix;      // of the base model's tensors in files that also hold a head; absent without one
+  ConfigKeys keys = {};
+  EmbeddingNames embeddings = {};
+  LayerNames layer = {};
+  MaskedLmNames masked_lm = {};
+  ClassifierNames classifier = {};
+  std::string_view default_activation = "gelu";  // where config.json states none
+};
+
+// All rows, in a fixed order.
+std::span<const Architecture> architectures();
+// The row of a model type, or null.
+const Architecture* find_architecture(std::string_view model_type);
+// "bert, roberta, distilbert, albert", for messages.
+std::string architecture_list();
+
+// The activation of a name that transformers uses ("gelu", "gelu_new", "swish", ...), or nothing.
+std::optional<Activation> find_activation(std::string_view name);
+std::string activation_list();
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_ARCHITECTURE_H_

@@ -1,0 +1,51 @@
+// The weights of a Hugging Face folder: one model.safetensors, or shards with an index.
+#ifndef ATTNFLOW_MODEL_CHECKPOINT_H_
+#define ATTNFLOW_MODEL_CHECKPOINT_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/safetensors.h"
+
+namespace attnflow {
+
+// A tensor as it is stored. `bytes` points into a mapped file (little-endian, row-major, not aligned) and stays valid
+// while the Checkpoint lives.
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::span<const std::byte> bytes;
+  std::string file;  // where it is stored, for messages
+};
+
+class Checkpoint {
+ public:
+  // Maps `folder`/model.safetensors or, when there is none, every shard that model.safetensors.index.json names.
+  // Throws Error(kBadFile): no weights, a damaged file, a missing shard, a tensor that is not in the shard that the
+  // index names, a shard outside the folder.
+  explicit Checkpoint(const std::filesystem::path& folder);
+
+  const StoredTensor* find(std::string_view name) const;  // null when there is none
+  const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
+  // Stored numbers of a floating-point type: what people call the number of parameters.
+  std::size_t parameters() const;
+  const std::string& source() const { return source_; }  // the file or the index, for messages
+
+ private:
+  void add_file(const std::filesystem::path& path);
+  void open_shards(const std::filesystem::path& index);
+
+  std::string source_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, StoredTensor, std::less<>> tensors_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_CHECKPOINT_H_

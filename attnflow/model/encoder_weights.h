@@ -1,0 +1,84 @@
+// The weights of an encoder, found by name and checked against its config before anything computes with them.
+//
+// A backend gets this structure and sees neither file names nor architectures: which tensor plays which part, whether
+// the file spells a layer norm "weight" or "gamma", and whether shapes fit is settled here, without the backend.
+#ifndef ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_
+#define ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/model/checkpoint.h"
+#include "attnflow/model/model.h"
+#include "attnflow/model/model_config.h"
+
+namespace attnflow {
+
+// Pointers are into the checkpoint and never null. Shapes are those of PyTorch: a linear map from a to b numbers is
+// y = x W^T + bias with W [b, a].
+struct LinearWeights {
+  const StoredTensor* weight = nullptr;  // [out, in]
+  const StoredTensor* bias = nullptr;    // [out]
+};
+
+struct NormWeights {
+  const StoredTensor* scale = nullptr;  // [width]
+  const StoredTensor* shift = nullptr;  // [width]
+};
+
+struct LayerWeights {
+  LinearWeights query, key, value;  // hidden -> hidden, heads side by side
+  LinearWeights attention_output;   // hidden -> hidden
+  NormWeights attention_norm;
+  LinearWeights feed_forward_in;   // hidden -> intermediate
+  LinearWeights feed_forward_out;  // intermediate -> hidden
+  NormWeights feed_forward_norm;
+};
+
+struct MaskedLmWeights {
+  LinearWeights dense;  // hidden -> embedding
+  Activation activation = Activation::kGelu;
+  NormWeights norm;
+  LinearWeights decoder;  // embedding -> vocabulary; its weight may be the word embedding
+};
+
+struct ClassifierWeights {
+  LinearWeights dense;  // hidden -> hidden, of the first token
+  Activation activation = Activation::kTanh;
+  LinearWeights output;  // hidden -> classes
+};
+
+struct EncoderWeights {
+  ModelConfig config;
+  ModelInfo info;
+  std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
+
+  const StoredTensor* word_embedding = nullptr;        // [vocabulary, embedding]
+  const StoredTensor* position_embedding = nullptr;    // [positions, embedding]
+  const StoredTensor* token_type_embedding = nullptr;  // [token_types, embedding], or null
+  NormWeights embedding_norm;
+  std::optional<LinearWeights> embedding_projection;  // embedding -> hidden
+  std::vector<LayerWeights> layers;                   // group g's inner layer i is at g * inner_layers + i
+  std::optional<MaskedLmWeights> masked_lm;
+  std::optional<ClassifierWeights> classifier;
+
+  // The weights of layer `index`, from 0.
+  const LayerWeights& layer(std::size_t index) const {
+    return layers[config.group_of(index) * config.inner_layers + config.inner_of(index)];
+  }
+};
+
+// Reads the config and maps the weights of a folder, and finds and checks every tensor that the model and its head
+// need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures" decides
+// when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the sentence.
+// Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from the
+// config, a tensor that does not hold floating-point numbers; and as read_model_config and Checkpoint do.
+EncoderWeights find_encoder_weights(const std::filesystem::path& folder);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_

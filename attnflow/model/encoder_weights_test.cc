@@ -1,0 +1,195 @@
+#include "attnflow/model/encoder_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <string>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/model_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_error;
+using test::ModelCopy;
+using test::WeightsFile;
+
+void expect_bad(const ModelCopy& model, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kBadFile, words, [&] { find_encoder_weights(model.path()); });
+}
+
+ModelHead head_of(const std::string& name) {
+  if (name == "masked_lm") return ModelHead::kMaskedLm;
+  return name == "classification" ? ModelHead::kClassification : ModelHead::kNone;
+}
+
+// Tensors that the files hold but that the model does not compute with.
+bool is_unused(const std::string& tensor, ModelHead head, const Json& stored) {
+  if (tensor == "cls.predictions.bias" && stored.contains("cls.predictions.decoder.bias")) return true;
+  if (tensor.find("position_ids") != tensor.npos || tensor.find("seq_relationship") != tensor.npos) return true;
+  return head != ModelHead::kClassification && tensor.find("pooler") != tensor.npos;
+}
+
+TEST(EncoderWeights, DescribesEveryGoldenModel) {
+  std::size_t models = 0;
+  for (const Json& expected : test::golden_index()) {
+    const auto name = expected.at("name").get<std::string>();
+    SCOPED_TRACE(name);
+    const ModelInfo info = read_model_info(test::golden_models() / name);
+    EXPECT_EQ(info.name, name);
+    EXPECT_EQ(info.architecture, expected.at("architecture"));
+    EXPECT_EQ(info.layers, expected.at("layers"));
+    EXPECT_EQ(info.heads, expected.at("heads"));
+    EXPECT_EQ(info.hidden, expected.at("hidden"));
+    EXPECT_EQ(info.vocabulary, expected.at("vocabulary"));
+    EXPECT_EQ(info.max_tokens, expected.at("max_tokens"));
+    EXPECT_EQ(info.head, head_of(expected.at("head")));
+    EXPECT_EQ(info.labels, expected.at("labels").get<std::vector<std::string>>());
+    EXPECT_GT(info.parameters, info.vocabulary);
+    EXPECT_FALSE(info.causal);
+    ++models;
+  }
+  EXPECT_GT(models, 0U);
+}
+
+TEST(EncoderWeights, CountsParameters) {
+  const test::TempFolder folder;
+  ModelCopy model("bert_base");
+  const WeightsFile weights = WeightsFile::read(model.path() / "model.safetensors");
+  std::size_t bytes = 0;
+  for (const auto& [name, entry] : weights.header.items()) {
+    if (name == "__metadata__") continue;
+    ASSERT_EQ(entry.at("dtype"), "F32") << name;
+    bytes += entry.at("data_offsets").at(1).get<std::size_t>() - entry.at("data_offsets").at(0).get<std::size_t>();
+  }
+  EXPECT_EQ(read_model_info(model.path()).parameters, bytes / sizeof(float));
+}
+
+// Each tensor of each model in turn is absent, or of another shape: the message names it and where it was looked for.
+TEST(EncoderWeights, ChecksEveryTensor) {
+  std::set<std::string> architectures;
+  for (const Json& golden : test::golden_index()) {
+    const auto name = golden.at("name").get<std::string>();
+    if (!std::filesystem::exists(test::golden_models() / name / "model.safetensors")) continue;  // sharded: see below
+    const ModelHead head = head_of(golden.at("head"));
+    const ModelCopy model(name);
+    const std::filesystem::path file = model.path() / "model.safetensors";
+    const WeightsFile intact = WeightsFile::read(file);
+    std::size_t checked = 0;
+    for (const auto& [tensor, entry] : intact.header.items()) {
+      if (tensor == "__metadata__" || is_unused(tensor, head, intact.header)) continue;
+      SCOPED_TRACE(name + ": " + tensor);
+      WeightsFile damaged = intact;
+      Json& shape = damaged.header[tensor]["shape"];
+      shape.push_back(1);  // as many numbers, another shape
+      damaged.write(file);
+      expect_bad(model, {file.string(), "\"" + tensor + "\"", "expected [", "config.json"});
+
+      damaged = intact;
+      const std::string away = "away." + std::to_string(checked);
+      damaged.rename(tensor, away);
+      damaged.write(file);
+      // A head without its first matrix is no head; norms and biases have a usual name that the message uses.
+      const bool marks_head = std::regex_search(
+          tensor, std::regex("(transform\\.dense|lm_head\\.dense|vocab_transform|predictions\\.dense|"
+                             "pooler(\\.dense)?|pre_classifier|classifier(\\.dense|\\.out_proj)?)\\.weight$"));
+      if (marks_head) {
+        EXPECT_EQ(find_encoder_weights(model.path()).info.head, ModelHead::kNone);
+      } else if (tensor == "cls.predictions.decoder.bias") {
+        EXPECT_EQ(find_encoder_weights(model.path()).masked_lm->decoder.bias->name, "cls.predictions.bias");
+      } else {
+        std::string usual = std::regex_replace(tensor, std::regex("\\.gamma$"), ".weight");
+        usual = std::regex_replace(usual, std::regex("\\.beta$"), ".bias");
+        expect_bad(model, {file.string(), "1 of them missing: \"" + usual + "\""});
+      }
+      ++checked;
+    }
+    EXPECT_GE(checked, 20U) << name;
+    architectures.insert(golden.at("architecture"));
+  }
+  EXPECT_EQ(architectures.size(), 4U);
+}
+
+TEST(EncoderWeights, ListsAllMissingTensorsOfForeignFiles) {
+  const ModelCopy model("bert_base");
+  model.edit_weights([](WeightsFile& weights) {
+    Json renamed;
+    for (const auto& [name, entry] : weights.header.items())
+      renamed[name == "__metadata__" ? name : "x." + name] = entry;
+    weights.header = renamed;
+  });
+  expect_bad(model, {"53 of them missing", "embeddings.word_embeddings.weight", "and 45 more", "found \"x."});
+}
+
+TEST(EncoderWeights, RefusesIntegerWeights) {
+  const ModelCopy model("bert_base");
+  model.edit_weights(
+      [](WeightsFile& weights) { weights.header["encoder.layer.0.attention.self.query.weight"]["dtype"] = "I32"; });
+  expect_bad(model, {"encoder.layer.0.attention.self.query.weight", "i32", "bf16", "unquantised"});
+}
+
+TEST(EncoderWeights, RefusesConfigOfAnotherSize) {
+  const ModelCopy model("bert_base");
+  model.edit_config([](Json& config) { config["vocab_size"] = 1000; });
+  expect_bad(model, {"embeddings.word_embeddings.weight", "expected [1000, 24]", "vocab_size and hidden_size"});
+  model.edit_config([](Json& config) { config["vocab_size"] = 77, config["num_hidden_layers"] = 4; });
+  expect_bad(model, {"16 of them missing", "encoder.layer.3."});
+}
+
+TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
+  const ModelCopy model("bert_classification");
+  const auto head = [&](const Json& classes) {
+    model.edit_config([&](Json& config) { config["architectures"] = classes; });
+    return find_encoder_weights(model.path()).info.head;
+  };
+  EXPECT_EQ(head({"BertForSequenceClassification"}), ModelHead::kClassification);
+  EXPECT_EQ(head(nullptr), ModelHead::kClassification);  // from the tensors alone
+  EXPECT_EQ(head(Json::array()), ModelHead::kClassification);
+  EXPECT_EQ(head({"BertForTokenClassification"}), ModelHead::kNone);
+  EXPECT_EQ(head({"BertForMultipleChoice"}), ModelHead::kNone);
+  EXPECT_EQ(head({"BertForMaskedLM"}), ModelHead::kNone);  // no such tensors
+}
+
+TEST(EncoderWeights, LabelsMustFitTheClassifier) {
+  const ModelCopy model("bert_classification");
+  model.edit_config([](Json& config) { config["id2label"] = {{"0", "no"}, {"1", "yes"}}; });
+  expect_bad(model, {"classifier.weight", "[3, 24]", "expected [2, 24]", "id2label"});
+  model.edit_config([](Json& config) {
+    config.erase("id2label");
+    config["problem_type"] = "multi_label_classification";
+  });
+  const ModelInfo info = read_model_info(model.path());
+  EXPECT_EQ(info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+  EXPECT_TRUE(info.multi_label);
+}
+
+TEST(EncoderWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
+  const ModelCopy model("bert_masked_lm_tied");
+  const EncoderWeights tied = find_encoder_weights(model.path());
+  ASSERT_TRUE(tied.masked_lm);
+  EXPECT_EQ(tied.masked_lm->decoder.weight, tied.word_embedding);
+  model.edit_config([](Json& config) { config["tie_word_embeddings"] = false; });
+  expect_bad(model, {"missing", "cls.predictions.decoder.weight"});
+
+  const EncoderWeights stored = find_encoder_weights(test::golden_models() / "bert_masked_lm");
+  EXPECT_EQ(stored.masked_lm->decoder.weight->name, "cls.predictions.decoder.weight");
+}
+
+TEST(EncoderWeights, SharedLayersAreFoundOnce) {
+  const EncoderWeights weights = find_encoder_weights(test::golden_models() / "albert_two_groups");
+  EXPECT_EQ(weights.layers.size(), 2U);
+  EXPECT_EQ(&weights.layer(0), &weights.layers[0]);
+  EXPECT_EQ(&weights.layer(weights.config.layers - 1), &weights.layers[1]);
+}
+
+TEST(EncoderWeights, NameIsTheFolders) {
+  const std::filesystem::path folder = test::golden_models() / "bert_base";
+  EXPECT_EQ(read_model_info(folder / "").name, "bert_base");
+  EXPECT_EQ(read_model_info(folder / ".").name, "bert_base");
+}
+
+}  // namespace
+}  // namespace attnflow

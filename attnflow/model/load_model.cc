@@ -1,0 +1,111 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/backend.h"
+#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolderVariable = "ATTNFLOW_BACKEND_DIR";
+constexpr const char* kTorchBackend = "libattnflow_torch.so";
+
+// "cpu", "cuda" or "cuda:N"; whether there is such a device is the backend's to say.
+void check_device(const std::string& device) {
+  if (device == "cpu" || device == "cuda") return;
+  const std::string_view prefix = "cuda:";
+  constexpr std::size_t kMaxDigits = 3;
+  const std::string_view number = device.starts_with(prefix) ? std::string_view(device).substr(prefix.size()) : "";
+  const bool digits = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (number.empty() || number.size() > kMaxDigits || !digits) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected the device cpu, cuda or cuda:N, found \"{}\"", device));
+  }
+}
+
+[[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::kUnsupportedModel, message); }
+
+// The reason of the last failure of the dynamic linker.
+std::string linker_reason() {
+  const char* reason = ::dlerror();
+  return reason == nullptr ? "for a reason that the system does not give" : reason;
+}
+
+// Each backend is opened once; libtorch cannot be unloaded, so nothing is ever closed.
+BackendCreateFunction* torch_backend() {
+  static BackendCreateFunction* const create = open_backend(kTorchBackend, backend_folders());
+  return create;
+}
+
+}  // namespace
+
+std::vector<fs::path> backend_folders() {
+  std::vector<fs::path> folders;
+  if (const char* folder = std::getenv(kFolderVariable); folder != nullptr && *folder != '\0') {
+    folders.emplace_back(folder);
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    folders.push_back(program.parent_path());
+    folders.push_back((program.parent_path() / "../lib/attnflow").lexically_normal());
+  }
+  return folders;
+}
+
+BackendCreateFunction* open_backend(const std::string& file_name, const std::vector<fs::path>& folders) {
+  fs::path file;
+  std::string searched;
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    if (fs::is_regular_file(folder / file_name, ignored)) {
+      file = folder / file_name;
+      break;
+    }
+    searched += (searched.empty() ? "" : ", ") + folder.string();
+  }
+  if (file.empty()) {
+    unsupported(
+        fmt::format("expected {}, the part of attnflow that runs this model, found none in {}. Build it (cmake "
+                    "-DATTNFLOW_TORCH=ON, needs libtorch-dev) or set {} to the folder that holds it. Attention weights "
+                    "saved to a file can be explained without it (--attention FILE)",
+                    file_name, searched, kFolderVariable));
+  }
+
+  // Local: the symbols of libtorch and of the libraries it brings stay out of the program's.
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    unsupported(fmt::format("{}: expected a backend, which cannot be opened: {}", file.string(), linker_reason()));
+  auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
+  auto* const create = reinterpret_cast<BackendCreateFunction*>(::dlsym(library, kBackendCreateSymbol));
+  const std::string found = abi == nullptr ? "a library that does not say" : std::string("one for \"") + abi() + "\"";
+  if (abi == nullptr || create == nullptr || std::string_view(abi()) != kBackendAbi) {
+    unsupported(
+        fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "
+                    "the same build",
+                    file.string(), kBackendAbi, found));
+  }
+  return create;
+}
+
+std::unique_ptr<Model> load_model(const fs::path& path, const LoadOptions& options) {
+  check_device(options.device);
+  // The files are checked first: that takes milliseconds, opening libtorch most of a second.
+  const EncoderWeights weights = find_encoder_weights(path);
+  std::unique_ptr<Model> model;
+  torch_backend()(weights, options, model);
+  return model;
+}
+
+ModelInfo read_model_info(const fs::path& path) { return find_encoder_weights(path).info; }
+
+}  // namespace attnflow

@@ -1,0 +1,65 @@
+// config.json of a Hugging Face folder, read and checked.
+//
+// A setting that changes what the model computes is either understood or refused: nothing is skipped in silence that
+// would make attention differ from the model's own.
+#ifndef ATTNFLOW_MODEL_MODEL_CONFIG_H_
+#define ATTNFLOW_MODEL_MODEL_CONFIG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/model/architecture.h"
+
+namespace attnflow {
+
+struct ModelConfig {
+  const Architecture* architecture = nullptr;  // the row of config.json's model_type; never null once read
+
+  // A layer group is a set of weights that consecutive layers share (ALBERT); elsewhere every layer is a group of its
+  // own and has one inner layer. `layers` counts the layers that run: repetitions times inner layers.
+  std::size_t layers = 0;
+  std::size_t layer_groups = 0;
+  std::size_t inner_layers = 1;
+
+  std::size_t heads = 0;
+  std::size_t hidden = 0;        // a multiple of heads
+  std::size_t embedding = 0;     // width of the embedding tables; hidden where there is no projection
+  std::size_t intermediate = 0;  // width inside the feed-forward net
+  std::size_t vocabulary = 0;    // rows of the word embedding
+  std::size_t positions = 0;     // rows of the position embedding
+  std::size_t token_types = 0;   // rows of the token type embedding; 0: the architecture has none
+
+  // Positions count from 0, or from *padding_id + 1; the padding token itself then stands at *padding_id.
+  std::optional<std::int64_t> padding_id;
+
+  double norm_eps = 0.0;
+  Activation activation = Activation::kGelu;
+  bool tied_decoder = true;  // the masked-LM decoder may be the word embedding
+
+  std::vector<std::string> classes;                // config.json's "architectures", such as "BertForMaskedLM"
+  std::optional<std::vector<std::string>> labels;  // "id2label" in the order of its numbers
+  bool multi_label = false;                        // "problem_type" is multi_label_classification
+
+  // Tokens that one input may have.
+  std::size_t max_tokens() const;
+  // The layer group and the layer inside it whose weights layer `index` (from 0) uses.
+  std::size_t group_of(std::size_t index) const;
+  std::size_t inner_of(std::size_t index) const { return index % inner_layers; }
+};
+
+// Parses the text of a config.json; `source` names it in messages.
+// Throws Error(kBadFile): not JSON, missing keys (all are named), values of the wrong type or out of range.
+// Throws Error(kUnsupportedModel): a model type, activation, or variant of attention that no backend computes.
+ModelConfig parse_model_config(std::string_view text, const std::string& source);
+
+// Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.
+ModelConfig read_model_config(const std::filesystem::path& folder);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_MODEL_CONFIG_H_

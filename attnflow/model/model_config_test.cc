@@ -1,0 +1,265 @@
+#include "attnflow/model/model_config.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/model_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_error;
+
+Json bert() {
+  return {{"model_type", "bert"},     {"hidden_size", 24},       {"num_hidden_layers", 2},       {"vocab_size", 77},
+          {"num_attention_heads", 4}, {"intermediate_size", 40}, {"max_position_embeddings", 20}};
+}
+
+Json roberta() {
+  Json config = bert();
+  config["model_type"] = "roberta";
+  return config;
+}
+
+Json distilbert() {
+  return {{"model_type", "distilbert"},
+          {"dim", 24},
+          {"n_layers", 2},
+          {"n_heads", 4},
+          {"hidden_dim", 40},
+          {"vocab_size", 77},
+          {"max_position_embeddings", 20},
+          {"activation", "relu"}};
+}
+
+Json albert() {
+  Json config = bert();
+  config["model_type"] = "albert";
+  config["embedding_size"] = 12;
+  return config;
+}
+
+Json with(Json config, const std::string& key, Json value) {
+  config[key] = std::move(value);
+  return config;
+}
+
+ModelConfig parse(const Json& config) { return parse_model_config(config.dump(), "config.json"); }
+
+void expect_bad(const Json& config, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kBadFile, words, [&] { parse(config); });
+}
+
+void expect_unsupported(const Json& config, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(config); });
+}
+
+TEST(ModelConfig, ReadsBertWithDefaults) {
+  const ModelConfig config = parse(bert());
+  EXPECT_EQ(config.architecture->model_type, "bert");
+  EXPECT_EQ(config.layers, 2U);
+  EXPECT_EQ(config.layer_groups, 2U);
+  EXPECT_EQ(config.inner_layers, 1U);
+  EXPECT_EQ(config.heads, 4U);
+  EXPECT_EQ(config.hidden, 24U);
+  EXPECT_EQ(config.embedding, 24U);
+  EXPECT_EQ(config.intermediate, 40U);
+  EXPECT_EQ(config.vocabulary, 77U);
+  EXPECT_EQ(config.max_tokens(), 20U);
+  EXPECT_EQ(config.token_types, 2U);
+  EXPECT_EQ(config.activation, Activation::kGelu);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);
+  EXPECT_TRUE(config.tied_decoder);
+  EXPECT_FALSE(config.padding_id);
+  EXPECT_FALSE(config.labels);
+  EXPECT_FALSE(config.multi_label);
+}
+
+TEST(ModelConfig, ReadsStatedSettings) {
+  Json json = bert();
+  json.update({{"layer_norm_eps", 1e-5},
+               {"hidden_act", "gelu_new"},
+               {"type_vocab_size", 3},
+               {"tie_word_embeddings", false},
+               {"architectures", {"BertForMaskedLM"}},
+               {"problem_type", "multi_label_classification"}});
+  const ModelConfig config = parse(json);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
+  EXPECT_EQ(config.activation, Activation::kGeluTanh);
+  EXPECT_EQ(config.token_types, 3U);
+  EXPECT_FALSE(config.tied_decoder);
+  EXPECT_EQ(config.classes, std::vector<std::string>{"BertForMaskedLM"});
+  EXPECT_TRUE(config.multi_label);
+}
+
+TEST(ModelConfig, NullMeansAbsent) {
+  const ModelConfig config = parse(with(bert(), "hidden_act", nullptr));
+  EXPECT_EQ(config.activation, Activation::kGelu);
+  expect_bad(with(bert(), "hidden_size", nullptr), {"missing", "hidden_size"});
+}
+
+TEST(ModelConfig, KnowsTheActivationsOfTransformers) {
+  const std::vector<std::pair<std::string, Activation>> names = {
+      {"gelu", Activation::kGelu}, {"gelu_new", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"relu", Activation::kRelu}, {"silu", Activation::kSilu},         {"tanh", Activation::kTanh}};
+  for (const auto& [name, activation] : names) {
+    EXPECT_EQ(parse(with(bert(), "hidden_act", name)).activation, activation) << name;
+  }
+  EXPECT_EQ(parse(distilbert()).activation, Activation::kRelu);
+}
+
+TEST(ModelConfig, RobertaPositionsStartAfterThePaddingId) {
+  EXPECT_EQ(parse(roberta()).max_tokens(), 18U);  // padding id 1 by default
+  EXPECT_EQ(parse(with(roberta(), "pad_token_id", 4)).max_tokens(), 15U);
+  EXPECT_EQ(parse(with(roberta(), "pad_token_id", 18)).max_tokens(), 1U);
+  for (const Json& id : {Json(19), Json(20), Json(-1), Json("1"), Json(18446744073709551615U)}) {
+    expect_bad(with(roberta(), "pad_token_id", id), {"pad_token_id", id.dump().substr(0, 2)});
+  }
+  expect_bad(with(roberta(), "max_position_embeddings", 2), {"max_position_embeddings", "at least 3", "found \"2\""});
+  // Elsewhere the padding id has no such part.
+  EXPECT_EQ(parse(with(bert(), "pad_token_id", 4)).max_tokens(), 20U);
+}
+
+TEST(ModelConfig, DistilbertHasItsOwnKeysAndNoTokenTypes) {
+  const ModelConfig config = parse(with(distilbert(), "layer_norm_eps", 0.5));
+  EXPECT_EQ(config.hidden, 24U);
+  EXPECT_EQ(config.intermediate, 40U);
+  EXPECT_EQ(config.token_types, 0U);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);  // a constant of its code
+  Json bert_keys = bert();
+  bert_keys["model_type"] = "distilbert";
+  expect_bad(bert_keys, {"missing", "dim", "n_layers", "n_heads", "hidden_dim"});
+}
+
+TEST(ModelConfig, AlbertSharesLayersInGroups) {
+  Json json = albert();
+  json.update({{"num_hidden_layers", 4}, {"num_hidden_groups", 2}, {"inner_group_num", 3}});
+  const ModelConfig config = parse(json);
+  EXPECT_EQ(config.embedding, 12U);
+  EXPECT_EQ(config.activation, Activation::kGeluTanh);  // its default
+  EXPECT_EQ(config.layers, 12U);
+  // Repetitions 0 1 | 2 3 of groups 0 | 1, three inner layers each.
+  const std::vector<std::size_t> groups = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
+  for (std::size_t index = 0; index < config.layers; ++index) {
+    EXPECT_EQ(config.group_of(index), groups[index]);
+    EXPECT_EQ(config.inner_of(index), index % 3);
+  }
+  EXPECT_EQ(parse(albert()).layer_groups, 1U);
+  json["num_hidden_groups"] = 5;
+  expect_bad(json, {"num_hidden_groups 5", "num_hidden_layers 4"});
+  Json many = albert();
+  many.update({{"num_hidden_layers", 4000}, {"inner_group_num", 4000}});
+  expect_bad(many, {"at most 4096 layers"});
+  Json no_embedding = albert();
+  no_embedding.erase("embedding_size");
+  expect_bad(no_embedding, {"missing", "embedding_size"});
+}
+
+TEST(ModelConfig, LabelsAreOrderedByNumber) {
+  Json labels;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 12; ++i) {
+    expected.push_back("class " + std::to_string(i));
+    labels[std::to_string(i)] = expected.back();
+  }
+  EXPECT_EQ(parse(with(bert(), "id2label", labels)).labels, expected);
+  for (const Json& bad : {Json({{"0", "a"}, {"2", "b"}}), Json({{"0", "a"}, {"00", "b"}}), Json({{"x", "a"}}),
+                          Json({{"0", 1}}), Json({{"-1", "a"}}), Json::array({"a"}), Json::object(), Json("a")}) {
+    expect_bad(with(bert(), "id2label", bad), {"id2label", "an object with the keys", "found"});
+  }
+}
+
+TEST(ModelConfig, NamesAllMissingKeys) {
+  Json json = bert();
+  json.erase("hidden_size");
+  json.erase("vocab_size");
+  expect_bad(json, {"config.json", "bert", "missing: hidden_size, vocab_size"});
+  json.erase("model_type");
+  expect_bad(json, {"model_type", "missing", "bert, roberta, distilbert, albert"});
+}
+
+TEST(ModelConfig, RefusesSizesThatAreNoSizes) {
+  const std::vector<Json> bad = {Json(0), Json(-3), Json(2.5), Json("24"), Json(true), Json::array(), Json(1ULL << 40)};
+  for (const std::string key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+                                "vocab_size", "max_position_embeddings", "type_vocab_size"}) {
+    for (const Json& value : bad) expect_bad(with(bert(), key, value), {key, "whole number from 1 to", "found"});
+  }
+  expect_bad(with(bert(), "num_hidden_layers", 5000), {"num_hidden_layers", "4096"});
+  expect_bad(with(bert(), "num_attention_heads", 5), {"hidden_size", "multiple of num_attention_heads", "24 and 5"});
+}
+
+TEST(ModelConfig, RefusesValuesOfTheWrongType) {
+  expect_bad(with(bert(), "layer_norm_eps", "small"), {"layer_norm_eps", "number"});
+  expect_bad(with(bert(), "layer_norm_eps", -1.0), {"layer_norm_eps", "number"});
+  expect_bad(with(bert(), "hidden_act", 3), {"hidden_act", "text"});
+  expect_bad(with(bert(), "is_decoder", "no"), {"is_decoder", "true or false"});
+  expect_bad(with(bert(), "architectures", "BertModel"), {"architectures", "list"});
+  expect_bad(with(bert(), "architectures", {1}), {"architectures", "list"});
+  expect_bad(with(bert(), "model_type", 7), {"model_type", "text"});
+}
+
+TEST(ModelConfig, RefusesModelsThatComputeSomethingElse) {
+  expect_unsupported(with(bert(), "model_type", "gpt2"), {"\"gpt2\"", "bert, roberta, distilbert, albert"});
+  expect_unsupported(with(bert(), "position_embedding_type", "relative_key"), {"relative_key", "absolute"});
+  expect_unsupported(with(bert(), "is_decoder", true), {"is_decoder", "encoders"});
+  expect_unsupported(with(bert(), "add_cross_attention", true), {"add_cross_attention"});
+  expect_unsupported(with(bert(), "hidden_act", "mish"), {"hidden_act", "mish", "gelu_new"});
+  expect_unsupported(with(distilbert(), "activation", "mish"), {"activation", "mish"});
+  expect_unsupported(with(bert(), "pruned_heads", {{"0", {1}}}), {"pruned_heads"});
+  expect_unsupported(with(bert(), "quantization_config", {{"bits", 4}}), {"quantization_config"});
+  EXPECT_NO_THROW(parse(with(bert(), "pruned_heads", Json::object())));
+  EXPECT_NO_THROW(parse(with(bert(), "position_embedding_type", "absolute")));
+}
+
+TEST(ModelConfig, RefusesWhatIsNoConfig) {
+  for (const std::string text : {"", "{", "[]", "3", "{\"model_type\": \"bert\"", "\xff\xfe", "null"}) {
+    expect_error(ErrorKind::kBadFile, {"here/config.json", "JSON"},
+                 [&] { parse_model_config(text, "here/config.json"); });
+  }
+  // Deep nesting must not exhaust the stack.
+  const std::string deep(1 << 20, '[');
+  expect_error(ErrorKind::kBadFile, {"nested"}, [&] { parse_model_config(deep, "config.json"); });
+  expect_error(ErrorKind::kBadFile, {"nested"}, [&] { parse_model_config("{\"a\": " + deep, "config.json"); });
+}
+
+TEST(ModelConfig, RefusesFoldersWithoutConfig) {
+  const test::TempFolder folder;
+  expect_error(ErrorKind::kBadFile, {"absent", "nothing of that name"}, [&] { read_model_config(folder / "absent"); });
+  expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { read_model_config(folder.path()); });
+  test::put(folder / "model.safetensors", "x");
+  expect_error(ErrorKind::kBadFile, {"found a file", "folder"},
+               [&] { read_model_config(folder / "model.safetensors"); });
+  test::put(folder / "config.json", bert().dump());
+  EXPECT_EQ(read_model_config(folder.path()).hidden, 24U);
+}
+
+// Whatever a config holds, the answer is a config within bounds or an Error.
+RC_GTEST_PROP(ModelConfig, SurvivesDamage, ()) {
+  std::string text = (*rc::gen::inRange(0, 2) == 0 ? albert() : roberta()).dump();
+  const int edits = *rc::gen::inRange(1, 6);
+  for (int e = 0; e < edits; ++e) {
+    const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
+    const std::string characters = "0123456789-.eE\"{}[],:ntrue\\";
+    if (*rc::gen::inRange(0, 2) == 0) {
+      text[at] = characters[*rc::gen::inRange<std::size_t>(0, characters.size())];
+    } else {
+      text.insert(at, 1, characters[*rc::gen::inRange<std::size_t>(0, characters.size())]);
+    }
+  }
+  try {
+    const ModelConfig config = parse_model_config(text, "config.json");
+    RC_ASSERT(config.layers >= 1U && config.layers <= 4096U);
+    RC_ASSERT(config.hidden % config.heads == 0U);
+    RC_ASSERT(config.max_tokens() >= 1U && config.max_tokens() <= config.positions);
+    RC_ASSERT(config.group_of(config.layers - 1) == config.layer_groups - 1);
+  } catch (const Error& error) {
+    RC_ASSERT(error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kUnsupportedModel);
+  }
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,75 @@
+// What the tests of models share: the small random models of tests/golden, and copies of them with something changed.
+#ifndef ATTNFLOW_MODEL_MODEL_FOR_TEST_H_
+#define ATTNFLOW_MODEL_MODEL_FOR_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "attnflow/files/files_for_test.h"
+
+namespace attnflow::test {
+
+inline std::filesystem::path golden_models() {
+  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "models";
+}
+
+// The "models" of tests/golden/models/index.json.
+inline nlohmann::json golden_index() { return nlohmann::json::parse(get(golden_models() / "index.json")).at("models"); }
+
+// A .safetensors file taken apart.
+struct WeightsFile {
+  nlohmann::json header;
+  std::string data;
+
+  static WeightsFile read(const std::filesystem::path& path) {
+    const std::string bytes = get(path);
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    return {nlohmann::json::parse(bytes.substr(sizeof length, length)), bytes.substr(sizeof length + length)};
+  }
+  // `padding` spaces after the header shift where the data start.
+  void write(const std::filesystem::path& path, std::size_t padding = 0) const {
+    const std::string text = header.dump() + std::string(padding, ' ');
+    put(path, bytes_of(std::uint64_t{text.size()}) + text + data);
+  }
+  void rename(const std::string& from, const std::string& to) {
+    header[to] = header.at(from);
+    header.erase(from);
+  }
+};
+
+// A copy of a golden model that a test may damage.
+class ModelCopy {
+ public:
+  explicit ModelCopy(const std::string& name) : path_(folder_ / name) {
+    std::filesystem::copy(golden_models() / name, path_);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+
+  template <typename Edit>
+  void edit_config(const Edit& edit) const {
+    nlohmann::json config = nlohmann::json::parse(get(path_ / "config.json"));
+    edit(config);
+    put(path_ / "config.json", config.dump());
+  }
+  template <typename Edit>
+  void edit_weights(const Edit& edit) const {
+    WeightsFile weights = WeightsFile::read(path_ / "model.safetensors");
+    edit(weights);
+    weights.write(path_ / "model.safetensors");
+  }
+
+ private:
+  TempFolder folder_;
+  std::filesystem::path path_;
+};
+
+}  // namespace attnflow::test
+
+#endif  // ATTNFLOW_MODEL_MODEL_FOR_TEST_H_

@@ -1,0 +1,66 @@
+#include "attnflow/model/model_input.h"
+
+#include <gtest/gtest.h>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/files_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using test::expect_error;
+
+class ModelInputTest : public testing::Test {
+ protected:
+  ModelInputTest() {
+    config_.token_types = 2;
+    info_.name = "small";
+    info_.vocabulary = 10;
+    info_.max_tokens = 4;
+  }
+  void expect(ErrorKind kind, const std::vector<std::string>& words, const ModelInput& input,
+              const RunOptions& options = {}) const {
+    expect_error(kind, words, [&] { check_model_input(config_, info_, input, options); });
+  }
+
+  ModelConfig config_;
+  ModelInfo info_;
+};
+
+TEST_F(ModelInputTest, AcceptsUpToTheLastPosition) {
+  EXPECT_NO_THROW(check_model_input(config_, info_, {{0, 9, 3, 4}, {0, 1, 0, 1}}, {{3, 0}}));
+  EXPECT_NO_THROW(check_model_input(config_, info_, {{1}, {}}, {}));
+}
+
+TEST_F(ModelInputTest, RefusesWhatCannotBeRun) {
+  expect(ErrorKind::kUsage, {"at least one token"}, {});
+  expect(ErrorKind::kInputTooLong, {"at most 4", "small", "found 5", "--truncate"}, {{1, 1, 1, 1, 1}, {}});
+  expect(ErrorKind::kUsage, {"type ids", "2 ids", "1 type ids"}, {{1, 2}, {0}});
+  expect(ErrorKind::kBadFile, {"0 to 9", "found 10", "position 1", "tokenizer"}, {{1, 10}, {}});
+  expect(ErrorKind::kBadFile, {"found -1", "position 0"}, {{-1}, {}});
+  expect(ErrorKind::kBadFile, {"type ids from 0 to 1", "found 2"}, {{1, 2}, {0, 2}});
+  expect(ErrorKind::kUsage, {"logit positions from 0 to 1", "found 2"}, {{1, 2}, {}}, {{2}});
+}
+
+TEST_F(ModelInputTest, IgnoresTypeIdsWhereThereIsNoChoice) {
+  for (const std::size_t types : {std::size_t{0}, std::size_t{1}}) {
+    config_.token_types = types;
+    EXPECT_NO_THROW(check_model_input(config_, info_, {{1, 2}, {0, 7}}, {}));
+  }
+}
+
+TEST(PositionIds, CountFromZero) {
+  const std::vector<std::int64_t> ids = {5, 5, 1};
+  EXPECT_EQ(position_ids({}, ids), (std::vector<std::int64_t>{0, 1, 2}));
+}
+
+// transformers: cumsum(ids != padding) * (ids != padding) + padding.
+TEST(PositionIds, SkipPadding) {
+  ModelConfig config;
+  config.padding_id = 1;
+  const std::vector<std::int64_t> ids = {0, 7, 1, 7, 1, 2};
+  EXPECT_EQ(position_ids(config, ids), (std::vector<std::int64_t>{2, 3, 1, 4, 1, 5}));
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,12 @@
+// The functions that libattnflow_torch.so exports: see attnflow/model/backend.h.
+#include "attnflow/model/backend.h"
+
+#include "attnflow/model/torch/encoder.h"
+
+extern "C" const char* attnflow_backend_abi() { return attnflow::kBackendAbi; }
+
+extern "C" void attnflow_backend_create_encoder(const attnflow::EncoderWeights& weights,
+                                                const attnflow::LoadOptions& options,
+                                                std::unique_ptr<attnflow::Model>& model) {
+  model = attnflow::make_torch_encoder(weights, options);
+}

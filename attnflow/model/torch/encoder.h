@@ -1,0 +1,22 @@
+// The encoder of architecture.h, computed by libtorch. This header needs no libtorch header.
+#ifndef ATTNFLOW_MODEL_TORCH_ENCODER_H_
+#define ATTNFLOW_MODEL_TORCH_ENCODER_H_
+
+#include <memory>
+
+#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+// A model that computes with `weights` in float32. On the CPU, float32 weights are used where they lie in the mapped
+// files; other types are converted once. Attention of a layer lives until the sink returns and no longer: with n tokens
+// a run needs 2 [head, n, n] matrices at its peak, whatever the number of layers.
+//
+// The number of threads is libtorch's, so it holds for the whole process: the last model made decides.
+// Throws Error(kUsage) for a device that this libtorch or this machine does not have.
+std::unique_ptr<Model> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_TORCH_ENCODER_H_

@@ -1,0 +1,25 @@
+// Base64 (RFC 4648, section 4) for the arrays of the report document.
+#ifndef ATTNFLOW_REPORT_BASE64_H_
+#define ATTNFLOW_REPORT_BASE64_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace attnflow {
+
+// Characters that `bytes` bytes take, padding included. `bytes` must be below 3/4 of the address space.
+constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+// Appends the code of `bytes` to `out`. Calls whose lengths are multiples of 3 can follow each other: together they
+// give the code of the concatenation.
+void base64_append(std::string& out, std::span<const std::byte> bytes);
+
+// Decodes `code` into `out`, whose size says how many bytes are expected. False when the length does not fit, a
+// character is outside the alphabet, the padding is wrong, or unused bits are set: one byte string has one code only.
+bool base64_decode(std::string_view code, std::span<std::byte> out);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_BASE64_H_

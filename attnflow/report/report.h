@@ -1,0 +1,117 @@
+// The report document: the one thing that an analysis produces and every view reads.
+//
+// A Report is a plain value. JSON (docs/report-format.md, version 1), CSV, array files, the terminal table, pictures
+// and the html page are all written from it; none of them sees a model.
+#ifndef ATTNFLOW_REPORT_REPORT_H_
+#define ATTNFLOW_REPORT_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+inline constexpr int kReportVersion = 1;
+
+// The choices that made the numbers, by the names of the command line (with underscores).
+struct ReportSettings {
+  std::vector<std::string> method = {"raw", "rollout", "flow"};  // in this order
+  std::string heads = "mean";                                    // mean, max, min, or a head number
+  double residual = 0.5;                                         // rho
+  double discard = 0.0;                                          // share of the smallest weights set to zero
+  bool discard_keep_special = false;                             // the columns of special tokens are kept by discard
+  std::string set_aside = "none";     // columns set aside: none, first, special, or indices "0,5"
+  std::vector<std::size_t> layers;    // the l that were computed, increasing, 1-based
+  std::size_t to_layer = 0;           // m
+  std::string output_token = "auto";  // as asked
+  std::string normalize = "none";     // none, row, receptive-field
+  bool words = false;                 // sub-word pieces merged
+  double flow_tolerance = 1e-6;
+  std::size_t top_k = 10;  // how many tokens rankings show
+};
+
+struct ReportModel {
+  std::string name;          // file or folder name, or "" for an array file
+  std::string architecture;  // "bert", ...; "" for an array file
+  std::size_t layers = 0;
+  std::size_t heads = 0;
+  bool causal = false;  // no weight above the diagonal
+};
+
+struct ReportToken {
+  std::string text;                  // the piece as the tokenizer spells it, "##ets"; "" when unknown
+  std::optional<std::size_t> begin;  // byte range [begin, end) in ReportInput::text, or in text_pair for segment 1;
+  std::optional<std::size_t> end;    //   absent for tokens that stand for no text ([CLS])
+  bool special = false;
+  std::optional<std::size_t> word;  // number of the word the piece belongs to, counted over both segments
+  std::size_t segment = 0;          // 0, or 1 for tokens of the pair
+};
+
+struct ReportInput {
+  std::string kind = "text";  // text, or attention (array file)
+  std::string text;
+  std::string text_pair;  // "" without a pair
+  std::vector<ReportToken> tokens;
+};
+
+struct ReportChoice {
+  std::string label;
+  double probability = 0.0;
+};
+
+// What the model said beside where it looked.
+struct ReportPrediction {
+  std::string kind;                      // classification, masked
+  std::optional<std::size_t> position;   // masked: the position of the mask
+  std::vector<ReportChoice> choices;     // by falling probability
+  std::vector<ReportChoice> candidates;  // masked: the words asked for, in the order asked
+};
+
+// Values are [layer, output_token, input_token]: first dimension as settings.layers. A method that was not asked for
+// has an empty tensor. n is input.tokens.size().
+struct Report {
+  ReportSettings settings;
+  ReportModel model;
+  ReportInput input;
+  std::vector<ReportPrediction> predictions;
+
+  std::size_t output_token = 0;                 // the output token that views show first
+  bool all_output_tokens = false;               // --output-token all: views show every output token where they can
+  std::vector<std::size_t> output_tokens;       // positions of the rows of raw and rollout
+  std::vector<std::size_t> flow_output_tokens;  // positions of the rows of flow; a subset of output_tokens
+
+  Tensor<double> raw;  // W_l: fused (and discarded, set aside) attention without the residual
+  Tensor<double> rollout;
+  Tensor<double> flow;                   // certified lower end of the enclosure
+  Tensor<double> flow_gap;               // upper end - lower end
+  Tensor<std::uint8_t> flow_degenerate;  // 0 no, 1 the first layer's column, 2 the top row
+  Tensor<float> attention;               // [layer, head, query, key] of all layers, when kept
+
+  // The weights of every layer 1..L that the pictures of the graph draw, [L, n, n] (query, key), without the residual:
+  // equal to `raw` when all layers were asked for and heads is not a single head.
+  Tensor<double> graph;
+
+  std::vector<std::string> notes;  // warnings, whole sentences
+};
+
+// Position of `layer` in settings.layers, or nothing.
+std::optional<std::size_t> layer_index(const Report& report, std::size_t layer);
+// Position of `token` in `output_tokens` (report.output_tokens or report.flow_output_tokens), or nothing.
+std::optional<std::size_t> row_index(const std::vector<std::size_t>& output_tokens, std::size_t token);
+// The array of a method by its name "raw", "rollout" or "flow" with the positions of its rows.
+struct MethodValues {
+  const Tensor<double>* values;
+  const std::vector<std::size_t>* output_tokens;
+};
+MethodValues method_values(const Report& report, const std::string& method);
+
+// What a token is shown as: the user's own characters where there are some, else the tokenizer's piece.
+std::string display_text(const Report& report, std::size_t token);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_H_

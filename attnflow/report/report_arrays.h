@@ -1,0 +1,40 @@
+// A report as named arrays, for NumPy and for engines that read .safetensors.
+//
+// Keys and types are those of the array files that attnflow documents, n being the number of tokens:
+//
+//   tokens              unicode [n]                     the pieces as the tokenizer spells them ("##ets")
+//   special             bool [n]                        [CLS], [SEP], padding, ...
+//   layers              int64 [l]                       the l that were computed, 1-based
+//   output_tokens       int64 [r]                       positions of the rows of raw and rollout
+//   raw, rollout        float64 [l, r, n]               [layer, output_token, input_token]
+//   flow                float64 [l, f, n]               certified lower end
+//   flow_gap            float64 [l, f, n]               upper end - lower end
+//   flow_degenerate     uint8 [l, f, n]                 0 no, 1 the first layer's columns, 2 the top row
+//   flow_output_tokens  int64 [f]                       only when flow has other rows than raw and rollout
+//   attention           float32 [layer, head, n, n]     (query, key), of all layers; only when it was kept
+//
+// Methods that were not asked for are absent.
+#ifndef ATTNFLOW_REPORT_REPORT_ARRAYS_H_
+#define ATTNFLOW_REPORT_REPORT_ARRAYS_H_
+
+#include <filesystem>
+#include <vector>
+
+#include "attnflow/files/array_file.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// In the order above. Copies the report's arrays.
+std::vector<NamedArray> report_arrays(const Report& report);
+
+// The same report gives the same bytes. Throws Error(kOther) when the file cannot be written; nothing is left of it
+// then.
+void write_report_npz(const std::filesystem::path& path, const Report& report);
+
+// As above, except that `tokens`, which this format has no type for, is a JSON list of text in the file's metadata.
+void write_report_safetensors(const std::filesystem::path& path, const Report& report);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_ARRAYS_H_

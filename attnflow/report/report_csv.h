@@ -1,0 +1,29 @@
+// A report as one table of numbers, one row for each layer, output token and input token.
+#ifndef ATTNFLOW_REPORT_REPORT_CSV_H_
+#define ATTNFLOW_REPORT_REPORT_CSV_H_
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// Columns: layer, output_token, output_text, input_token, input_text, input_special (0 or 1), then raw, rollout, flow,
+// flow_gap and flow_degenerate as far as the report holds them. Rows run over layers, output tokens and input tokens,
+// the last fastest; all output tokens when report.all_output_tokens, else report.output_token alone. Where flow was not
+// computed for an output token its cells are empty.
+//
+// Text is UTF-8 and quoted as RFC 4180 says, so that commas, quotes and line breaks survive; lines end with "\n".
+// Numbers have the fewest digits that read back as the same double.
+
+// Hands the text piece by piece to `sink`; nothing larger than a few rows is held in memory.
+void report_to_csv(const Report& report, const std::function<void(std::string_view)>& sink);
+
+// Throws Error(kOther) when the file cannot be written; nothing is left of it then.
+void write_report_csv(const std::filesystem::path& path, const Report& report);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_CSV_H_

@@ -1,0 +1,50 @@
+// The report document as JSON: format "attnflow-report", version 1 (docs/report-format.md lists every field).
+//
+// Writing is deterministic: the same report gives the same bytes. The text is valid UTF-8 and may stand inside an HTML
+// <script> element as it is: '<', U+2028 and U+2029 are written as escapes. In strings that are not valid UTF-8 each
+// wrong byte becomes '?', which keeps the byte ranges of tokens.
+//
+// Reading trusts nothing: sizes are checked before they are multiplied or allocated, nesting is limited, every array
+// must have the shape that the other fields imply, and all that is wrong throws Error(kBadFile) with the place in the
+// document, what was expected and what was found. Fields that the reader does not know are ignored; fields that are
+// missing have the defaults of report.h, except `format`, `version`, `input.tokens` and what the arrays need. A
+// document with a newer version is refused.
+#ifndef ATTNFLOW_REPORT_REPORT_JSON_H_
+#define ATTNFLOW_REPORT_REPORT_JSON_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// How floating-point arrays are stored. f64 keeps every bit of raw, rollout, flow, flow_gap and graph (attention is
+// float32 and never stored wider). f32 and f16 round to nearest, ties to even, so an enclosure [flow, flow + flow_gap]
+// is then only good to that precision.
+enum class ReportArrayType { kF64, kF32, kF16 };
+
+struct ReportJsonOptions {
+  ReportArrayType array_type = ReportArrayType::kF64;
+  bool attention = true;  // write `attention` when the report has it
+  std::vector<std::string> omit =
+      {};  // names of arrays to leave out: raw, rollout, flow, flow_gap, flow_degenerate, graph
+};
+
+// `graph` is left out when it equals `raw` and the reader can see that it does: all layers, all output tokens, heads
+// not a single head.
+std::string report_to_json(const Report& report, const ReportJsonOptions& options = {});
+
+// The inverse. With kF64 and nothing omitted the result equals the report bit by bit, but for a `graph` that was empty
+// while `raw` implies it. Throws Error(kBadFile).
+Report report_from_json(std::string_view json);
+
+// Both for files; errors name the path. Writing leaves a complete file or none.
+void write_report_json(const std::filesystem::path& path, const Report& report, const ReportJsonOptions& options = {});
+Report read_report_json(const std::filesystem::path& path);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_JSON_H_

@@ -1,0 +1,491 @@
+#include "attnflow/report/report_json.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/half.h"
+#include "attnflow/report/base64.h"
+#include "attnflow/report/report_json_internal.h"
+
+namespace attnflow {
+namespace {
+
+using nlohmann::json;
+
+Tensor<double> random_tensor(Shape shape, std::mt19937_64& random) {
+  Tensor<double> tensor(std::move(shape));
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (double& value : tensor.span()) value = uniform(random);
+  return tensor;
+}
+
+// A report that uses every field. Three layers of a four-layer model, so `graph` cannot be derived from `raw`.
+Report full_report() {
+  std::mt19937_64 random(20200705);
+  Report report;
+  report.settings.method = {"raw", "rollout", "flow"};
+  report.settings.heads = "max";
+  report.settings.residual = 0.1;
+  report.settings.discard = 0.9;
+  report.settings.discard_keep_special = true;
+  report.settings.set_aside = "special";
+  report.settings.layers = {1, 2, 4};
+  report.settings.output_token = "cls";
+  report.settings.normalize = "row";
+  report.settings.words = true;
+  report.settings.flow_tolerance = 1e-9;
+  report.settings.top_k = 3;
+  report.model = {"a </script> model", "bert", 4, 2, true};
+  report.input.text = "na\xc3\xafve \xf0\x9f\x98\x80 \"q\" <b> \xe2\x80\xa8";
+  report.input.text_pair = "\xd8\xb3\xd9\x84\xd8\xa7\xd9\x85";
+  ReportToken cls;
+  cls.text = "[CLS]";
+  cls.special = true;
+  ReportToken word;
+  word.text = "naive";
+  word.begin = 0;
+  word.end = 6;
+  word.word = 0;
+  ReportToken pair;
+  pair.text = "x";
+  pair.begin = 2;
+  pair.end = 8;
+  pair.word = 1;
+  pair.segment = 1;
+  report.input.tokens = {cls, word, pair};
+  report.predictions = {{"classification", std::nullopt, {{"positive", 0.75}, {"negative", 0.25}}, {}},
+                        {"masked", 1, {{"his", 0.1}}, {{"her", 1.0 / 3.0}}}};
+  report.output_token = 2;
+  report.all_output_tokens = true;
+  report.output_tokens = {0, 1, 2};
+  report.flow_output_tokens = {2};
+  report.raw = random_tensor({3, 3, 3}, random);
+  report.rollout = random_tensor({3, 3, 3}, random);
+  report.flow = random_tensor({3, 1, 3}, random);
+  report.flow_gap = random_tensor({3, 1, 3}, random);
+  report.flow_degenerate = Tensor<std::uint8_t>({3, 1, 3}, {0, 1, 2, 0, 1, 2, 0, 0, 1});
+  report.attention = Tensor<float>({4, 2, 3, 3});
+  for (std::size_t i = 0; i < report.attention.size(); ++i) {
+    report.attention.data()[i] = static_cast<float>(i) / 71.0F;
+  }
+  report.graph = random_tensor({4, 3, 3}, random);
+  report.notes = {"Flow is degenerate.",
+                  "Zweite \xc3\x9c"
+                  "bersicht."};
+  return report;
+}
+
+template <typename T>
+void expect_same_bits(const Tensor<T>& a, const Tensor<T>& b, const char* name) {
+  ASSERT_EQ(a.shape(), b.shape()) << name;
+  if (a.empty()) return;
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0) << name;
+}
+
+void expect_same(const Report& a, const Report& b) {
+  const auto& s = a.settings;
+  const auto& t = b.settings;
+  EXPECT_EQ(s.method, t.method);
+  EXPECT_EQ(s.heads, t.heads);
+  EXPECT_EQ(s.residual, t.residual);
+  EXPECT_EQ(s.discard, t.discard);
+  EXPECT_EQ(s.discard_keep_special, t.discard_keep_special);
+  EXPECT_EQ(s.set_aside, t.set_aside);
+  EXPECT_EQ(s.layers, t.layers);
+  EXPECT_EQ(s.to_layer, t.to_layer);
+  EXPECT_EQ(s.output_token, t.output_token);
+  EXPECT_EQ(s.normalize, t.normalize);
+  EXPECT_EQ(s.words, t.words);
+  EXPECT_EQ(s.flow_tolerance, t.flow_tolerance);
+  EXPECT_EQ(s.top_k, t.top_k);
+  EXPECT_EQ(a.model.name, b.model.name);
+  EXPECT_EQ(a.model.architecture, b.model.architecture);
+  EXPECT_EQ(a.model.layers, b.model.layers);
+  EXPECT_EQ(a.model.heads, b.model.heads);
+  EXPECT_EQ(a.model.causal, b.model.causal);
+  EXPECT_EQ(a.input.kind, b.input.kind);
+  EXPECT_EQ(a.input.text, b.input.text);
+  EXPECT_EQ(a.input.text_pair, b.input.text_pair);
+  ASSERT_EQ(a.input.tokens.size(), b.input.tokens.size());
+  for (std::size_t i = 0; i < a.input.tokens.size(); ++i) {
+    EXPECT_EQ(a.input.tokens[i].text, b.input.tokens[i].text);
+    EXPECT_EQ(a.input.tokens[i].begin, b.input.tokens[i].begin);
+    EXPECT_EQ(a.input.tokens[i].end, b.input.tokens[i].end);
+    EXPECT_EQ(a.input.tokens[i].special, b.input.tokens[i].special);
+    EXPECT_EQ(a.input.tokens[i].word, b.input.tokens[i].word);
+    EXPECT_EQ(a.input.tokens[i].segment, b.input.tokens[i].segment);
+  }
+  ASSERT_EQ(a.predictions.size(), b.predictions.size());
+  for (std::size_t i = 0; i < a.predictions.size(); ++i) {
+    const auto same_choices = [](const std::vector<ReportChoice>& c, const std::vector<ReportChoice>& d) {
+      ASSERT_EQ(c.size(), d.size());
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        EXPECT_EQ(c[k].label, d[k].label);
+        EXPECT_EQ(c[k].probability, d[k].probability);
+      }
+    };
+    EXPECT_EQ(a.predictions[i].kind, b.predictions[i].kind);
+    EXPECT_EQ(a.predictions[i].position, b.predictions[i].position);
+    same_choices(a.predictions[i].choices, b.predictions[i].choices);
+    same_choices(a.predictions[i].candidates, b.predictions[i].candidates);
+  }
+  EXPECT_EQ(a.output_token, b.output_token);
+  EXPECT_EQ(a.all_output_tokens, b.all_output_tokens);
+  EXPECT_EQ(a.output_tokens, b.output_tokens);
+  EXPECT_EQ(a.flow_output_tokens, b.flow_output_tokens);
+  expect_same_bits(a.raw, b.raw, "raw");
+  expect_same_bits(a.rollout, b.rollout, "rollout");
+  expect_same_bits(a.flow, b.flow, "flow");
+  expect_same_bits(a.flow_gap, b.flow_gap, "flow_gap");
+  expect_same_bits(a.flow_degenerate, b.flow_degenerate, "flow_degenerate");
+  expect_same_bits(a.attention, b.attention, "attention");
+  expect_same_bits(a.graph, b.graph, "graph");
+  EXPECT_EQ(a.notes, b.notes);
+}
+
+// The message of the Error(kBadFile) that reading throws.
+std::string refusal(std::string_view text) {
+  try {
+    report_from_json(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
+    return error.what();
+  }
+  ADD_FAILURE() << "accepted: " << text.substr(0, 200);
+  return "";
+}
+
+testing::AssertionResult refused_with(const json& document, const std::string& part) {
+  const std::string message = refusal(document.dump());
+  if (message.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << message << "' does not name '" << part << "'";
+}
+
+TEST(ReportJson, RoundTripKeepsEveryBit) {
+  Report report = full_report();
+  report.raw(0, 0, 0) = std::numeric_limits<double>::denorm_min();
+  report.raw(0, 0, 1) = std::nextafter(1.0, 0.0);
+  report.rollout(0, 0, 0) = -0.0;
+  report.rollout(0, 0, 1) = std::numeric_limits<double>::quiet_NaN();
+  const std::string text = report_to_json(report);
+  expect_same(report, report_from_json(text));
+  EXPECT_EQ(text, report_to_json(report_from_json(text)));  // same bytes again
+}
+
+TEST(ReportJson, IsJsonWithTheDocumentedFields) {
+  const json document = json::parse(report_to_json(full_report()));
+  EXPECT_EQ(document.at("format"), "attnflow-report");
+  EXPECT_EQ(document.at("version"), 1);
+  EXPECT_EQ(document.at("settings").at("residual"), 0.1);
+  EXPECT_EQ(document.at("settings").at("layers"), json({1, 2, 4}));
+  EXPECT_EQ(document.at("input").at("tokens").at(0), json({{"text", "[CLS]"}, {"special", true}, {"segment", 0}}));
+  EXPECT_EQ(document.at("input").at("tokens").at(1).at("end"), 6);
+  EXPECT_EQ(document.at("predictions").at(1).at("candidates").at(0).at("label"), "her");
+  const json& flow = document.at("arrays").at("flow");
+  EXPECT_EQ(flow.at("shape"), json({3, 1, 3}));
+  EXPECT_EQ(flow.at("dtype"), "f64");
+  EXPECT_EQ(flow.at("encoding"), "base64");
+  EXPECT_EQ(flow.at("data").get<std::string>().size(), base64_size(9 * 8));
+  EXPECT_EQ(document.at("arrays").at("flow_degenerate").at("dtype"), "u8");
+  EXPECT_EQ(document.at("arrays").at("attention").at("dtype"), "f32");
+  const Report report = full_report();
+  EXPECT_EQ(document.at("flow_gap_max").get<double>(),
+            *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end()));
+}
+
+TEST(ReportJson, MayStandInsideAScriptElement) {
+  const std::string text = report_to_json(full_report());
+  EXPECT_EQ(text.find('<'), std::string::npos);
+  EXPECT_EQ(text.find("\xe2\x80\xa8"), std::string::npos);
+  EXPECT_EQ(json::parse(text).at("model").at("name"), "a </script> model");
+}
+
+TEST(ReportJson, InvalidUtf8BecomesQuestionMarksOfTheSameLength) {
+  Report report = full_report();
+  report.model.name =
+      "a\xff"
+      "b\xc3";
+  report.input.text = "\xed\xa0\x80 \xc0\xaf \xf5\x80\x80\x80 ok";  // a surrogate, an overlong form, above U+10FFFF
+  report.input.tokens.resize(1);
+  report = [&] {
+    Report small;
+    small.model.name = report.model.name;
+    small.input = report.input;
+    return small;
+  }();
+  const Report read = report_from_json(report_to_json(report));
+  EXPECT_EQ(read.model.name, "a?b?");
+  EXPECT_EQ(read.input.text, "??? ?? ???? ok");
+}
+
+TEST(ReportJson, NarrowTypesRoundToNearest) {
+  const Report report = full_report();
+  const Report f32 = report_from_json(report_to_json(report, {.array_type = ReportArrayType::kF32}));
+  const Report f16 = report_from_json(report_to_json(report, {.array_type = ReportArrayType::kF16}));
+  for (std::size_t i = 0; i < report.raw.size(); ++i) {
+    const double value = report.raw.data()[i];
+    EXPECT_EQ(f32.raw.data()[i], static_cast<double>(static_cast<float>(value)));
+    EXPECT_NEAR(f16.raw.data()[i], value, value * 0x1p-11 + 0x1p-25);
+  }
+  expect_same_bits(f32.attention, report.attention, "attention");
+  EXPECT_NE(f16.attention, report.attention);
+  EXPECT_EQ(f16.flow_degenerate, report.flow_degenerate);
+}
+
+TEST(ReportJson, LeavesOutWhatIsNotWanted) {
+  const Report report = full_report();
+  const json document =
+      json::parse(report_to_json(report, {.attention = false, .omit = {"flow_gap", "graph"}})).at("arrays");
+  EXPECT_FALSE(document.contains("attention"));
+  EXPECT_FALSE(document.contains("flow_gap"));
+  EXPECT_FALSE(document.contains("graph"));
+  EXPECT_TRUE(document.contains("flow"));
+}
+
+TEST(ReportJson, DerivesTheGraphFromRawWhereItMay) {
+  Report report = full_report();
+  report.settings.layers = {1, 2, 3, 4};
+  report.flow = {};
+  report.flow_gap = {};
+  report.flow_degenerate = {};
+  report.rollout = {};
+  report.raw = report.graph;
+  EXPECT_FALSE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
+  expect_same(report, report_from_json(report_to_json(report)));
+
+  // Without raw, or with other numbers, or for one head, it is written.
+  EXPECT_TRUE(json::parse(report_to_json(report, {.omit = {"raw"}})).at("arrays").contains("graph"));
+  report.settings.heads = "1";
+  EXPECT_TRUE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
+  report.settings.heads = "mean";
+  report.graph(0, 0, 0) += 1.0;
+  EXPECT_TRUE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
+  expect_same(report, report_from_json(report_to_json(report)));
+}
+
+TEST(ReportJson, UnknownFieldsAreIgnoredAndMissingOnesHaveDefaults) {
+  json document = json::parse(report_to_json(full_report()));
+  document["extra"] = {{"nested", {1, 2, 3}}};
+  document["settings"]["future"] = "x";
+  document["input"]["tokens"][0]["colour"] = "red";
+  document["arrays"]["future"] = {{"dtype", "q4"}};
+  expect_same(full_report(), report_from_json(document.dump()));
+
+  const Report small = report_from_json(
+      R"({"format": "attnflow-report", "version": 1, "input": {"tokens": [{"text": "a", "begin": null}]}})");
+  EXPECT_EQ(small.settings.residual, 0.5);
+  EXPECT_EQ(small.input.tokens.at(0).begin, std::nullopt);
+  EXPECT_TRUE(small.raw.empty());
+}
+
+TEST(ReportJson, NewerVersionsAreRefusedByName) {
+  json document = json::parse(report_to_json(full_report()));
+  document["version"] = 2;
+  EXPECT_TRUE(refused_with(document, "found version 2"));
+  EXPECT_TRUE(refused_with(document, "attnflow-report version 1"));
+  document["version"] = 0;
+  EXPECT_TRUE(refused_with(document, "version"));
+  document["version"] = "1";
+  EXPECT_TRUE(refused_with(document, "version"));
+  document["version"] = 1;
+  document["format"] = "something-else";
+  EXPECT_TRUE(refused_with(document, "something-else"));
+}
+
+TEST(ReportJson, MalformedDocumentsAreRefused) {
+  for (const char* text :
+       {"", "{", "[]", "null", "3", "\"x\"", "{}", "{\"format\": \"attnflow-report\"}", "\xff\xfe",
+        "{\"format\": \"attnflow-report\", \"version\": 1}", "{\"format\": \"attnflow-report\", \"version\": 1e999}"}) {
+    refusal(text);
+  }
+  refusal(std::string(1 << 20, '['));
+  std::string nested;
+  for (int i = 0; i < 200000; ++i) nested += "{\"a\":";
+  EXPECT_NE(refusal(nested).find("nesting"), std::string::npos);
+  const std::string whole = report_to_json(full_report());
+  for (std::size_t length = 0; length + 3 < whole.size(); length += 97) refusal(whole.substr(0, length));
+}
+
+TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
+  const json good = json::parse(report_to_json(full_report()));
+  const auto with = [&](const char* pointer, json value) {
+    json document = good;
+    document[json::json_pointer(pointer)] = std::move(value);
+    return document;
+  };
+  EXPECT_TRUE(refused_with(with("/settings", 3), "settings"));
+  EXPECT_TRUE(refused_with(with("/settings/residual", "half"), "settings.residual"));
+  EXPECT_TRUE(refused_with(with("/settings/words", 1), "settings.words"));
+  EXPECT_TRUE(refused_with(with("/settings/top_k", -1), "settings.top_k"));
+  EXPECT_TRUE(refused_with(with("/settings/top_k", 1.5), "settings.top_k"));
+  EXPECT_TRUE(refused_with(with("/settings/layers", {1, 1, 2}), "settings.layers[1]"));
+  EXPECT_TRUE(refused_with(with("/settings/layers", {0, 1, 2}), "settings.layers[0]"));
+  EXPECT_TRUE(refused_with(with("/settings/layers", {1, 2, 5}), "settings.layers[2]"));
+  EXPECT_TRUE(refused_with(with("/input/tokens", json::array()), "input.tokens"));
+  EXPECT_TRUE(refused_with(with("/input/tokens/1/text", 1), "input.tokens[1].text"));
+  EXPECT_TRUE(refused_with(with("/input/tokens/1/end", 4000), "input.tokens[1]"));
+  EXPECT_TRUE(refused_with(with("/input/tokens/1/end", 3), "input.tokens[1]"));  // inside a character
+  EXPECT_TRUE(refused_with(with("/input/tokens/1/end", nullptr), "input.tokens[1]"));
+  EXPECT_TRUE(refused_with(with("/input/tokens/1/begin", 7), "input.tokens[1]"));
+  EXPECT_TRUE(refused_with(with("/input/tokens/1/segment", 2), "input.tokens[1].segment"));
+  EXPECT_TRUE(refused_with(with("/predictions/1/position", 3), "predictions[1].position"));
+  EXPECT_TRUE(refused_with(with("/predictions/0/choices/0/probability", nullptr), "predictions[0].choices[0]"));
+  EXPECT_TRUE(refused_with(with("/output_token", 3), "output_token"));
+  EXPECT_TRUE(refused_with(with("/output_tokens", {0, 1, 3}), "output_tokens[2]"));
+  EXPECT_TRUE(refused_with(with("/output_tokens", {0, 2, 1}), "output_tokens[2]"));
+  EXPECT_TRUE(refused_with(with("/flow_output_tokens", {7}), "flow_output_tokens[0]"));
+  EXPECT_TRUE(refused_with(with("/notes", {1}), "notes[0]"));
+  EXPECT_TRUE(refused_with(with("/arrays", "x"), "arrays"));
+}
+
+TEST(ReportJson, WrongArraysAreRefused) {
+  const json good = json::parse(report_to_json(full_report()));
+  const auto with = [&](const char* pointer, json value) {
+    json document = good;
+    document[json::json_pointer(pointer)] = std::move(value);
+    return document;
+  };
+  const std::string data = good["arrays"]["raw"]["data"];
+  EXPECT_TRUE(refused_with(with("/arrays/raw/shape", {3, 3, 4}), "arrays.raw.shape"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/shape", {3, 9}), "arrays.raw.shape"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/shape", {3, 3, 9223372036854775807U}), "arrays.raw.shape"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/dtype", "f8"), "arrays.raw.dtype"));
+  EXPECT_TRUE(refused_with(with("/arrays/attention/dtype", "f64"), "arrays.attention.dtype"));
+  EXPECT_TRUE(refused_with(with("/arrays/flow_degenerate/dtype", "f32"), "arrays.flow_degenerate.dtype"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/dtype", "f32"), "arrays.raw.data"));  // twice the bytes
+  EXPECT_TRUE(refused_with(with("/arrays/raw/encoding", "hex"), "arrays.raw.encoding"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/data", data.substr(4)), "arrays.raw.data"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/data", data + "AAAA"), "arrays.raw.data"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/data", " " + data.substr(1)), "arrays.raw.data"));
+  EXPECT_TRUE(refused_with(with("/arrays/raw/data", json::array()), "arrays.raw.data"));
+  json document = good;
+  document["arrays"]["raw"].erase("data");
+  EXPECT_TRUE(refused_with(document, "arrays.raw"));
+  // Extents whose product overflows, in fields that agree with each other.
+  document = good;
+  document["model"]["heads"] = 9223372036854775807U;
+  document["arrays"]["attention"]["shape"][1] = 9223372036854775807U;
+  EXPECT_TRUE(refused_with(document, "arrays.attention.shape"));
+  document["model"]["heads"] = std::size_t{1} << 40;
+  document["arrays"]["attention"]["shape"][1] = std::size_t{1} << 40;
+  EXPECT_TRUE(refused_with(document, "arrays.attention.data"));
+}
+
+// Damaged copies of a document are read or refused; nothing else may happen (the sanitizers watch).
+TEST(ReportJson, DamagedDocumentsNeverDoHarm) {
+  const std::string good = report_to_json(full_report());
+  std::mt19937_64 random(7);
+  std::size_t refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string bad = good;
+    const std::size_t changes = 1 + random() % 4;
+    for (std::size_t c = 0; c < changes; ++c) {
+      const std::size_t at = random() % bad.size();
+      switch (random() % 3) {
+        case 0:
+          bad[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bad.erase(at, 1 + random() % 5);
+          break;
+        default:
+          bad.insert(at, bad, random() % bad.size(), 1 + random() % 20);
+      }
+    }
+    try {
+      report_from_json(bad);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.kind(), ErrorKind::kBadFile);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 500U);
+}
+
+TEST(ReportJson, FilesAreReadBackAndNamedInErrors) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "attnflow_report_json_test.json";
+  write_report_json(path, full_report());
+  expect_same(full_report(), read_report_json(path));
+  write_file(path, "{\"format\": 1}");
+  try {
+    read_report_json(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
+    EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos);
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Base64, MatchesTheTestVectorsOfTheRfc) {
+  const std::pair<std::string, std::string> vectors[] = {{"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"}};
+  for (const auto& [plain, code] : vectors) {
+    std::string encoded;
+    base64_append(encoded, std::as_bytes(std::span(plain)));
+    EXPECT_EQ(encoded, code);
+    std::vector<std::byte> decoded(plain.size());
+    EXPECT_TRUE(base64_decode(code, decoded));
+    EXPECT_TRUE(std::ranges::equal(decoded, std::as_bytes(std::span(plain))));
+  }
+}
+
+TEST(Base64, RefusesOtherSpellings) {
+  std::vector<std::byte> one(1), two(2), three(3);
+  EXPECT_FALSE(base64_decode("Zh==", one));  // unused bits set
+  EXPECT_FALSE(base64_decode("Zm9=", two));  // unused bits set
+  EXPECT_FALSE(base64_decode("Zg=A", one));
+  EXPECT_FALSE(base64_decode("ZgA=", one));  // two bytes
+  EXPECT_FALSE(base64_decode("Zg", one));    // no padding
+  EXPECT_FALSE(base64_decode("Zm9v", two));
+  EXPECT_FALSE(base64_decode("Zm9_", three));
+  EXPECT_FALSE(base64_decode("Zm\n9", three));
+  EXPECT_FALSE(base64_decode("Zm9\xff", three));
+  EXPECT_TRUE(base64_decode("Zm9v", three));
+}
+
+TEST(Half, EveryHalfSurvivesTheWayThroughDouble) {
+  for (std::uint32_t half = 0; half <= 0xffff; ++half) {
+    const auto bits = static_cast<std::uint16_t>(half);
+    const auto value = static_cast<double>(half_to_float(bits));
+    if (std::isnan(value)) {
+      EXPECT_EQ(internal::half_from_double(value) & 0x7e00, 0x7e00);
+    } else {
+      ASSERT_EQ(internal::half_from_double(value), bits) << half;
+    }
+  }
+}
+
+TEST(Half, RoundsToNearestEven) {
+  // Between neighbours a < b: the middle goes to the even code, one step to either side goes to that side.
+  for (std::uint16_t code = 0; code < 0x7bff; code = static_cast<std::uint16_t>(code + 1)) {
+    const double a = static_cast<double>(half_to_float(code));
+    const double b = static_cast<double>(half_to_float(static_cast<std::uint16_t>(code + 1)));
+    const double middle = (a + b) / 2;
+    const auto next = static_cast<std::uint16_t>(code + 1);
+    ASSERT_EQ(internal::half_from_double(middle), code % 2 == 0 ? code : next) << code;
+    ASSERT_EQ(internal::half_from_double(std::nextafter(middle, 0.0)), code) << code;
+    ASSERT_EQ(internal::half_from_double(std::nextafter(middle, 1e9)), next) << code;
+  }
+  EXPECT_EQ(internal::half_from_double(65519.99), 0x7bff);
+  EXPECT_EQ(internal::half_from_double(65520.0), 0x7c00);
+  EXPECT_EQ(internal::half_from_double(-1.0), 0xbc00);
+  EXPECT_EQ(internal::half_from_double(-std::numeric_limits<double>::infinity()), 0xfc00);
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/display_width.h"
+#include "attnflow/report/report_ranking.h"
+#include "attnflow/report/report_table.h"
+
+namespace attnflow {
+namespace {
+
+// Text that Markdown shows as it is: no emphasis, link, html, formula or end of a table cell comes out of it.
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kMeaningful = "\\`*_[]<>|~&$#!@";
+  std::string out;
+  for (const char c : clean_line(text)) {
+    if (kMeaningful.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// The same at the start of a line, where "- x" and "1. x" would begin a list.
+std::string escaped_line(std::string_view text) {
+  std::string line = escaped(text);
+  const std::size_t number = line.find_first_not_of("0123456789");
+  if (number == std::string::npos) return line;
+  const bool list =
+      number == 0 ? line[0] == '-' || line[0] == '+' || line[0] == '=' : line[number] == '.' || line[number] == ')';
+  return list ? line.insert(number, "\\") : line;
+}
+
+void append_ranking(std::string& out, const Report& report, const std::vector<std::string>& methods,
+                    std::size_t output_token, std::size_t layer) {
+  std::vector<std::vector<RankedToken>> columns;
+  std::size_t rows = 0;
+  std::string header = "| rank |";
+  std::string rule = "| ---: |";
+  for (const std::string& method : methods) {
+    columns.push_back(rank_input_tokens(report, method, output_token, layer));
+    rows = std::max(rows, columns.back().size());
+    header += fmt::format(" position | {} | value |", escaped(method_title(report, method, layer)));
+    rule += " ---: | :--- | ---: |";
+  }
+  out += header + "\n" + rule + "\n";
+  bool special = false;
+  bool tied = false;
+  bool degenerate = false;
+  for (std::size_t row = 0; row < rows; ++row) {
+    out += fmt::format("| {} |", row + 1);
+    for (const std::vector<RankedToken>& column : columns) {
+      if (row >= column.size()) {
+        out += "  |  |  |";
+        continue;
+      }
+      const RankedToken& token = column[row];
+      special = special || token.special;
+      tied = tied || token.tied;
+      degenerate = degenerate || token.degenerate != 0;
+      out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token, escaped(display_text(report, token.token)),
+                         token.special ? " \\*" : "", token.tied ? "= " : "", token.value,
+                         token.degenerate != 0 ? "\u00B0" : "");
+    }
+    out += "\n";
+  }
+  std::string legend;
+  const auto add = [&](std::string_view entry) {
+    if (!legend.empty()) legend += "; ";
+    legend += entry;
+  };
+  if (special) add("\\* special token");
+  if (tied) add("= tied with the row above");
+  if (degenerate) add("\u00B0 decided at one end of the network");
+  if (!legend.empty()) out += "\n" + legend + "\n";
+}
+
+}  // namespace
+
+std::string markdown_table(const Report& report) {
+  std::string out = "# " + escaped(model_line(report)) + "\n";
+  if (!report.input.text.empty()) out += "\n> " + escaped_line(report.input.text) + "\n";
+  if (!report.input.text_pair.empty()) out += ">\n> " + escaped_line(report.input.text_pair) + "\n";
+  out += "\n" + escaped(settings_line(report)) + "\n";
+  for (const std::string& line : prediction_lines(report)) out += "\n" + escaped(line) + "\n";
+
+  const std::vector<std::string> methods = methods_present(report);
+  if (!methods.empty() && !report.settings.layers.empty()) {
+    const std::size_t layer = report.settings.layers.size() - 1;
+    std::vector<std::size_t> outputs = {report.output_token};
+    if (report.all_output_tokens)
+      outputs = methods == std::vector<std::string>{"flow"} ? report.flow_output_tokens : report.output_tokens;
+    const std::size_t to = report.settings.to_layer;
+    for (const std::size_t output : outputs) {
+      out +=
+          fmt::format("\n## {}, layer {} to {}\n\n", escaped(output_token_title(report, output, "\u2026")),
+                      report.settings.layers[layer], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
+      append_ranking(out, report, methods, output, layer);
+    }
+  }
+  if (!report.notes.empty()) {
+    out += "\n";
+    for (const std::string& note : report.notes) out += "- " + escaped(note) + "\n";
+  }
+  return out;
+}
+
+}  // namespace attnflow

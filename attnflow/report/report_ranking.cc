@@ -1,0 +1,140 @@
+#include "attnflow/report/report_ranking.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/report/display_width.h"
+
+namespace attnflow {
+namespace {
+
+// Choices beyond these say little and take lines.
+constexpr std::size_t kShownChoices = 5;
+
+std::string percent(double probability) {
+  const double value = 100.0 * probability;
+  if (value > 0.0 && value < 0.01) return "<0.01%";
+  return fmt::format("{:.{}f}%", value, value > 0.0 && value < 0.1 ? 2 : 1);
+}
+
+std::string choice_list(const std::vector<ReportChoice>& choices, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(count, choices.size()); ++i) {
+    if (i != 0) text += ", ";
+    text += clean_line(choices[i].label) + " " + percent(choices[i].probability);
+  }
+  return text;
+}
+
+std::string plural(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::vector<RankedToken> rank_input_tokens(const Report& report, const std::string& method, std::size_t output_token,
+                                           std::size_t layer) {
+  const MethodValues rows = method_values(report, method);
+  const auto row = row_index(*rows.output_tokens, output_token);
+  if (rows.values->empty() || !row) return {};
+  const bool flow = method == "flow";
+  std::vector<RankedToken> ranked;
+  for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
+    RankedToken entry;
+    entry.token = token;
+    entry.value = (*rows.values)(layer, *row, token);
+    entry.special = report.input.tokens[token].special;
+    if (flow && !report.flow_degenerate.empty()) entry.degenerate = report.flow_degenerate(layer, *row, token);
+    if (entry.value > 0.0) ranked.push_back(entry);  // false for NaN too
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const RankedToken& a, const RankedToken& b) { return a.value > b.value; });
+  if (ranked.size() > report.settings.top_k) ranked.resize(report.settings.top_k);
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    // The enclosure of the lower one reaches the certified value of the higher one.
+    const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(layer, *row, ranked[i].token) : 0.0;
+    ranked[i].tied = ranked[i].value + gap >= ranked[i - 1].value;
+  }
+  return ranked;
+}
+
+std::vector<std::string> methods_present(const Report& report) {
+  std::vector<std::string> methods;
+  for (const std::string& method : report.settings.method)
+    if (!method_values(report, method).values->empty()) methods.push_back(method);
+  return methods;
+}
+
+std::string method_title(const Report& report, const std::string& method, std::size_t layer) {
+  const std::size_t top = report.settings.layers.at(layer);
+  const std::size_t bottom = report.settings.to_layer + 1;
+  if (method == "raw" || bottom == top) return fmt::format("{}, layer {}", method, top);
+  return fmt::format("{}, layers {}-{}", method, bottom, top);
+}
+
+std::string model_line(const Report& report) {
+  const ReportModel& model = report.model;
+  std::string line = model.name.empty() ? "attention from a file" : clean_line(model.name);
+  line += " (";
+  if (!model.architecture.empty()) line += clean_line(model.architecture) + ", ";
+  line += plural(model.layers, "layer") + ", " + plural(model.heads, "head");
+  if (model.causal) line += ", causal";
+  return line + "), " + plural(report.input.tokens.size(), "token");
+}
+
+std::string settings_line(const Report& report) {
+  const ReportSettings& settings = report.settings;
+  std::string line;
+  if (settings.heads == "mean") {
+    line = "Mean over heads";
+  } else if (settings.heads == "max") {
+    line = "Maximum over heads";
+  } else if (settings.heads == "min") {
+    line = "Minimum over heads";
+  } else {
+    line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads);
+  }
+  line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
+  if (settings.set_aside == "first") {
+    line += ", column of the first token set aside";
+  } else if (settings.set_aside == "special") {
+    line += ", columns of special tokens set aside";
+  } else if (settings.set_aside != "none") {
+    line += ", columns of tokens " + settings.set_aside + " set aside";
+  }
+  if (settings.discard != 0.0) {
+    line += fmt::format(", smallest {:g}% of the weights discarded", 100.0 * settings.discard);
+    if (settings.discard_keep_special) line += " (columns of special tokens kept)";
+  }
+  if (settings.normalize == "row") line += ", rows divided by their sums";
+  if (settings.normalize == "receptive-field") line += ", divided by the receptive field";
+  if (settings.words) line += ", word pieces merged";
+  const bool flow = std::find(settings.method.begin(), settings.method.end(), "flow") != settings.method.end();
+  if (flow && settings.flow_tolerance != ReportSettings{}.flow_tolerance)
+    line += fmt::format(", flow to within {:g}", settings.flow_tolerance);
+  return line + ".";
+}
+
+std::vector<std::string> prediction_lines(const Report& report) {
+  std::vector<std::string> lines;
+  for (const ReportPrediction& prediction : report.predictions) {
+    std::string title = "Prediction";
+    if (prediction.position) title = fmt::format("Prediction for the mask at position {}", *prediction.position);
+    if (!prediction.choices.empty()) lines.push_back(title + ": " + choice_list(prediction.choices, kShownChoices));
+    if (!prediction.candidates.empty()) {
+      lines.push_back((prediction.position ? fmt::format("Candidates at position {}: ", *prediction.position)
+                                           : std::string("Candidates: ")) +
+                      choice_list(prediction.candidates, prediction.candidates.size()));
+    }
+  }
+  return lines;
+}
+
+std::string output_token_title(const Report& report, std::size_t token, std::string_view ellipsis) {
+  constexpr std::size_t kMaxCells = 24;
+  const std::string text = shorten(clean_line(display_text(report, token)), kMaxCells, ellipsis);
+  return fmt::format("Output token {}", token) + (text.empty() ? "" : " \"" + text + "\"");
+}
+
+}  // namespace attnflow

@@ -1,0 +1,46 @@
+// What the tables of a report say: which tokens an output token draws on most, and the settings in words.
+#ifndef ATTNFLOW_REPORT_REPORT_RANKING_H_
+#define ATTNFLOW_REPORT_REPORT_RANKING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+struct RankedToken {
+  std::size_t token = 0;
+  double value = 0.0;
+  bool special = false;
+  bool tied = false;            // with the token ranked before it: equal, or for flow closer than the certified gap
+  std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
+};
+
+// The settings.top_k input tokens with the largest values of `method` for one output token at settings.layers[layer],
+// by falling value, equal ones by position. Tokens without any value (0) and values that are not numbers are left out.
+// Empty when the report does not hold that row.
+std::vector<RankedToken> rank_input_tokens(const Report& report, const std::string& method, std::size_t output_token,
+                                           std::size_t layer);
+
+// The methods of settings.method that the report holds values of, in that order.
+std::vector<std::string> methods_present(const Report& report);
+
+// "raw, layer 6", "rollout, layers 1-6": what a method's numbers at settings.layers[layer] span.
+std::string method_title(const Report& report, const std::string& method, std::size_t layer);
+
+// "MiniLM (bert, 6 layers, 12 heads), 12 tokens"
+std::string model_line(const Report& report);
+// "Mean over heads, residual 0.5, word pieces merged." Settings at their defaults are left out, apart from these two.
+std::string settings_line(const Report& report);
+// "Prediction: positive 98.2%, negative 1.8%"; one or two lines for each prediction.
+std::vector<std::string> prediction_lines(const Report& report);
+// 'Output token 4 "cats"', or 'Output token 4' where tokens have no text; on one line, safe to print, long texts cut.
+std::string output_token_title(const Report& report, std::size_t token, std::string_view ellipsis);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_RANKING_H_

@@ -1,0 +1,256 @@
+#include "attnflow/report/report_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/display_width.h"
+#include "attnflow/report/report_ranking.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kMinWidth = 40;
+constexpr std::size_t kGap = 2;  // between columns
+constexpr std::size_t kMinToken = 6;
+constexpr std::size_t kMaxToken = 24;
+constexpr std::size_t kMinBar = 4;
+constexpr std::size_t kMaxBar = 20;
+
+// What differs between Unicode and ASCII output.
+struct Marks {
+  std::string_view ellipsis;
+  std::string_view degenerate;
+  std::array<std::string_view, 8> parts;  // eighths of a bar's cell, from 1/8 to the full cell; "" is not drawn
+};
+constexpr Marks kUnicode = {
+    "\u2026", "\u00B0", {"\u258F", "\u258E", "\u258D", "\u258C", "\u258B", "\u258A", "\u2589", "\u2588"}};
+constexpr Marks kAscii = {"...", "d", {"", "", "", "", "#", "#", "#", "#"}};
+
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kBlue = "\x1b[34m";
+constexpr std::string_view kReset = "\x1b[0m";
+
+class TableWriter {
+ public:
+  TableWriter(const Report& report, const TableOptions& options)
+      : report_(report),
+        width_(std::max(options.width, kMinWidth)),
+        color_(options.color),
+        marks_(options.ascii ? kAscii : kUnicode) {}
+
+  std::string write() {
+    paragraph(model_line(report_), kBold);
+    const std::vector<std::string> methods = methods_present(report_);
+    if (!methods.empty() && !report_.settings.layers.empty()) {
+      layer_ = report_.settings.layers.size() - 1;
+      const std::size_t to = report_.settings.to_layer;
+      paragraph(fmt::format("{}, from layer {} down to {}. {}",
+                            output_token_title(report_, report_.output_token, marks_.ellipsis),
+                            report_.settings.layers[layer_],
+                            to == 0 ? std::string("the input") : fmt::format("layer {}", to), settings_line(report_)));
+    }
+    for (const std::string& line : prediction_lines(report_)) paragraph(line);
+    if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
+    if (!report_.notes.empty()) {
+      out_ += '\n';
+      for (const std::string& note : report_.notes) paragraph("Note: " + clean_line(note));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // The cells of each part of one method's lines.
+  struct Layout {
+    std::size_t position = 1;
+    std::size_t token = kMinToken;
+    std::size_t value = 6;
+    std::size_t bar = kMinBar;
+    // Position, space, token, special mark, tie mark, value, degenerate mark, space, bar.
+    std::size_t total() const { return position + 1 + token + 1 + 1 + value + 1 + 1 + bar; }
+  };
+
+  struct Column {
+    std::string title;
+    std::vector<RankedToken> tokens;
+    std::vector<std::string> values;
+  };
+
+  std::string styled(std::string_view text, std::string_view style) const {
+    if (!color_ || text.empty()) return std::string(text);
+    return std::string(style) + std::string(text) + std::string(kReset);
+  }
+
+  // Text broken at spaces into lines of at most width_ cells; later lines are indented.
+  void paragraph(std::string_view text, std::string_view style = {}) {
+    constexpr std::string_view kIndent = "  ";
+    std::string line;
+    const auto flush = [&] {
+      out_ += style.empty() ? line : styled(line, style);
+      out_ += '\n';
+      line = kIndent;
+    };
+    bool fresh = true;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      std::string word = shorten(text.substr(at, end - at), width_ - kIndent.size(), marks_.ellipsis);
+      at = end + 1;
+      if (runs_right_to_left(word)) word = "\u2068" + word + "\u2069";
+      if (!fresh && display_width(line) + 1 + display_width(word) > width_) {
+        flush();
+        fresh = true;
+      }
+      if (!fresh) line += ' ';
+      line += word;
+      fresh = false;
+    }
+    flush();
+  }
+
+  void rankings(const std::vector<std::string>& methods) {
+    std::vector<Column> columns;
+    for (const std::string& method : methods) {
+      Column column;
+      column.title = method_title(report_, method, layer_);
+      column.tokens = rank_input_tokens(report_, method, report_.output_token, layer_);
+      column.values = format_values(column.tokens);
+      columns.push_back(std::move(column));
+    }
+
+    Layout layout;
+    std::size_t longest = kMinToken;
+    for (const Column& column : columns) {
+      for (std::size_t i = 0; i < column.tokens.size(); ++i) {
+        layout.position = std::max(layout.position, std::to_string(column.tokens[i].token).size());
+        layout.value = std::max(layout.value, column.values[i].size());
+        longest = std::max(longest, display_width(clean_line(display_text(report_, column.tokens[i].token))));
+      }
+    }
+    // Side by side when every method gets its smallest layout; what is left goes to the tokens, then to the bars.
+    const std::size_t gaps = kGap * (columns.size() - 1);
+    const bool beside = layout.total() * columns.size() + gaps <= width_;
+    const std::size_t available = beside ? (width_ - gaps) / columns.size() : width_;
+    if (available > layout.total()) {
+      layout.token += std::min(available - layout.total(), std::min(longest, kMaxToken) - layout.token);
+      layout.bar += std::min(available - layout.total(), kMaxBar - kMinBar);
+    }
+    if (beside) {
+      out_ += '\n';
+      write_lines(columns, layout);
+    } else {
+      for (const Column& column : columns) {
+        out_ += '\n';
+        write_lines({column}, layout);
+      }
+    }
+    legend(columns);
+  }
+
+  // Four decimals where they show something; else the same number of significant digits for all.
+  static std::vector<std::string> format_values(const std::vector<RankedToken>& tokens) {
+    if (tokens.empty()) return {};
+    const double largest = tokens.front().value;
+    const char* const format = largest >= 1000.0 || largest < 0.001 ? "{:.1e}" : largest >= 10.0 ? "{:.2f}" : "{:.4f}";
+    std::vector<std::string> values;
+    for (const RankedToken& token : tokens) values.push_back(fmt::format(fmt::runtime(format), token.value));
+    return values;
+  }
+
+  std::string bar(double share, std::size_t cells) const {
+    const auto eighths = static_cast<std::size_t>(std::lround(share * static_cast<double>(8 * cells)));
+    std::string text;
+    for (std::size_t i = 0; i < eighths / 8; ++i) text += marks_.parts[7];
+    if (eighths % 8 != 0) text += marks_.parts[eighths % 8 - 1];
+    return text;
+  }
+
+  void write_lines(const std::vector<Column>& columns, const Layout& layout) {
+    std::size_t rows = 1;
+    for (const Column& column : columns) rows = std::max(rows, column.tokens.size());
+    const auto finish = [&](std::string line) {
+      line.erase(line.find_last_not_of(' ') + 1);
+      out_ += line + "\n";
+    };
+    std::string line;
+    for (const Column& column : columns) {
+      if (!line.empty()) line += std::string(kGap, ' ');
+      const std::string title = shorten(column.title, layout.total(), marks_.ellipsis);
+      line += styled(title, kBold) + std::string(layout.total() - display_width(title), ' ');
+    }
+    finish(line);
+    for (std::size_t row = 0; row < rows; ++row) {
+      line.clear();
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        if (c != 0) line += std::string(kGap, ' ');
+        line += cell(columns[c], row, layout);
+      }
+      finish(line);
+    }
+  }
+
+  // One method's part of a line, layout.total() cells wide.
+  std::string cell(const Column& column, std::size_t row, const Layout& layout) const {
+    if (row >= column.tokens.size()) {
+      const std::string text = row == 0 ? fit_to_cells("no value for this token", layout.total(), marks_.ellipsis) : "";
+      return text + std::string(layout.total() - display_width(text), ' ');
+    }
+    const RankedToken& token = column.tokens[row];
+    const std::string shown = shorten(clean_line(display_text(report_, token.token)), layout.token, marks_.ellipsis);
+    const std::size_t cells = display_width(shown);
+    const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);  // isolated where it runs right to left
+    const std::string drawn = bar(token.value / column.tokens.front().value, layout.bar);
+    std::string line = fmt::format("{:>{}} ", token.token, layout.position);
+    line += token.special ? styled(text + "*", kDim) : text + " ";
+    line += std::string(layout.token - cells, ' ');
+    line += token.tied ? "=" : " ";
+    line += std::string(layout.value - column.values[row].size(), ' ') + column.values[row];
+    line += token.degenerate != 0 ? std::string(marks_.degenerate) : " ";
+    line += " " + styled(drawn, kBlue);
+    return line + std::string(layout.bar - display_width(drawn), ' ');
+  }
+
+  // Only the marks that were used.
+  void legend(const std::vector<Column>& columns) {
+    bool special = false;
+    bool tied = false;
+    bool degenerate = false;
+    for (const Column& column : columns) {
+      for (const RankedToken& token : column.tokens) {
+        special = special || token.special;
+        tied = tied || token.tied;
+        degenerate = degenerate || token.degenerate != 0;
+      }
+    }
+    std::string text;
+    const auto add = [&](std::string_view entry) {
+      if (!text.empty()) text += "; ";
+      text += entry;
+    };
+    if (special) add("* special token");
+    if (tied) add("= tied with the line above");
+    if (degenerate) add(fmt::format("{} decided at one end of the network", marks_.degenerate));
+    if (text.empty()) return;
+    out_ += '\n';
+    paragraph(text, kDim);
+  }
+
+  const Report& report_;
+  std::size_t width_;
+  bool color_;
+  const Marks& marks_;
+  std::size_t layer_ = 0;  // index in settings.layers
+  std::string out_;
+};
+
+}  // namespace
+
+std::string terminal_table(const Report& report, const TableOptions& options) {
+  return TableWriter(report, options).write();
+}
+
+}  // namespace attnflow

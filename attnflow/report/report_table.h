@@ -1,0 +1,35 @@
+// A report as a table for people: the tokens that an output token draws on most, by each method.
+#ifndef ATTNFLOW_REPORT_REPORT_TABLE_H_
+#define ATTNFLOW_REPORT_REPORT_TABLE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+struct TableOptions {
+  std::size_t width = 80;  // cells of a terminal line; less than 40 counts as 40
+  bool color = false;      // ANSI escape sequences
+  bool ascii = false;      // bars and marks in ASCII; tokens keep their own characters
+};
+
+// Lines: the model; the output token, the layer looked at (the last of settings.layers) and the settings in words; the
+// predictions; for each method the settings.top_k tokens with value and bar, side by side where `width` allows; what
+// the marks mean; the notes. Every line ends with "\n" and takes at most `width` cells.
+//
+// Marks: * behind a special token, = before a value that ties with the one above, and a ring (d in ASCII) behind a flow
+// value that is degenerate, which is to say decided at one end of the network. Bars are relative to the longest of
+// their method.
+//
+// Tokens are printed by clean_line(): nothing in the input can move the cursor or reorder the line.
+std::string terminal_table(const Report& report, const TableOptions& options = {});
+
+// The same content as Markdown (GitHub's dialect), without bars; one table for each output token when
+// report.all_output_tokens.
+std::string markdown_table(const Report& report);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_TABLE_H_

@@ -1,0 +1,359 @@
+#include "attnflow/report/report_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "attnflow/report/display_width.h"
+#include "attnflow/report/report_for_test.h"
+#include "attnflow/report/report_ranking.h"
+
+namespace attnflow {
+namespace {
+
+using test::small_report;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Terminal lines without their colours.
+std::string without_color(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\x1b', at)) != std::string::npos;)
+    text.erase(at, text.find('m', at) - at + 1);
+  return text;
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  for (const std::string& line : lines_of(text))
+    if (line.find(part) != std::string::npos) return line;
+  ADD_FAILURE() << "no line with \"" << part << "\" in\n" << text;
+  return {};
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// Tokens of many scripts, at once those that take most care to align.
+Report polyglot_report() {
+  Report report = small_report();
+  const std::vector<std::string> texts = {"[CLS]",
+                                          "\u4E2D\u6587\u5B57\u7B26\u4E2D\u6587\u5B57\u7B26",
+                                          "\u0645\u0631\u062D\u0628\u0627",
+                                          "\U0001F468\u200D\U0001F469\u200D\U0001F467",
+                                          "e\u0301\u0301",
+                                          "extraordinarily-long-token-without-end",
+                                          "\u05E9\u05DC\u05D5\u05DD",
+                                          "[SEP]"};
+  const std::size_t n = texts.size();
+  report.input.text.clear();
+  report.input.tokens.clear();
+  report.output_tokens.clear();
+  for (std::size_t i = 0; i < n; ++i) {
+    report.input.tokens.push_back({texts[i], {}, {}, i == 0 || i == n - 1, {}, 0});
+    report.output_tokens.push_back(i);
+  }
+  report.flow_output_tokens = {0};
+  report.raw = report.rollout = Tensor<double>({2, n, n}, std::vector<double>(2 * n * n, 1.0 / static_cast<double>(n)));
+  report.flow = Tensor<double>({2, 1, n}, std::vector<double>(2 * n, 0.25));
+  report.flow_gap = Tensor<double>({2, 1, n});
+  report.flow_degenerate = Tensor<std::uint8_t>({2, 1, n}, std::vector<std::uint8_t>(2 * n, 1));
+  for (std::size_t j = 0; j < n; ++j) report.raw(1, 0, j) = 0.01 * static_cast<double>(j * j + 1);
+  return report;
+}
+
+TEST(Ranking, FallsByValueAndCutsAtTopK) {
+  Report report = small_report();
+  std::vector<RankedToken> ranked = rank_input_tokens(report, "raw", 1, 0);
+  ASSERT_EQ(ranked.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(ranked[i].token, 3 - i);
+    EXPECT_EQ(ranked[i].value, report.raw(0, 1, 3 - i));
+    EXPECT_EQ(ranked[i].special, ranked[i].token == 0 || ranked[i].token == 3);
+    EXPECT_FALSE(ranked[i].tied);
+  }
+  report.settings.top_k = 2;
+  ranked = rank_input_tokens(report, "raw", 1, 0);
+  EXPECT_EQ(ranked.size(), 2U);
+  EXPECT_EQ(ranked[0].token, 3U);
+}
+
+TEST(Ranking, TiesOfFlowAreThoseWithinTheGap) {
+  Report report = small_report();
+  const auto set = [&](std::size_t token, double value, double gap) {
+    report.flow(1, 0, token) = value;
+    report.flow_gap(1, 0, token) = gap;
+  };
+  set(0, 0.5, 0.0);
+  set(1, 0.499, 1e-2);  // may be as large as 0.509
+  set(2, 0.4, 1e-6);    // is less than 0.499
+  set(3, 0.4, 0.0);     // equal
+  std::vector<RankedToken> ranked = rank_input_tokens(report, "flow", 0, 1);
+  ASSERT_EQ(ranked.size(), 4U);
+  EXPECT_FALSE(ranked[0].tied);
+  EXPECT_TRUE(ranked[1].tied);
+  EXPECT_FALSE(ranked[2].tied);
+  EXPECT_TRUE(ranked[3].tied);
+  EXPECT_EQ(ranked[2].token, 2U);  // equal values by position
+  EXPECT_EQ(ranked[3].token, 3U);
+  EXPECT_EQ(ranked[3].degenerate, 1);
+  EXPECT_EQ(ranked[0].degenerate, 0);
+}
+
+TEST(Ranking, LeavesOutWhatIsNotThere) {
+  Report report = small_report();
+  EXPECT_TRUE(rank_input_tokens(report, "flow", 1, 0).empty());  // no such row
+  report.raw(0, 1, 0) = 0.0;
+  report.raw(0, 1, 1) = std::nan("");
+  EXPECT_EQ(rank_input_tokens(report, "raw", 1, 0).size(), 2U);
+  report.rollout = {};
+  EXPECT_TRUE(rank_input_tokens(report, "rollout", 1, 0).empty());
+  EXPECT_EQ(methods_present(report), (std::vector<std::string>{"raw", "flow"}));
+  EXPECT_THROW(rank_input_tokens(report, "rollin", 1, 0), Error);
+}
+
+TEST(Words, Settings) {
+  Report report = small_report();
+  EXPECT_EQ(model_line(report), "tiny (bert, 2 layers, 3 heads), 4 tokens");
+  EXPECT_EQ(settings_line(report), "Mean over heads, residual 0.5.");
+  report.model = {"", "", 1, 1, true};
+  report.settings.heads = "3";
+  report.settings.residual = 0.0;
+  report.settings.discard = 0.9;
+  report.settings.discard_keep_special = true;
+  report.settings.set_aside = "0,5";
+  report.settings.normalize = "row";
+  report.settings.words = true;
+  report.settings.flow_tolerance = 1e-9;
+  EXPECT_EQ(model_line(report), "attention from a file (1 layer, 1 head, causal), 4 tokens");
+  EXPECT_EQ(settings_line(report),
+            "Head 3 in the layer looked at, mean over heads below it, no residual, columns of tokens 0,5 set aside, "
+            "smallest 90% of the weights discarded (columns of special tokens kept), rows divided by their sums, word "
+            "pieces merged, flow to within 1e-09.");
+  EXPECT_EQ(method_title(report, "raw", 1), "raw, layer 2");
+  EXPECT_EQ(method_title(report, "flow", 1), "flow, layers 1-2");
+  EXPECT_EQ(method_title(report, "flow", 0), "flow, layer 1");
+  report.settings.to_layer = 1;
+  EXPECT_EQ(method_title(report, "rollout", 1), "rollout, layer 2");
+}
+
+TEST(Words, Predictions) {
+  Report report = small_report();
+  EXPECT_TRUE(prediction_lines(report).empty());
+  report.predictions.push_back({"classification", {}, {{"positive", 0.982}, {"negative", 0.018}}, {}});
+  report.predictions.push_back({"masked",
+                                2,
+                                {{"a", 0.5}, {"b", 0.2}, {"c", 0.1}, {"d", 0.05}, {"e", 0.04}, {"f", 0.01}},
+                                {{"his", 0.0004}, {"her", 1e-9}}});
+  EXPECT_EQ(
+      prediction_lines(report),
+      (std::vector<std::string>{"Prediction: positive 98.2%, negative 1.8%",
+                                "Prediction for the mask at position 2: a 50.0%, b 20.0%, c 10.0%, d 5.0%, e 4.0%",
+                                "Candidates at position 2: his 0.04%, her <0.01%"}));
+}
+
+TEST(TerminalTable, SmallReport) {
+  Report report = small_report();
+  report.predictions.push_back({"classification", {}, {{"positive", 0.75}}, {}});
+  report.notes = {"A note."};
+  // Written out, so that a change of the looks is seen. Values: layer 2, row 0.
+  EXPECT_EQ(terminal_table(report),
+            "tiny (bert, 2 layers, 3 heads), 4 tokens\n"
+            "Output token 0 \"[CLS]\", from layer 2 down to the input. Mean over heads,\n"
+            "  residual 0.5.\n"
+            "Prediction: positive 75.0%\n"
+            "\n"
+            "raw, layer 2               rollout, layers 1-2        flow, layers 1-2\n"
+            "3 [SEP]*  1.4000  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
+            "  3 [SEP]*  0.7000  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\u2588"
+            "  3 [SEP]*  0.3500\u00B0 "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\u2588\n"
+            "2 cats    1.3000  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\u258C"
+            "  2 cats    0.6500  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\u258C"
+            "  2 cats    0.3250  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\u258C\n"
+            "1 The     1.2000  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588 "
+            "  1 The     0.6000  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588 "
+            "  1 The     0.3000  "
+            "\u2588\u2588\u2588\u2588\u2588\u2588\n"
+            "0 [CLS]*  1.1000  "
+            "\u2588\u2588\u2588\u2588\u2588\u258C "
+            "  0 [CLS]*  0.5500  "
+            "\u2588\u2588\u2588\u2588\u2588\u258C "
+            "  0 [CLS]*  0.2750  "
+            "\u2588\u2588\u2588\u2588\u2588\u258C\n"
+            "\n"
+            "* special token; \u00B0 decided at one end of the network\n"
+            "\n"
+            "Note: A note.\n");
+}
+
+TEST(TerminalTable, NoLineIsWiderThanAsked) {
+  Report report = polyglot_report();
+  report.notes = {
+      "A long note with many words that has to be broken over several lines, and one word that is "
+      "longer-than-any-line-could-hold-because-it-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on."};
+  for (const std::size_t width : {40U, 52U, 79U, 80U, 81U, 100U, 132U, 400U}) {
+    for (const bool ascii : {false, true}) {
+      for (const std::string& line : lines_of(terminal_table(report, {width, false, ascii})))
+        EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+}
+
+TEST(TerminalTable, ColumnsLineUpForEveryScript) {
+  const Report report = polyglot_report();
+  for (const std::size_t width : {80U, 100U, 140U}) {
+    const std::string table = terminal_table(report, {width, false, false});
+    // The first line of the rankings, and the cells at which the methods' titles start.
+    const std::string title = line_with(table, "raw, layer 2");
+    const std::size_t second = display_width(title.substr(0, title.find("rollout")));
+    std::size_t rows = 0;
+    for (const std::string& line : lines_of(table)) {
+      // Rows hold the values of rollout, which are all 0.1250: they must start in the same cell.
+      const std::size_t at = line.find("0.1250");
+      if (at == std::string::npos) continue;
+      ++rows;
+      const std::size_t cell = display_width(line.substr(0, at));
+      EXPECT_GT(cell, second);
+      const std::size_t first = table.find("0.1250");
+      const std::size_t line_start = table.rfind('\n', first) + 1;
+      EXPECT_EQ(cell, display_width(table.substr(line_start, first - line_start))) << line;
+    }
+    EXPECT_EQ(rows, 8U);
+  }
+}
+
+TEST(TerminalTable, MethodsBesideOrBelow) {
+  const Report report = small_report();
+  const std::string wide = terminal_table(report, {80, false, false});
+  EXPECT_TRUE(contains(line_with(wide, "raw, layer 2"), "flow, layers 1-2"));
+  const std::string narrow = terminal_table(report, {60, false, false});
+  EXPECT_FALSE(contains(line_with(narrow, "raw, layer 2"), "flow"));
+  EXPECT_FALSE(line_with(narrow, "flow, layers 1-2").empty());
+  // Less than the minimum is the minimum.
+  EXPECT_EQ(terminal_table(report, {1, false, false}), terminal_table(report, {40, false, false}));
+}
+
+TEST(TerminalTable, AsciiHasOnlyAsciiOfItsOwn) {
+  const std::string table = terminal_table(small_report(), {80, false, true});
+  for (const char c : table) EXPECT_LT(static_cast<unsigned char>(c), 0x80) << table;
+  EXPECT_TRUE(contains(table, "#######"));
+  EXPECT_TRUE(contains(line_with(table, "0.3500"), "0.3500d"));
+  EXPECT_TRUE(contains(terminal_table(polyglot_report(), {80, false, true}), "..."));
+}
+
+TEST(TerminalTable, ColorChangesNothingElse) {
+  const Report report = polyglot_report();
+  const std::string plain = terminal_table(report, {100, false, false});
+  const std::string colored = terminal_table(report, {100, true, false});
+  EXPECT_FALSE(contains(plain, "\x1b"));
+  EXPECT_TRUE(contains(colored, "\x1b[1m"));
+  const std::vector<std::string> expected = lines_of(plain);
+  const std::vector<std::string> found = lines_of(without_color(colored));
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_EQ(found[i].substr(0, found[i].find_last_not_of(' ') + 1), expected[i]);
+}
+
+TEST(TerminalTable, HostileTextIsHarmless) {
+  Report report = small_report();
+  report.model.name = "name\x1b]0;title\x07";
+  report.input.tokens[1] = {"evil\x1b[2J\r\n\u202Etext", {}, {}, false, 0, 0};
+  report.predictions.push_back({"classification", {}, {{"label\x1b[31m", 0.5}}, {}});
+  report.notes = {"note\x1b[31m\nsecond line"};
+  const std::string table = terminal_table(report);
+  EXPECT_FALSE(contains(table, "\x1b"));
+  EXPECT_FALSE(contains(table, "\r"));
+  EXPECT_FALSE(contains(table, "\u202E"));
+  EXPECT_FALSE(contains(markdown_table(report), "\x1b"));
+}
+
+TEST(TerminalTable, MissingRowsAndMethodsAndTexts) {
+  Report report = small_report();
+  report.output_token = 1;
+  EXPECT_TRUE(contains(terminal_table(report), "no value for this"));
+  report.rollout = {};
+  const std::string two = terminal_table(report);
+  EXPECT_FALSE(contains(two, "rollout"));
+  report.raw = report.flow = {};
+  EXPECT_EQ(terminal_table(report), "tiny (bert, 2 layers, 3 heads), 4 tokens\n");
+  // An array file without tokens: positions alone.
+  report = small_report();
+  report.input.text.clear();
+  for (ReportToken& token : report.input.tokens) token = {};
+  EXPECT_TRUE(contains(terminal_table(report), "Output token 0, from layer 2"));
+}
+
+TEST(TerminalTable, LargeAndSmallValues) {
+  Report report = small_report();
+  for (double& value : report.raw.span()) value *= 1e-6;
+  for (double& value : report.rollout.span()) value *= 100.0;
+  for (double& value : report.flow.span()) value *= 1e5;
+  const std::string table = terminal_table(report);
+  EXPECT_TRUE(contains(table, "1.4e-06")) << table;
+  EXPECT_TRUE(contains(table, "70.00")) << table;
+  EXPECT_TRUE(contains(table, "3.5e+04")) << table;
+  for (const std::string& line : lines_of(table)) EXPECT_LE(display_width(line), 80U);
+}
+
+TEST(MarkdownTable, SmallReport) {
+  Report report = small_report();
+  report.settings.top_k = 2;
+  report.notes = {"A *note* about | pipes."};
+  EXPECT_EQ(
+      markdown_table(report),
+      "# tiny (bert, 2 layers, 3 heads), 4 tokens\n"
+      "\n"
+      "> The cats\n"
+      "\n"
+      "Mean over heads, residual 0.5.\n"
+      "\n"
+      "## Output token 0 \"\\[CLS\\]\", layer 2 to the input\n"
+      "\n"
+      "| rank | position | raw, layer 2 | value | position | rollout, layers 1-2 | value | position | flow, layers "
+      "1-2 | value |\n"
+      "| ---: | ---: | :--- | ---: | ---: | :--- | ---: | ---: | :--- | ---: |\n"
+      "| 1 | 3 | \\[SEP\\] \\* | 1.4 | 3 | \\[SEP\\] \\* | 0.7 | 3 | \\[SEP\\] \\* | 0.35\u00B0 |\n"
+      "| 2 | 2 | cats | 1.3 | 2 | cats | 0.65 | 2 | cats | 0.325 |\n"
+      "\n"
+      "\\* special token; \u00B0 decided at one end of the network\n"
+      "\n"
+      "- A \\*note\\* about \\| pipes.\n");
+}
+
+TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
+  Report report = small_report();
+  report.all_output_tokens = true;
+  report.input.text = "- a|b <script> $x$ *c*";
+  report.input.tokens[1].begin = 2;
+  report.input.tokens[1].end = 5;  // "a|b"
+  report.input.tokens[2].begin = 6;
+  report.input.tokens[2].end = 14;
+  const std::string text = markdown_table(report);
+  EXPECT_TRUE(contains(text, "> \\- a\\|b \\<script\\> \\$x\\$ \\*c\\*"));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(contains(text, "## Output token " + std::to_string(i) + " "));
+  // Every row of a table has as many cells as its header: pipes of the text are escaped.
+  for (const std::string& line : lines_of(text)) {
+    if (!line.starts_with('|')) continue;
+    std::size_t pipes = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) pipes += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    EXPECT_EQ(pipes, 11U) << line;
+  }
+  report.input.text = "1. first";
+  EXPECT_TRUE(contains(markdown_table(report), "> 1\\. first"));
+}
+
+}  // namespace
+}  // namespace attnflow

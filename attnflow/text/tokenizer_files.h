@@ -1,0 +1,43 @@
+// Finding a model folder's tokenizer and bringing it into one form.
+//
+// Model folders hold a tokenizer in one of three forms, in this order of preference:
+//   tokenizer.json             the Hugging Face format, complete in itself
+//   vocab.txt                  BERT: WordPiece pieces, one a line, numbered from 0
+//   vocab.json + merges.txt    RoBERTa: byte-level BPE
+// The last two leave the pipeline around the vocabulary to the program. Here they become a tokenizer.json document with
+// the pipeline that the original models use, so that one library runs all three.
+//
+// Settings come from tokenizer_config.json, and special tokens from it and special_tokens_map.json (the first that
+// names one wins: special_tokens_map.json, tokenizer_config.json, the family's default). Both files are optional.
+#ifndef ATTNFLOW_TEXT_TOKENIZER_FILES_H_
+#define ATTNFLOW_TEXT_TOKENIZER_FILES_H_
+
+#include <filesystem>
+#include <string>
+
+namespace attnflow::internal {
+
+struct TokenizerDocument {
+  std::string json;      // in the format of tokenizer.json
+  std::string specials;  // JSON array of added tokens that are special when the vocabulary has them
+  std::string source;    // the file or files that `json` was made of, for messages
+  std::string mask;      // the piece of the mask token when the settings name one
+};
+
+// `model_type` as in Tokenizer::load: when a folder has both vocabularies, "roberta" takes vocab.json.
+//
+// Settings read, with their defaults:
+//   vocab.txt    do_lower_case (true), strip_accents (null: as do_lower_case), tokenize_chinese_chars (true);
+//                template [CLS] A [SEP] B [SEP] with type ids 0 for A and its specials, 1 for B and the last [SEP].
+//                When two lines are equal, the later one's number counts, as in the original code.
+//   vocab.json   add_prefix_space (false); template <s> A </s></s> B </s>, all type ids 0. <mask> takes the space
+//                before it unless the settings say otherwise.
+//   both         added_tokens_decoder of tokenizer_config.json, or added_tokens.json: further pieces with their ids.
+//
+// Throws Error(kBadFile): no tokenizer in the folder, or a file that cannot be read, is not UTF-8, or does not have the
+// expected form.
+TokenizerDocument read_tokenizer_document(const std::filesystem::path& folder, const std::string& model_type);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_TEXT_TOKENIZER_FILES_H_

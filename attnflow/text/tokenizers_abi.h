@@ -1,0 +1,82 @@
+/* The C ABI of the Rust crate in rust/, which wraps the Hugging Face tokenizers crate.
+ *
+ * Ownership: what a function returns as a pointer belongs to the caller until the matching _free, which accepts NULL.
+ * attnflow_text values are borrowed: arguments need to live until the call returns, results live as long as the object
+ * they were asked from.
+ * Errors: a function with `error` returns NULL (or false) and stores a message there, to be freed by the caller. It
+ * does so for panics inside Rust too: nothing unwinds through this ABI. `error` may be NULL.
+ * Threads: a tokenizer is immutable, so several threads may use one at once; an encoding belongs to one thread at a
+ * time. */
+#ifndef ATTNFLOW_TEXT_TOKENIZERS_ABI_H_
+#define ATTNFLOW_TEXT_TOKENIZERS_ABI_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct attnflow_tokenizer attnflow_tokenizer;
+typedef struct attnflow_encoding attnflow_encoding;
+typedef struct attnflow_string attnflow_string;
+
+/* UTF-8, not terminated, may contain NUL. data == NULL means that there is none. */
+typedef struct attnflow_text {
+  const uint8_t* data;
+  size_t size;
+} attnflow_text;
+
+typedef struct attnflow_token {
+  attnflow_text text; /* the piece as the vocabulary spells it */
+  size_t begin;       /* bytes of the segment's text; begin, end and word mean nothing unless in_text */
+  size_t end;
+  size_t word; /* counts from 0 over both segments, without gaps */
+  uint32_t id;
+  uint32_t type_id;
+  uint32_t segment; /* 0, or 1 for the pair; a template token belongs to the segment of the text before it */
+  bool special;     /* from the template, or a special token spelled out in the text */
+  bool in_text;     /* false: from the template */
+} attnflow_token;
+
+/* `json` is the content of a tokenizer.json, whose "truncation" and "padding" are not used. `specials` is a JSON array
+ * of objects {content, single_word, lstrip, rstrip, normalized, special}: special tokens that count when the vocabulary
+ * has them and `json` does not mention them. */
+attnflow_tokenizer* attnflow_tokenizer_from_json(attnflow_text json, attnflow_text specials, attnflow_string** error);
+void attnflow_tokenizer_free(attnflow_tokenizer* tokenizer);
+
+/* Encodes `text`, and `pair` unless it is absent, with the template. max_tokens: SIZE_MAX for no limit; else the longer
+ * segment is cut first, and a limit below attnflow_tokenizer_template_tokens is an error. */
+attnflow_encoding* attnflow_tokenizer_encode(const attnflow_tokenizer* tokenizer, attnflow_text text,
+                                             attnflow_text pair, size_t max_tokens, attnflow_string** error);
+/* How many tokens the template adds to one segment, or to two. */
+size_t attnflow_tokenizer_template_tokens(const attnflow_tokenizer* tokenizer, bool is_pair);
+/* The ids of `word` as it stands inside a sentence, after a space. Stores their number in *count, and the ids
+ * themselves only if `capacity` is enough. */
+bool attnflow_tokenizer_word_to_ids(const attnflow_tokenizer* tokenizer, attnflow_text word, uint32_t* ids,
+                                    size_t capacity, size_t* count, attnflow_string** error);
+
+/* Number of ids that have a piece, and one more than the largest id of a piece or of the template. */
+size_t attnflow_tokenizer_vocabulary_size(const attnflow_tokenizer* tokenizer);
+size_t attnflow_tokenizer_id_limit(const attnflow_tokenizer* tokenizer);
+/* False, with *id unchanged, when there is no such piece. */
+bool attnflow_tokenizer_token_to_id(const attnflow_tokenizer* tokenizer, attnflow_text piece, uint32_t* id);
+/* Absent when no piece has this id. */
+attnflow_text attnflow_tokenizer_piece(const attnflow_tokenizer* tokenizer, uint32_t id);
+/* What the piece looks like on the page; NULL when no piece has this id. */
+attnflow_string* attnflow_tokenizer_readable(const attnflow_tokenizer* tokenizer, uint32_t id);
+
+size_t attnflow_encoding_size(const attnflow_encoding* encoding);
+const attnflow_token* attnflow_encoding_tokens(const attnflow_encoding* encoding);
+bool attnflow_encoding_truncated(const attnflow_encoding* encoding);
+void attnflow_encoding_free(attnflow_encoding* encoding);
+
+attnflow_text attnflow_string_text(const attnflow_string* string);
+void attnflow_string_free(attnflow_string* string);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTNFLOW_TEXT_TOKENIZERS_ABI_H_ */

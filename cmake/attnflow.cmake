@@ -1,0 +1,180 @@
+# Functions that the build is made of. A module is a folder attnflow/<name>/; its sources are *.cc, its tests *_test.cc
+# and its benchmarks *_benchmark.cc, all beside each other, so adding a file needs no change here.
+
+function(attnflow_dependencies)
+  find_package(PkgConfig REQUIRED)
+  find_package(Threads REQUIRED)
+  find_package(fmt REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+  pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
+  pkg_check_modules(hwy REQUIRED IMPORTED_TARGET GLOBAL libhwy)
+  if(ATTNFLOW_TESTS)
+    find_package(GTest REQUIRED)
+    find_library(ATTNFLOW_RAPIDCHECK rapidcheck REQUIRED)
+  endif()
+  if(ATTNFLOW_BENCHMARKS)
+    find_package(benchmark REQUIRED)
+  endif()
+
+  find_program(ATTNFLOW_CCACHE ccache)
+  if(ATTNFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ATTNFLOW_CCACHE} PARENT_SCOPE)
+  endif()
+
+  # Flags of our own targets, not of those that include us.
+  add_library(attnflow_flags INTERFACE)
+  target_compile_options(attnflow_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+                                                  -Woverloaded-virtual -ffp-contract=off)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # False alarms on std::string's operator+ (GCC bug 105651).
+    target_compile_options(attnflow_flags INTERFACE -Wno-restrict)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # g++ does not count it to -Wconversion in C++ either.
+    target_compile_options(attnflow_flags INTERFACE -Wno-sign-conversion)
+  endif()
+  if(ATTNFLOW_WERROR)
+    target_compile_options(attnflow_flags INTERFACE -Werror)
+  endif()
+  if(ATTNFLOW_SANITIZE)
+    # Everything linked together must agree, so these are global.
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+  endif()
+  if(ATTNFLOW_FUZZ)
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      message(FATAL_ERROR "ATTNFLOW_FUZZ needs clang (libFuzzer); the compiler is ${CMAKE_CXX_COMPILER_ID}. "
+                          "Use the preset: cmake --preset fuzz")
+    endif()
+    # Coverage in everything; the fuzzer's own main() only in the fuzzers.
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
+
+  configure_file(attnflow/base/version.h.in ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h @ONLY)
+
+  add_library(attnflow_core STATIC)
+  add_library(attnflow::core ALIAS attnflow_core)
+  set_target_properties(attnflow_core PROPERTIES EXPORT_NAME core)
+  target_compile_features(attnflow_core PUBLIC cxx_std_20)
+  target_include_directories(
+    attnflow_core PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
+                         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(
+    attnflow_core
+    PUBLIC Threads::Threads
+    PRIVATE $<BUILD_INTERFACE:attnflow_flags> fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> PkgConfig::libzip
+            PkgConfig::hwy)
+endfunction()
+
+# attnflow_sources(<module> <out>): the module's sources without tests and benchmarks.
+function(attnflow_sources module out)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_(test|benchmark|fuzz)\\.cc$")
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# attnflow_tests(<module> [LABELS ...] [LIBRARIES ...]): one test program of all the module's *_test.cc.
+function(attnflow_tests module)
+  if(NOT ATTNFLOW_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS;LIBRARIES")
+  string(REPLACE "/" "_" target ${module})
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*_test.cc)
+  if(NOT tests)
+    return()
+  endif()
+  add_executable(${target}_test ${tests})
+  target_link_libraries(${target}_test PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} GTest::gtest_main
+                                               ${ATTNFLOW_RAPIDCHECK} fmt::fmt nlohmann_json::nlohmann_json)
+  target_compile_definitions(${target}_test PRIVATE ATTNFLOW_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                    ATTNFLOW_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  add_test(NAME ${target} COMMAND ${target}_test)
+  if(NOT arg_LABELS)
+    set(arg_LABELS fast)
+  endif()
+  set_tests_properties(${target} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900)
+endfunction()
+
+# attnflow_benchmarks(<module> [LIBRARIES ...]): one program of all the module's *_benchmark.cc.
+function(attnflow_benchmarks module)
+  if(NOT ATTNFLOW_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
+  file(GLOB benchmarks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*_benchmark.cc)
+  if(benchmarks)
+    add_executable(${module}_benchmark ${benchmarks})
+    target_link_libraries(${module}_benchmark PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES}
+                                                      benchmark::benchmark_main fmt::fmt)
+  endif()
+endfunction()
+
+# attnflow_fuzzers(<module>): one program of each of the module's *_fuzz.cc.
+function(attnflow_fuzzers module)
+  if(NOT ATTNFLOW_FUZZ)
+    return()
+  endif()
+  file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*_fuzz.cc)
+  foreach(source ${fuzzers})
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE attnflow_core attnflow_flags -fsanitize=fuzzer)
+  endforeach()
+endfunction()
+
+# attnflow_core_module(<module>): a folder whose sources go into the core library.
+function(attnflow_core_module module)
+  attnflow_sources(${module} sources)
+  target_sources(attnflow_core PRIVATE ${sources})
+  attnflow_tests(${module})
+  attnflow_benchmarks(${module})
+  attnflow_fuzzers(${module})
+endfunction()
+
+# attnflow_module(<module> LIBRARIES ...): a folder that becomes the static library attnflow_<module>.
+function(attnflow_module module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES;TEST_LABELS")
+  attnflow_sources(${module} sources)
+  add_library(attnflow_${module} STATIC ${sources})
+  target_link_libraries(
+    attnflow_${module}
+    PUBLIC attnflow_core ${arg_LIBRARIES}
+    PRIVATE attnflow_flags ${arg_PRIVATE_LIBRARIES} fmt::fmt nlohmann_json::nlohmann_json)
+  attnflow_tests(${module} LIBRARIES attnflow_${module} LABELS ${arg_TEST_LABELS})
+  attnflow_benchmarks(${module} LIBRARIES attnflow_${module})
+endfunction()
+
+# attnflow_public_headers(<module> <out>): the module's headers that users may include: neither test helpers nor
+# headers of the namespace attnflow::internal.
+function(attnflow_public_headers module out)
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*.h)
+  list(FILTER headers EXCLUDE REGEX "_for_test\\.h$")
+  foreach(header ${headers})
+    file(STRINGS ${header} internal REGEX "^namespace (attnflow::)?internal")
+    if(NOT internal)
+      list(APPEND public ${header})
+    endif()
+  endforeach()
+  set(${out} ${public} PARENT_SCOPE)
+endfunction()
+
+function(attnflow_install)
+  include(CMakePackageConfigHelpers)
+  install(TARGETS attnflow_core EXPORT attnflow-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  foreach(module base tensor files graph rollout flow evaluate report)
+    attnflow_public_headers(${module} headers)
+    install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
+  endforeach()
+  install(FILES ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/base)
+  install(
+    EXPORT attnflow-targets
+    NAMESPACE attnflow::
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attnflow)
+  configure_package_config_file(cmake/attnflow-config.cmake.in ${PROJECT_BINARY_DIR}/attnflow-config.cmake
+                                INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attnflow)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/attnflow-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/attnflow-config.cmake ${PROJECT_BINARY_DIR}/attnflow-config-version.cmake
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/attnflow)
+endfunction()

@@ -1,0 +1,304 @@
+//! The C ABI of attnflow/text/tokenizers_abi.h, where each function is described.
+//!
+//! Nothing unwinds into C: every function that runs code of the tokenizers crate catches panics and reports them as
+//! errors. Objects that a function returns belong to the caller until the matching `_free`.
+
+mod offsets;
+mod spelling;
+mod text_tokenizer;
+
+use std::cell::RefCell;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Once;
+use text_tokenizer::{Result, TextEncoding, TextTokenizer};
+
+/// `attnflow_text` in C: bytes that the caller owns, or that live as long as the object they come from.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Text {
+    data: *const u8,
+    size: usize,
+}
+
+/// `attnflow_token` in C.
+#[repr(C)]
+pub struct Token {
+    text: Text,
+    begin: usize,
+    end: usize,
+    word: usize,
+    id: u32,
+    type_id: u32,
+    segment: u32,
+    special: bool,
+    in_text: bool,
+}
+
+/// `attnflow_encoding` in C.
+pub struct EncodingObject {
+    tokens: Vec<Token>,
+    truncated: bool,
+    /// Keeps the texts that `tokens` point to.
+    _encoding: TextEncoding,
+}
+
+/// `attnflow_string` in C.
+pub struct StringObject(String);
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+impl Text {
+    const ABSENT: Text = Text {
+        data: std::ptr::null(),
+        size: 0,
+    };
+
+    fn of(text: &str) -> Self {
+        Text {
+            data: text.as_ptr(),
+            size: text.len(),
+        }
+    }
+
+    /// # Safety
+    /// `data` must be null, or point to `size` bytes that outlive the result.
+    unsafe fn bytes<'a>(self) -> Option<&'a [u8]> {
+        if self.data.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        Some(unsafe { std::slice::from_raw_parts(self.data, self.size) })
+    }
+
+    /// # Safety
+    /// As for `bytes`.
+    unsafe fn string<'a>(self) -> Result<Option<&'a str>> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.bytes() }
+            .map(std::str::from_utf8)
+            .transpose()
+            .map_err(|error| format!("text is not UTF-8 at byte {}", error.valid_up_to()))
+    }
+}
+
+impl EncodingObject {
+    fn new(encoding: TextEncoding) -> Self {
+        let tokens = encoding
+            .tokens
+            .iter()
+            .map(|token| {
+                let place = token.place.as_ref();
+                Token {
+                    text: Text::of(&token.text),
+                    begin: place.map_or(0, |place| place.range.start),
+                    end: place.map_or(0, |place| place.range.end),
+                    word: place.map_or(0, |place| place.word),
+                    id: token.id,
+                    type_id: token.type_id,
+                    segment: u32::from(token.segment != 0),
+                    special: token.special,
+                    in_text: place.is_some(),
+                }
+            })
+            .collect();
+        Self {
+            tokens,
+            truncated: encoding.truncated,
+            _encoding: encoding,
+        }
+    }
+}
+
+/// Keeps the message of a panic for `guarded` instead of printing it: a library does not write to standard error.
+fn silence_panics() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        if cfg!(not(test)) {
+            std::panic::set_hook(Box::new(|info| {
+                PANIC.with(|panic| *panic.borrow_mut() = Some(info.to_string().replace('\n', " ")));
+            }));
+        }
+    });
+}
+
+/// Runs `body`; an error or a panic goes to `error` and gives `None`.
+///
+/// # Safety
+/// `error` must be null or point to a pointer that may be overwritten.
+unsafe fn guarded<T>(error: *mut *mut StringObject, body: impl FnOnce() -> Result<T>) -> Option<T> {
+    silence_panics();
+    let message = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => return Some(value),
+        Ok(Err(message)) => message,
+        Err(_) => {
+            let details = PANIC.with(|panic| panic.borrow_mut().take()).unwrap_or_default();
+            format!("the tokenizers library failed inside ({details})")
+        }
+    };
+    if !error.is_null() {
+        // SAFETY: not null, and the caller says that it may be written.
+        unsafe { *error = Box::into_raw(Box::new(StringObject(message))) };
+    }
+    None
+}
+
+fn into_pointer<T>(value: Option<T>) -> *mut T {
+    value.map_or(std::ptr::null_mut(), |value| Box::into_raw(Box::new(value)))
+}
+
+/// # Safety
+/// `object` must be null or come from `into_pointer` (or `guarded`), and must not be used again.
+unsafe fn release<T>(object: *mut T) {
+    if !object.is_null() {
+        // SAFETY: it was a Box, and this is its only owner.
+        drop(unsafe { Box::from_raw(object) });
+    }
+}
+
+/// # Safety
+/// See the header: both texts must be readable, `error` writable or null.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_tokenizer_from_json(
+    json: Text,
+    specials: Text,
+    error: *mut *mut StringObject,
+) -> *mut TextTokenizer {
+    // SAFETY: the caller keeps the header's promises.
+    into_pointer(unsafe {
+        guarded(error, || {
+            TextTokenizer::from_json(json.bytes().unwrap_or_default(), specials.bytes().unwrap_or(b"[]"))
+        })
+    })
+}
+
+/// # Safety
+/// See the header: `tokenizer` must be null or alive, and must not be used again.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_tokenizer_free(tokenizer: *mut TextTokenizer) {
+    // SAFETY: the caller keeps the header's promises.
+    unsafe { release(tokenizer) };
+}
+
+/// # Safety
+/// See the header: `tokenizer` must be alive, both texts readable, `error` writable or null.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_tokenizer_encode(
+    tokenizer: &TextTokenizer,
+    text: Text,
+    pair: Text,
+    max_tokens: usize,
+    error: *mut *mut StringObject,
+) -> *mut EncodingObject {
+    // SAFETY: the caller keeps the header's promises.
+    into_pointer(unsafe {
+        guarded(error, || {
+            let text = text.string()?.unwrap_or_default();
+            let limit = (max_tokens != usize::MAX).then_some(max_tokens);
+            tokenizer.encode(text, pair.string()?, limit).map(EncodingObject::new)
+        })
+    })
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_template_tokens(tokenizer: &TextTokenizer, is_pair: bool) -> usize {
+    tokenizer.template_tokens(is_pair)
+}
+
+/// # Safety
+/// See the header: `tokenizer` must be alive, `word` readable, `count` and `error` writable; `ids` has room for
+/// `capacity` ids.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_tokenizer_word_to_ids(
+    tokenizer: &TextTokenizer,
+    word: Text,
+    ids: *mut u32,
+    capacity: usize,
+    count: &mut usize,
+    error: *mut *mut StringObject,
+) -> bool {
+    // SAFETY: the caller keeps the header's promises.
+    let found = unsafe { guarded(error, || tokenizer.word_to_ids(word.string()?.unwrap_or_default())) };
+    let Some(found) = found else { return false };
+    *count = found.len();
+    if found.len() <= capacity && !ids.is_null() {
+        // SAFETY: `ids` has room for `capacity` ids.
+        unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), ids, found.len()) };
+    }
+    true
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_vocabulary_size(tokenizer: &TextTokenizer) -> usize {
+    tokenizer.vocabulary_size()
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_id_limit(tokenizer: &TextTokenizer) -> usize {
+    tokenizer.id_limit()
+}
+
+/// # Safety
+/// See the header: `tokenizer` must be alive, `piece` readable.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_tokenizer_token_to_id(tokenizer: &TextTokenizer, piece: Text, id: &mut u32) -> bool {
+    // SAFETY: the caller keeps the header's promises.
+    let found = unsafe { piece.string() }
+        .ok()
+        .flatten()
+        .and_then(|piece| tokenizer.token_to_id(piece));
+    if let Some(found) = found {
+        *id = found;
+    }
+    found.is_some()
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_piece(tokenizer: &TextTokenizer, id: u32) -> Text {
+    tokenizer.piece(id).map_or(Text::ABSENT, Text::of)
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_readable(tokenizer: &TextTokenizer, id: u32) -> *mut StringObject {
+    into_pointer(tokenizer.readable(id).map(StringObject))
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_encoding_size(encoding: &EncodingObject) -> usize {
+    encoding.tokens.len()
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_encoding_tokens(encoding: &EncodingObject) -> *const Token {
+    encoding.tokens.as_ptr()
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_encoding_truncated(encoding: &EncodingObject) -> bool {
+    encoding.truncated
+}
+
+/// # Safety
+/// See the header: `encoding` must be null or alive, and must not be used again.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_encoding_free(encoding: *mut EncodingObject) {
+    // SAFETY: the caller keeps the header's promises.
+    unsafe { release(encoding) };
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_string_text(string: &StringObject) -> Text {
+    Text::of(&string.0)
+}
+
+/// # Safety
+/// See the header: `string` must be null or alive, and must not be used again.
+#[no_mangle]
+pub unsafe extern "C" fn attnflow_string_free(string: *mut StringObject) {
+    // SAFETY: the caller keeps the header's promises.
+    unsafe { release(string) };
+}
+
+#[cfg(test)]
+mod tests;

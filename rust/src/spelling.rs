@@ -1,0 +1,201 @@
+//! How pieces of a vocabulary are spelled, and how to show them to people.
+//!
+//! A piece is not text: WordPiece marks continuations with "##", byte-level BPE writes every byte as a printable
+//! character ("Ġ" is a space), SentencePiece writes spaces as "▁" and unknown bytes as "<0xF0>". What a tokenizer does
+//! follows from its components, so a `Spelling` is read off them once.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes stand for themselves, the others for the characters from
+/// U+0100 on, in order.
+static BYTE_OF_CHAR: LazyLock<HashMap<char, u8>> = LazyLock::new(|| {
+    let mut next_free = 0x100_u32;
+    (0..=u8::MAX)
+        .map(|byte| {
+            let printable = matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
+            let character = if printable {
+                char::from(byte)
+            } else {
+                next_free += 1;
+                char::from_u32(next_free - 1).expect("characters below U+0200 exist")
+            };
+            (character, byte)
+        })
+        .collect()
+});
+
+#[derive(Debug, Default, PartialEq)]
+pub struct Spelling {
+    /// Pieces inside a word start with this ("##").
+    continuing_prefix: String,
+    /// Pieces that end a word end with this ("</w>").
+    end_of_word_suffix: String,
+    /// Pieces are bytes in byte-level BPE's alphabet.
+    byte_level: bool,
+    /// The character that stands for a space ("▁").
+    space: Option<char>,
+    /// Pieces such as "<0xF0>" stand for single bytes.
+    byte_fallback: bool,
+}
+
+impl Spelling {
+    /// `model` is the model's JSON without its vocabulary, `components` the other parts of a tokenizer.json.
+    pub fn new(model: &Value, components: &[Value]) -> Self {
+        let text = |key: &str| model.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let metaspace = components.iter().find_map(|part| find_component(part, "Metaspace"));
+        Self {
+            continuing_prefix: text("continuing_subword_prefix"),
+            end_of_word_suffix: text("end_of_word_suffix"),
+            byte_level: components
+                .iter()
+                .any(|part| find_component(part, "ByteLevel").is_some()),
+            space: metaspace
+                .and_then(|part| part.get("replacement"))
+                .and_then(Value::as_str)
+                .and_then(|replacement| replacement.chars().next())
+                // Some tokenizers replace spaces in a normalizer instead, by SentencePiece's character.
+                .or_else(|| components.iter().any(|part| mentions(part, "▁")).then_some('▁')),
+            byte_fallback: model.get("byte_fallback").and_then(Value::as_bool).unwrap_or(false),
+        }
+    }
+
+    /// The characters that `piece` puts on the page, without marks of its place in a word. Bytes that are no whole
+    /// character are written as "<0xF0>". A piece that is nothing but a space is shown as one.
+    pub fn readable(&self, piece: &str) -> String {
+        let mut rest = piece;
+        if !self.continuing_prefix.is_empty() {
+            rest = rest.strip_prefix(self.continuing_prefix.as_str()).unwrap_or(rest);
+        }
+        if !self.end_of_word_suffix.is_empty() {
+            rest = rest.strip_suffix(self.end_of_word_suffix.as_str()).unwrap_or(rest);
+        }
+        let text = if let Some(byte) = self.fallback_byte(rest) {
+            show_bytes(&[byte])
+        } else if let Some(bytes) = self.bytes_of(rest) {
+            show_bytes(&bytes)
+        } else if let Some(space) = self.space {
+            rest.replace(space, " ")
+        } else {
+            rest.to_owned()
+        };
+        match text.strip_prefix(' ') {
+            Some(word) if !word.is_empty() => word.to_owned(),
+            _ if text.is_empty() => piece.to_owned(), // a piece that is all mark, such as "##"
+            _ => text,
+        }
+    }
+
+    fn fallback_byte(&self, piece: &str) -> Option<u8> {
+        let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
+        if !self.byte_fallback || digits.len() != 2 {
+            return None;
+        }
+        u8::from_str_radix(digits, 16).ok()
+    }
+
+    fn bytes_of(&self, piece: &str) -> Option<Vec<u8>> {
+        if !self.byte_level {
+            return None;
+        }
+        piece
+            .chars()
+            .map(|character| BYTE_OF_CHAR.get(&character).copied())
+            .collect()
+    }
+}
+
+/// The component of this type in a part of tokenizer.json; sequences of components are searched too.
+fn find_component<'a>(part: &'a Value, component_type: &str) -> Option<&'a Value> {
+    match part {
+        Value::Object(fields) => {
+            if fields.get("type").and_then(Value::as_str) == Some(component_type) {
+                return Some(part);
+            }
+            fields.values().find_map(|field| find_component(field, component_type))
+        }
+        Value::Array(items) => items.iter().find_map(|item| find_component(item, component_type)),
+        _ => None,
+    }
+}
+
+fn mentions(part: &Value, text: &str) -> bool {
+    match part {
+        Value::String(value) => value == text,
+        Value::Object(fields) => fields.values().any(|field| mentions(field, text)),
+        Value::Array(items) => items.iter().any(|item| mentions(item, text)),
+        _ => false,
+    }
+}
+
+fn show_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        shown.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("<0x{byte:02X}>"));
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn byte_level() -> Spelling {
+        Spelling::new(
+            &json!({"type": "BPE"}),
+            &[json!({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}]})],
+        )
+    }
+
+    #[test]
+    fn word_piece_loses_its_prefix() {
+        let spelling = Spelling::new(&json!({"continuing_subword_prefix": "##"}), &[]);
+        assert_eq!(spelling.readable("##ets"), "ets");
+        assert_eq!(spelling.readable("cabin"), "cabin");
+        assert_eq!(spelling.readable("##"), "##");
+        assert_eq!(spelling.readable("#"), "#");
+    }
+
+    #[test]
+    fn byte_level_pieces_are_decoded() {
+        assert_eq!(byte_level().readable("Ġthe"), "the");
+        assert_eq!(byte_level().readable("Ġ"), " ");
+        assert_eq!(byte_level().readable("Ċ"), "\n");
+        assert_eq!(byte_level().readable("Ã©t"), "ét");
+        assert_eq!(byte_level().readable("ðŁ"), "<0xF0><0x9F>");
+        assert_eq!(byte_level().readable("Ã©ðŁ"), "é<0xF0><0x9F>");
+        assert_eq!(byte_level().readable("日"), "日"); // outside the alphabet: shown as it is
+    }
+
+    #[test]
+    fn the_alphabet_covers_every_byte_once() {
+        assert_eq!(BYTE_OF_CHAR.len(), 256);
+        assert_eq!(BYTE_OF_CHAR[&'Ġ'], b' ');
+        assert_eq!(BYTE_OF_CHAR[&'Ń'], 0xAD);
+    }
+
+    #[test]
+    fn sentence_piece_spaces_and_bytes() {
+        let spelling = Spelling::new(
+            &json!({"byte_fallback": true}),
+            &[json!({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"})],
+        );
+        assert_eq!(spelling.readable("_the"), "the");
+        assert_eq!(spelling.readable("<0x41>"), "A");
+        assert_eq!(spelling.readable("<0xF0>"), "<0xF0>");
+        assert_eq!(spelling.readable("<0xZZ>"), "<0xZZ>");
+        let replacing = Spelling::new(
+            &json!({}),
+            &[json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})],
+        );
+        assert_eq!(replacing.readable("▁the"), "the");
+        assert_eq!(Spelling::new(&json!({}), &[]).readable("▁the"), "▁the");
+        let clip = Spelling::new(&json!({"end_of_word_suffix": "</w>"}), &[]);
+        assert_eq!(clip.readable("cat</w>"), "cat");
+    }
+}

@@ -1,0 +1,446 @@
+//! Encoding with what attnflow needs to know about each token: where it stands in the user's text, which word it
+//! belongs to, and whether the template put it there.
+//!
+//! The steps are those of `tokenizers::Tokenizer::encode`, taken one by one through the crate's public parts, because
+//! three facts are lost inside it: which splits are added tokens such as [MASK], byte ranges before a post-processor
+//! trims them (or not) in its own way, and whether truncation cut anything. It also keeps `encode` free of locks: the
+//! crate's truncation is a setting of the tokenizer, here it is an argument.
+
+use crate::offsets::{self, Range};
+use crate::spelling::Spelling;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use tokenizers::utils::truncation::{truncate_encodings, TruncationParams};
+use tokenizers::{
+    AddedToken, DecoderWrapper, Encoding, Model, ModelWrapper, NormalizerWrapper, OffsetReferential, OffsetType,
+    PostProcessor, PostProcessorWrapper, PreTokenizer, PreTokenizerWrapper, Tokenizer,
+};
+
+pub type Result<T> = std::result::Result<T, String>;
+
+/// One token of an encoded input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextToken {
+    pub id: u32,
+    pub type_id: u32,
+    pub text: String,
+    /// 0, or 1 for the pair. A template token belongs to the segment of the text before it.
+    pub segment: usize,
+    pub special: bool,
+    /// Absent for template tokens.
+    pub place: Option<Place>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// Bytes of the segment's text.
+    pub range: Range,
+    /// Counts over both segments, without gaps.
+    pub word: usize,
+    /// Whether it is an added token that was spelled out in the text, special or not.
+    pub added: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct TextEncoding {
+    pub tokens: Vec<TextToken>,
+    pub truncated: bool,
+}
+
+pub struct TextTokenizer {
+    tokenizer: Tokenizer,
+    added: HashMap<u32, AddedToken>,
+    /// Every id that has a piece. When two pieces share an id, the added token wins, then the first in byte order.
+    pieces: BTreeMap<u32, String>,
+    spelling: Spelling,
+    id_limit: usize,
+}
+
+/// The fields of tokenizer.json that are used. "truncation" and "padding" are not read: input that is too long is for
+/// the caller to judge, and there are no batches to pad.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    added_tokens: Vec<AddedTokenWithId>,
+    #[serde(default)]
+    normalizer: Option<NormalizerWrapper>,
+    #[serde(default)]
+    pre_tokenizer: Option<PreTokenizerWrapper>,
+    #[serde(default)]
+    post_processor: Option<PostProcessorWrapper>,
+    #[serde(default)]
+    decoder: Option<DecoderWrapper>,
+    model: ModelWrapper,
+}
+
+#[derive(Deserialize)]
+struct AddedTokenWithId {
+    id: u32,
+    #[serde(flatten)]
+    token: AddedToken,
+}
+
+/// A segment's tokens before the template is put around them.
+struct Segment {
+    encoding: Encoding,
+    places: Vec<Place>,
+}
+
+impl TextTokenizer {
+    /// `json` is the content of a tokenizer.json. `specials` is a JSON array of added tokens ({"content", "lstrip",
+    /// ...}) that become special tokens when the vocabulary has them and `json` does not mention them.
+    pub fn from_json(json: &[u8], specials: &[u8]) -> Result<Self> {
+        let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        if let Some(version) = document.version.filter(|version| version != "1.0") {
+            return Err(format!("expected format version 1.0, found {version}"));
+        }
+        let specials: Vec<AddedToken> =
+            serde_json::from_slice(specials).map_err(|error| format!("special tokens: {error}"))?;
+
+        let mut model = document.model;
+        if let ModelWrapper::BPE(bpe) = &mut model {
+            // Dropout would make the pieces random. The cache lives in thread-local memory that outlasts the tokenizer.
+            bpe.dropout = None;
+            bpe.resize_cache(0);
+        }
+        let components = [
+            to_json(&document.normalizer)?,
+            to_json(&document.pre_tokenizer)?,
+            to_json(&document.decoder)?,
+        ];
+        let spelling = Spelling::new(&model_settings(&model), &components);
+
+        let mut tokenizer = Tokenizer::new(model);
+        tokenizer
+            .with_normalizer(document.normalizer)
+            .map_err(|error| error.to_string())?;
+        tokenizer.with_pre_tokenizer(document.pre_tokenizer);
+        tokenizer.with_post_processor(document.post_processor);
+        add_declared_tokens(&mut tokenizer, document.added_tokens)?;
+        let missing: Vec<AddedToken> = specials
+            .into_iter()
+            .filter(|special| {
+                !tokenizer
+                    .get_added_vocabulary()
+                    .get_vocab()
+                    .contains_key(&special.content)
+                    && tokenizer.token_to_id(&special.content).is_some()
+            })
+            .map(|special| special.special(true))
+            .collect();
+        tokenizer
+            .add_special_tokens(missing)
+            .map_err(|error| error.to_string())?;
+
+        let added: HashMap<u32, AddedToken> = tokenizer.get_added_tokens_decoder().into_iter().collect();
+        let pieces = pieces_by_id(&tokenizer, &added);
+        let mut result = Self {
+            tokenizer,
+            added,
+            id_limit: 0,
+            pieces,
+            spelling,
+        };
+        // Encoding nothing runs the template, so a broken one is found now.
+        let template = result.encode("", None, None)?;
+        let ids = template.tokens.iter().map(|token| token.id);
+        result.id_limit = ids
+            .chain(result.pieces.keys().copied())
+            .max()
+            .map_or(0, |id| id as usize + 1);
+        Ok(result)
+    }
+
+    /// Encodes with the template around the text. `max_tokens` cuts the longer segment first and counts the template's
+    /// tokens, which are never cut.
+    pub fn encode(&self, text: &str, pair: Option<&str>, max_tokens: Option<usize>) -> Result<TextEncoding> {
+        let mut first = self.segment(text, 0)?;
+        let mut second = match pair {
+            Some(pair) => Some(self.segment(pair, 1)?),
+            None => None,
+        };
+        let template = self.template_tokens(pair.is_some());
+        let mut truncated = false;
+        if let Some(max_tokens) = max_tokens {
+            let max_length = max_tokens
+                .checked_sub(template)
+                .ok_or_else(|| format!("the template alone has {template} tokens, more than {max_tokens}"))?;
+            truncated = truncate(&mut first, &mut second, max_length)?;
+        }
+        let (second_encoding, second_places) =
+            second.map_or((None, vec![]), |segment| (Some(segment.encoding), segment.places));
+        let encoding = self.apply_template(first.encoding, second_encoding)?;
+        Ok(TextEncoding {
+            tokens: self.describe(&encoding, [first.places, second_places], template)?,
+            truncated,
+        })
+    }
+
+    /// Tokens that the template adds to one segment, or to two.
+    pub fn template_tokens(&self, is_pair: bool) -> usize {
+        self.tokenizer
+            .get_post_processor()
+            .map_or(0, |processor| processor.added_tokens(is_pair))
+    }
+
+    /// The ids of `word` as it stands inside a sentence, after a space.
+    pub fn word_to_ids(&self, word: &str) -> Result<Vec<u32>> {
+        if word.is_empty() {
+            return Ok(vec![]);
+        }
+        // Some tokenizers treat the start of a text as the start of a word and some do not, so a word is put before.
+        const BEFORE: &str = "a";
+        let sentence = self.segment(&format!("{BEFORE} {word}"), 0)?;
+        let tokens = || sentence.encoding.get_ids().iter().zip(&sentence.places);
+        let straddles = tokens().any(|(_, place)| place.range.start < BEFORE.len() && place.range.end > BEFORE.len());
+        if straddles {
+            // A vocabulary with pieces across spaces: the word can only be had without something before it.
+            return Ok(self.segment(&format!(" {word}"), 0)?.encoding.get_ids().to_vec());
+        }
+        Ok(tokens()
+            .filter(|(_, place)| place.range.start >= BEFORE.len())
+            .map(|(id, _)| *id)
+            .collect())
+    }
+
+    pub fn vocabulary_size(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// One more than the largest id of a piece or of the template.
+    pub fn id_limit(&self) -> usize {
+        self.id_limit
+    }
+
+    pub fn token_to_id(&self, piece: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(piece)
+    }
+
+    pub fn piece(&self, id: u32) -> Option<&str> {
+        self.pieces.get(&id).map(String::as_str)
+    }
+
+    /// What the piece looks like on the page. Added tokens are shown as they are spelled.
+    pub fn readable(&self, id: u32) -> Option<String> {
+        let piece = self.pieces.get(&id)?;
+        Some(if self.added.contains_key(&id) {
+            piece.clone()
+        } else {
+            self.spelling.readable(piece)
+        })
+    }
+
+    /// The tokens of one text; its words count from 0.
+    fn segment(&self, text: &str, type_id: u32) -> Result<Segment> {
+        let parts = &self.tokenizer;
+        let mut splits = parts
+            .get_added_vocabulary()
+            .extract_and_normalize(parts.get_normalizer(), text);
+        if let Some(pre_tokenizer) = parts.get_pre_tokenizer() {
+            pre_tokenizer
+                .pre_tokenize(&mut splits)
+                .map_err(|error| error.to_string())?;
+        }
+        // Until the model runs, only added tokens have tokens.
+        let added: Vec<bool> = splits
+            .get_splits(OffsetReferential::Original, OffsetType::Byte)
+            .iter()
+            .map(|(_, _, tokens)| tokens.is_some())
+            .collect();
+        parts
+            .get_model()
+            .tokenize_in_pretokenized(&mut splits, None)
+            .map_err(|error| error.to_string())?;
+        let encoding = splits
+            .into_encoding(None, type_id, OffsetType::Byte)
+            .map_err(|error| error.to_string())?;
+
+        let mut ranges: Vec<Range> = encoding
+            .get_offsets()
+            .iter()
+            .map(|&(begin, end)| offsets::trim(text, offsets::snap(text, begin..end)))
+            .collect();
+        offsets::extend_to_graphemes(text, &mut ranges);
+
+        let splits = encoding.get_word_ids();
+        let mut word = 0;
+        let mut places: Vec<Place> = Vec::with_capacity(ranges.len());
+        for (index, range) in ranges.into_iter().enumerate() {
+            if index > 0 {
+                let previous = &places[index - 1].range;
+                let new_split = splits[index] != splits[index - 1];
+                word += usize::from(new_split || space_between(text, previous, &range));
+            }
+            let split = splits[index].ok_or("a token without a word")? as usize;
+            places.push(Place {
+                range,
+                word,
+                added: added.get(split).copied().unwrap_or(false),
+            });
+        }
+        Ok(Segment { encoding, places })
+    }
+
+    /// Puts the template around the segments. The result's tokens of each segment are `places` of that segment.
+    fn apply_template(&self, first: Encoding, second: Option<Encoding>) -> Result<Encoding> {
+        match self.tokenizer.get_post_processor() {
+            Some(processor) => processor.process(first, second, true),
+            None => <dyn PostProcessor>::default_process(std::iter::once(first).chain(second).collect(), true)
+                .and_then(|mut merged| merged.pop().ok_or_else(|| "no encoding".into())),
+        }
+        .map_err(|error| error.to_string())
+    }
+
+    /// Pairs the tokens of the finished encoding with their places. Every place must be used once and in order: a
+    /// template that repeats or drops a segment makes no input that attention could be explained on.
+    fn describe(&self, encoding: &Encoding, places: [Vec<Place>; 2], template_tokens: usize) -> Result<Vec<TextToken>> {
+        const REPEATED: &str = "the template of post_processor uses a segment more than once";
+        let words_before = [0, places[0].last().map_or(0, |place| place.word + 1)];
+        let mut places = places.map(|segment| segment.into_iter());
+        let mut segment = 0;
+        let mut tokens = Vec::with_capacity(encoding.len());
+        for index in 0..encoding.len() {
+            let id = encoding.get_ids()[index];
+            let place = match encoding.token_to_sequence(index) {
+                Some(sequence) => {
+                    segment = sequence;
+                    let mut next = places.get_mut(sequence).and_then(Iterator::next).ok_or(REPEATED)?;
+                    next.word += words_before[sequence];
+                    Some(next)
+                }
+                None => None,
+            };
+            let special = match &place {
+                Some(place) => place.added && self.added.get(&id).is_some_and(|token| token.special),
+                None => true,
+            };
+            let text = self.piece(id).unwrap_or(&encoding.get_tokens()[index]).to_owned();
+            tokens.push(TextToken {
+                id,
+                type_id: encoding.get_type_ids()[index],
+                text,
+                segment,
+                special,
+                place,
+            });
+        }
+        // The crate knows only the last place of a segment that the template repeats; its other tokens look like the
+        // template's own.
+        let from_template = tokens.iter().filter(|token| token.place.is_none()).count();
+        if from_template > template_tokens {
+            return Err(REPEATED.into());
+        }
+        if places.iter().any(|segment| segment.len() > 0) {
+            return Err("the template of post_processor leaves out a segment".into());
+        }
+        Ok(tokens)
+    }
+}
+
+fn truncate(first: &mut Segment, second: &mut Option<Segment>, max_length: usize) -> Result<bool> {
+    let length = |segment: &Segment| segment.places.len();
+    if length(first) + second.as_ref().map_or(0, length) <= max_length {
+        return Ok(false);
+    }
+    let params = TruncationParams {
+        max_length,
+        ..TruncationParams::default()
+    };
+    let (cut, cut_second) = truncate_encodings(
+        std::mem::take(&mut first.encoding),
+        second.as_mut().map(|segment| std::mem::take(&mut segment.encoding)),
+        &params,
+    )
+    .map_err(|error| error.to_string())?;
+    first.keep(cut);
+    if let (Some(second), Some(cut)) = (second, cut_second) {
+        second.keep(cut);
+    }
+    Ok(true)
+}
+
+impl Segment {
+    /// Replaces the encoding by a beginning of it.
+    fn keep(&mut self, mut beginning: Encoding) {
+        beginning.take_overflowing();
+        self.places.truncate(beginning.len());
+        self.encoding = beginning;
+    }
+}
+
+/// Whether a word ends between two neighbouring tokens of one split, as it does where white space begins: pieces that are
+/// only a space belong to the word after them. Tokenizers without a pre-tokenizer make one split of the whole text, so
+/// that split numbers alone would call it one word.
+fn space_between(text: &str, previous: &Range, next: &Range) -> bool {
+    let is_space = |range: &Range| !range.is_empty() && text[range.clone()].trim().is_empty();
+    if is_space(previous) {
+        return false;
+    }
+    let gap = previous.end.min(next.start)..next.start;
+    is_space(next) || text[gap].contains(char::is_whitespace)
+}
+
+fn add_declared_tokens(tokenizer: &mut Tokenizer, declared: Vec<AddedTokenWithId>) -> Result<()> {
+    let expected: Vec<(u32, String)> = declared
+        .iter()
+        .map(|token| (token.id, token.token.content.clone()))
+        .collect();
+    tokenizer
+        .add_tokens(declared.into_iter().map(|token| token.token))
+        .map_err(|error| error.to_string())?;
+    // The crate numbers added tokens itself. Where the numbers in the file differ, encoding would use rows of the
+    // embedding that were not trained for these tokens.
+    for (id, content) in expected.iter().filter(|(_, content)| !content.is_empty()) {
+        let found = tokenizer.token_to_id(content);
+        if found != Some(*id) {
+            return Err(format!(
+                "added token {content:?} is declared with id {id}, but the vocabulary gives it {}",
+                found.map_or("none".to_owned(), |id| id.to_string())
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn pieces_by_id(tokenizer: &Tokenizer, added: &HashMap<u32, AddedToken>) -> BTreeMap<u32, String> {
+    let mut pieces: BTreeMap<u32, String> = BTreeMap::new();
+    for (piece, id) in tokenizer.get_vocab(false) {
+        match pieces.entry(id) {
+            Entry::Vacant(slot) => {
+                slot.insert(piece);
+            }
+            Entry::Occupied(mut slot) if piece < *slot.get() => {
+                slot.insert(piece);
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+    for (id, token) in added {
+        pieces.insert(*id, token.content.clone());
+    }
+    pieces
+}
+
+fn to_json<T: Serialize>(part: &Option<T>) -> Result<Value> {
+    serde_json::to_value(part).map_err(|error| error.to_string())
+}
+
+/// The settings of a model that say how its pieces are spelled.
+fn model_settings(model: &ModelWrapper) -> Value {
+    match model {
+        ModelWrapper::BPE(bpe) => json!({
+            "continuing_subword_prefix": bpe.continuing_subword_prefix,
+            "end_of_word_suffix": bpe.end_of_word_suffix,
+            "byte_fallback": bpe.byte_fallback,
+        }),
+        ModelWrapper::WordPiece(word_piece) => {
+            json!({"continuing_subword_prefix": word_piece.continuing_subword_prefix})
+        }
+        ModelWrapper::Unigram(unigram) => json!({"byte_fallback": unigram.byte_fallback()}),
+        ModelWrapper::WordLevel(_) => Value::Null,
+    }
+}

@@ -1,0 +1,50 @@
+// Starts Chromium and opens pages from files, watching that they behave.
+
+import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const CHROMIUM = process.env.ATTNFLOW_CHROMIUM ?? "/usr/bin/chromium";
+
+const ARGUMENTS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export async function startBrowser() {
+  if (!existsSync(CHROMIUM)) {
+    throw new Error(`expected Chromium at ${CHROMIUM}, found nothing; install it or set ATTNFLOW_CHROMIUM`);
+  }
+  return chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+}
+
+/**
+ * Opens a file. The returned `watch` collects what a page must not do: requests for anything but the file itself (they
+ * are blocked), messages on the console, uncaught errors.
+ * @param {import("playwright-core").Browser} browser
+ * @param {string} file
+ * @param {import("playwright-core").BrowserContextOptions} [options]
+ */
+export async function open(browser, file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const url = pathToFileURL(file).href;
+  const watch = { requests: [], messages: [] };
+  await context.route("**/*", (route) => {
+    if (route.request().url() === url) return route.continue();
+    watch.requests.push(route.request().url());
+    return route.abort();
+  });
+  page.on("websocket", (socket) => watch.requests.push(socket.url()));
+  page.on("console", (message) => watch.messages.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => watch.messages.push(`error: ${error.message}`));
+  await page.goto(url);
+  return { page, watch, close: () => context.close() };
+}

@@ -1,0 +1,24 @@
+import js from "@eslint/js";
+
+const names = (text) => Object.fromEntries(text.split(" ").map((name) => [name, "readonly"]));
+
+// The page's scripts are put together into one module when attnflow is built (attnflow/draw/page/embed.cmake), so what
+// one defines at its top level the next may use.
+const page = names(
+  "atob addEventListener document getComputedStyle Event HTMLElement ImageData innerWidth matchMedia TextDecoder TextEncoder",
+);
+const shared = names("METHODS ReportData Colours html svg own shorten format maximum heatMap matrix flowGraph");
+
+export default [
+  js.configs.recommended,
+  { rules: { eqeqeq: "error", "no-var": "error", "prefer-const": "error" } },
+  {
+    files: ["page/*.js"],
+    languageOptions: { sourceType: "script", globals: { ...page, ...shared } },
+    rules: { "no-redeclare": ["error", { builtinGlobals: false }], "no-unused-vars": ["error", { vars: "local" }] },
+  },
+  {
+    files: ["*.js"],
+    languageOptions: { globals: { ...page, ...names("Buffer Image dispatchEvent fetch process URL") } },
+  },
+];

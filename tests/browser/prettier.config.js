@@ -1,0 +1,1 @@
+export default { printWidth: 120, overrides: [{ files: "*.md", options: { proseWrap: "preserve" } }] };

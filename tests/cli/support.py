@@ -1,0 +1,78 @@
+"""What the tests of the command line share: the program, small models, and attention files made on the spot."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
+MODELS = ROOT / "tests" / "golden" / "models"
+MINILM = os.environ.get("ATTNFLOW_MINILM_DIR", "")
+ALBERT = os.environ.get("ATTNFLOW_SHARED_DATA", "") and os.environ["ATTNFLOW_SHARED_DATA"] + "/albert-uspto"
+
+# Exit codes of the program.
+OTHER, USAGE, BAD_FILE, UNSUPPORTED, TOO_LONG = 1, 2, 3, 4, 5
+
+
+def random_attention(layers=3, heads=2, tokens=5, seed=1, causal=False) -> np.ndarray:
+    """Softmax of normal scores: [layer, head, query, key], float32."""
+    scores = np.random.default_rng(seed).normal(0.0, 2.0, (layers, heads, tokens, tokens))
+    if causal:
+        scores = np.where(np.tri(tokens, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+class CommandTest(unittest.TestCase):
+    """Runs the program in an empty folder of its own, self.folder."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def run_program(self, *arguments, code=0, stdin=None) -> subprocess.CompletedProcess:
+        command = [PROGRAM, *map(str, arguments)]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, input=stdin, check=False, timeout=600)
+        done.stdout = done.stdout.decode()
+        done.stderr = done.stderr.decode()
+        self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
+        return done
+
+    def refuse(self, code, words, *arguments, stdin=None) -> str:
+        """The program must end with `code`, print nothing on standard output, say each of `words`, leave no file."""
+        before = sorted(self.folder.rglob("*"))
+        done = self.run_program(*arguments, code=code, stdin=stdin)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("attnflow: "), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+        return done.stderr
+
+    def save_attention(self, weights, name="attention.npz", **more) -> Path:
+        path = self.folder / name
+        np.savez(path, attention=weights, **more)
+        return path
+
+    def copy_model(self, name: str) -> Path:
+        target = self.folder / name
+        shutil.copytree(MODELS / name, target)
+        return target
+
+    def change_config(self, model: Path, **changes) -> None:
+        """A value of None removes the key."""
+        path = model / "config.json"
+        config = json.loads(path.read_text())
+        for key, value in changes.items():
+            if value is None:
+                config.pop(key, None)
+            else:
+                config[key] = value
+        path.write_text(json.dumps(config))

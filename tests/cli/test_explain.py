@@ -1,0 +1,243 @@
+"""What `attnflow explain` and `attnflow model` do when all is well."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+from support import ALBERT, MINILM, MODELS, PROGRAM, CommandTest, random_attention
+
+BERT = str(MODELS / "bert_masked_lm")
+KINDS = ("npz", "html", "svg", "pdf", "png", "json", "csv", "safetensors", "md", "txt")
+MAGIC = {"npz": b"PK", "pdf": b"%PDF-", "png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>", "json": b"{"}
+
+
+class AllKindsMixin:
+    """Every kind of output, from a text."""
+
+    def check_all_kinds(self, model: str, text: str, *more: str):
+        outputs = [part for kind in KINDS for part in ("-o", f"a.{kind}")]
+        self.run_program("explain", text, "--model", model, "--keep-attention", *more, *outputs)
+        for kind in KINDS:
+            content = (self.folder / f"a.{kind}").read_bytes()
+            self.assertTrue(content.lower().startswith(MAGIC.get(kind, b"").lower()), f"{kind}: {content[:20]}")
+            self.assertGreater(len(content), 100, kind)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), sorted(f"a.{kind}" for kind in KINDS))
+        return np.load(self.folder / "a.npz")
+
+    def check_dump_gives_the_same(self, made, *more: str):
+        """`--attention` on what `--keep-attention` wrote: the same numbers, to the bit."""
+        for dump in ("a.npz", "a.safetensors"):
+            self.run_program("explain", "--attention", dump, *more, "-o", "b.npz")
+            again = np.load(self.folder / "b.npz")
+            for key in ("tokens", "special", "layers", "output_tokens", "raw", "rollout", "flow", "flow_gap"):
+                np.testing.assert_array_equal(again[key], made[key], f"{dump}: {key}")
+            np.testing.assert_array_equal(again["flow_degenerate"], made["flow_degenerate"])
+
+
+class SmallModelTest(AllKindsMixin, CommandTest):
+    TEXT = "the key to the cabinets"
+
+    def test_all_kinds_and_the_way_back(self):
+        made = self.check_all_kinds(BERT, self.TEXT)
+        layers, heads, n, _ = made["attention"].shape
+        self.assertEqual(made["attention"].dtype, np.float32)
+        self.assertEqual(made["tokens"].dtype.kind, "U")
+        self.assertEqual(made["special"].dtype, np.bool_)
+        self.assertEqual(list(made["layers"]), list(range(1, layers + 1)))
+        self.assertEqual(list(made["output_tokens"]), list(range(n)))
+        for key in ("raw", "rollout", "flow", "flow_gap"):
+            self.assertEqual(made[key].dtype, np.float64)
+            self.assertEqual(made[key].shape, (layers, n, n))
+        self.assertEqual(made["flow_degenerate"].dtype, np.uint8)
+        np.testing.assert_allclose(made["raw"], made["attention"].astype(np.float64).mean(axis=1), atol=1e-15)
+        self.assertTrue((made["rollout"] <= made["flow"] + made["flow_gap"] + 1e-12).all())
+        self.check_dump_gives_the_same(made)
+
+    def test_every_architecture(self):
+        for model in sorted(path for path in MODELS.iterdir() if path.is_dir()):
+            with self.subTest(model.name):
+                self.run_program("explain", "a key", "--model", model, "-o", f"{model.name}.npz")
+                with np.load(self.folder / f"{model.name}.npz") as made:
+                    np.testing.assert_allclose(made["rollout"].sum(axis=-1), 1.0, atol=1e-5)
+
+    def test_same_bytes_whatever_the_threads(self):
+        for kind in ("npz", "html", "svg", "pdf", "png", "json", "csv", "safetensors"):
+            for threads in ("1", "3"):
+                self.run_program(
+                    "explain", self.TEXT, "--model", BERT, "--threads", threads, "-o", f"t{threads}.{kind}"
+                )
+            one = (self.folder / f"t1.{kind}").read_bytes()
+            self.assertEqual(one, (self.folder / f"t3.{kind}").read_bytes(), kind)
+
+    def test_methods_and_layers(self):
+        self.run_program(
+            *("explain", self.TEXT, "--model", BERT, "--method", "rollout"),
+            *("--layers", "2", "--to-layer", "1", "--keep-attention", "-o", "a.npz"),
+        )
+        made = np.load(self.folder / "a.npz")
+        self.assertNotIn("flow", made)
+        self.assertNotIn("raw", made)
+        self.assertEqual(list(made["layers"]), [2])
+        mean = made["attention"][1].astype(np.float64).mean(axis=0)
+        np.testing.assert_allclose(made["rollout"][0], 0.5 * mean + 0.5 * np.eye(len(mean)), atol=1e-15)
+
+    def test_words(self):
+        plain = json.loads(self.run_program("explain", self.TEXT, "--model", BERT, "--json").stdout)
+        merged = json.loads(self.run_program("explain", self.TEXT, "--model", BERT, "--json", "--words").stdout)
+        texts = [token["text"] for token in merged["input"]["tokens"]]
+        self.assertEqual(texts[1:-1], self.TEXT.split())
+        self.assertLess(len(texts), len(plain["input"]["tokens"]))
+        self.run_program("explain", self.TEXT, "--model", BERT, "--words", "-o", "w.npz")
+        words = np.load(self.folder / "w.npz")
+        np.testing.assert_allclose(words["rollout"].sum(axis=-1), 1.0, atol=1e-5)
+        self.assertTrue((words["rollout"] <= words["flow"] + words["flow_gap"] + 1e-12).all())
+
+    def test_normalisations(self):
+        for how in ("row", "receptive-field"):
+            self.run_program("explain", self.TEXT, "--model", BERT, "--normalize", how, "-o", "n.npz")
+            with np.load(self.folder / "n.npz") as made:
+                for key in ("raw", "rollout", "flow"):
+                    np.testing.assert_allclose(made[key].sum(axis=-1), 1.0, atol=1e-12)
+
+    def test_pair(self):
+        report = json.loads(self.run_program("explain", "a key", "--pair", "the key", "--model", BERT, "--json").stdout)
+        self.assertEqual({token["segment"] for token in report["input"]["tokens"]}, {0, 1})
+        self.assertEqual(report["input"]["text_pair"], "the key")
+
+    def test_mask_and_candidates(self):
+        report = json.loads(
+            self.run_program(
+                "explain", "the [MASK] key", "--model", BERT, "--candidates", "key,the", "--json"
+            ).stdout
+        )
+        prediction = report["predictions"][0]
+        self.assertEqual(report["input"]["tokens"][prediction["position"]]["text"], "[MASK]")
+        self.assertEqual(report["output_token"], prediction["position"])
+        self.assertEqual([c["label"] for c in prediction["candidates"]], ["key", "the"])
+        probabilities = [choice["probability"] for choice in prediction["choices"]]
+        self.assertEqual(probabilities, sorted(probabilities, reverse=True))
+
+    def test_class_probabilities(self):
+        report = json.loads(
+            self.run_program("explain", "a key", "--model", MODELS / "bert_classification", "--json").stdout
+        )
+        self.assertAlmostEqual(sum(c["probability"] for c in report["predictions"][0]["choices"]), 1.0, places=12)
+
+    def test_standard_input_and_table(self):
+        table = self.run_program("explain", "-", "--model", BERT, stdin=self.TEXT.encode() + b"\n").stdout
+        self.assertIn("cabinets", table)
+        self.assertIn("rollout", table)
+        self.assertEqual(table, self.run_program("explain", self.TEXT, "--model", BERT).stdout)
+
+    def test_csv_is_read_back(self):
+        self.run_program("explain", 'a "key", the', "--model", BERT, "--output-token", "all", "-o", "a.csv")
+        self.run_program("explain", 'a "key", the', "--model", BERT, "--output-token", "all", "-o", "a.npz")
+        made = np.load(self.folder / "a.npz")
+        rows = list(csv.DictReader(io.StringIO((self.folder / "a.csv").read_text())))
+        self.assertEqual(len(rows), made["flow"].size)
+        for row in rows[:: max(1, len(rows) // 50)]:
+            at = int(row["layer"]) - 1, int(row["output_token"]), int(row["input_token"])
+            for key in ("raw", "rollout", "flow"):
+                self.assertEqual(float(row[key]), made[key][at])
+
+    def test_model_command(self):
+        self.assertIn("masked language model", self.run_program("model", BERT).stdout)
+
+    def test_an_existing_file_survives_a_failure(self):
+        (self.folder / "a.npz").write_bytes(b"mine")
+        self.run_program("explain", "", "--model", BERT, "-o", "a.npz", code=2)
+        self.assertEqual((self.folder / "a.npz").read_bytes(), b"mine")
+
+    def test_help_names_every_option_of_the_design(self):
+        text = self.run_program("explain", "--help").stdout
+        for option in ("method", "heads", "residual", "layers", "to-layer", "output-token", "normalize", "discard"):
+            self.assertIn(f"--{option}", text)
+
+
+class AttentionFileTest(CommandTest):
+    def test_causal_stacks_look_from_the_last_token(self):
+        path = self.save_attention(random_attention(tokens=7, causal=True))
+        report = json.loads(self.run_program("explain", "--attention", path, "--json").stdout)
+        self.assertTrue(report["model"]["causal"])
+        self.assertEqual(report["output_token"], 6)
+
+    def test_receptive_field_removes_the_causal_bias(self):
+        n = 12
+        uniform = np.tri(n) / np.tri(n).sum(axis=1, keepdims=True)
+        path = self.save_attention(np.broadcast_to(uniform, (6, 1, n, n)).astype(np.float32))
+        self.run_program("explain", "--attention", path, "--normalize", "receptive-field", "-o", "n.npz")
+        with np.load(self.folder / "n.npz") as made:
+            for key in ("raw", "rollout", "flow"):
+                np.testing.assert_allclose(made[key][2, n - 1], 1 / n, atol=1e-6)
+
+    def test_other_float_types(self):
+        weights = random_attention()
+        for kind in (np.float16, np.float64):
+            path = self.folder / "a.npy"
+            np.save(path, weights.astype(kind))
+            self.run_program("explain", "--attention", path, "-o", "a.npz")
+
+    def test_no_backend_is_loaded(self):
+        path = self.save_attention(random_attention(layers=6, heads=12, tokens=12))
+        trace = subprocess.run(
+            [PROGRAM, "explain", "--attention", str(path), "-o", "a.npz"],
+            cwd=self.folder,
+            env={"LD_DEBUG": "files", "PATH": "/usr/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(trace.returncode, 0)
+        self.assertIn("libc.so", trace.stderr)
+        self.assertIsNone(re.search(r"torch|openblas", trace.stderr))
+
+
+@unittest.skipUnless(MINILM, "ATTNFLOW_MINILM_DIR is not set")
+class MiniLmTest(AllKindsMixin, CommandTest):
+    def test_all_kinds_and_the_way_back(self):
+        made = self.check_all_kinds(MINILM, "The key to the cabinets is on the table.")
+        self.assertEqual(made["flow"].shape, (6, 12, 12))
+        self.check_dump_gives_the_same(made)
+
+    def test_every_script_survives(self):
+        text = "Naïve ☕ 👩‍🔬 العربية 中文 e\u0301"
+        self.check_all_kinds(MINILM, text)
+        page = (self.folder / "a.html").read_text(encoding="utf-8")
+        for part in ("👩‍🔬", "中"):
+            self.assertIn(part, page)
+        self.assertEqual(json.loads((self.folder / "a.json").read_text())["input"]["text"], text)
+
+    def test_page_of_128_tokens_is_small(self):
+        self.run_program(
+            *("explain", "the " * 126, "--model", MINILM, "--method", "raw,rollout,flow", "-o", "a.html"),
+            *("-o", "a.npz"),
+        )
+        self.assertEqual(np.load(self.folder / "a.npz")["flow"].shape, (6, 128, 128))
+        self.assertLess((self.folder / "a.html").stat().st_size, 3_000_000)
+
+
+@unittest.skipUnless(ALBERT and Path(ALBERT).is_dir(), "ATTNFLOW_SHARED_DATA is not set")
+class AlbertTest(AllKindsMixin, CommandTest):
+    REACTION = "CC(=O)Cl.Nc1ccccc1>>CC(=O)[MASK]c1ccccc1"
+
+    def test_all_kinds_and_the_way_back(self):
+        made = self.check_all_kinds(ALBERT, self.REACTION)
+        self.check_dump_gives_the_same(made)
+
+    def test_masked_atom(self):
+        report = json.loads(
+            self.run_program("explain", self.REACTION, "--model", ALBERT, "--candidates", "N,O", "--json").stdout
+        )
+        best = report["predictions"][0]["choices"][0]
+        self.assertEqual(best["label"], "N")
+        self.assertAlmostEqual(best["probability"], 0.984, places=3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,124 @@
+"""Uses the library as an engine author does: installed, found by CMake, linked without a model backend.
+
+Installs the core-only build into a temporary folder and builds the project beside this file against it.
+"""
+
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import examples
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class ExampleMarksTest(unittest.TestCase):
+    """What examples.py must refuse."""
+
+    GOOD = "<!-- example: a -->\n```cpp\nint x;\n```\n\n<!-- output: a -->\n```text\n1\n```\n"
+
+    def test_example_with_output(self):
+        self.assertEqual(examples.examples("text\n\n" + self.GOOD), [examples.Example("a", "int x;\n", "1\n")])
+
+    def test_half_an_example_is_an_error(self):
+        for broken in (
+            self.GOOD.replace("output: a", "output: b"),
+            self.GOOD.replace("```text\n1\n```\n", "1\n"),
+            self.GOOD.replace("```cpp", "```python"),
+            self.GOOD + self.GOOD,
+        ):
+            with self.assertRaises(ValueError):
+                examples.examples(broken)
+
+
+class ConsumerTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = Path(temporary.name)
+        cls.prefix = cls.folder / "prefix"
+        run("cmake", "--preset", "consumer")
+        run("cmake", "--build", ROOT / "build" / "consumer", "--parallel", "2")
+        run("cmake", "--install", ROOT / "build" / "consumer", "--prefix", cls.prefix)
+
+        cls.examples = examples.examples((ROOT / "README.md").read_text(encoding="utf-8"))
+        sources = []
+        for example in cls.examples:
+            source = cls.folder / f"{example.name}.cc"
+            source.write_text(example.source, encoding="utf-8")
+            sources.append(str(source))
+        include = cls.prefix / "include"
+        cls.headers = sorted(str(path.relative_to(include)) for path in include.rglob("*.h"))
+        cls.build = cls.folder / "build"
+        run(
+            *("cmake", "-G", "Ninja", "-S", HERE, "-B", cls.build, "-DCMAKE_BUILD_TYPE=Release"),
+            *(f"-DCMAKE_PREFIX_PATH={cls.prefix}", f"-DEXAMPLES={';'.join(sources)}"),
+            f"-DHEADERS={';'.join(cls.headers)}",
+        )
+
+    def test_readme_examples_print_what_the_readme_says(self):
+        self.assertTrue(self.examples, "README.md has no <!-- example: NAME -->")
+        for example in self.examples:
+            with self.subTest(example.name):
+                run("cmake", "--build", self.build, "--target", example.name)
+                self.assertEqual(run(self.build / example.name), example.output)
+
+    def test_every_public_header_compiles_alone(self):
+        self.assertIn("attnflow/base/version.h", self.headers)
+        self.assertIn("attnflow/rollout/rollout.h", self.headers)
+        run("cmake", "--build", self.build, "--target", "headers", "--parallel", "2")
+
+    def test_no_test_helper_is_installed(self):
+        self.assertEqual([header for header in self.headers if "_for_test" in header], [])
+
+    def test_program_needs_no_model_backend_and_no_pictures(self):
+        self.assertTrue(self.examples, "README.md has no <!-- example: NAME -->")
+        run("cmake", "--build", self.build, "--target", self.examples[0].name)
+        libraries = run("ldd", self.build / self.examples[0].name)
+        self.assertIn("libc.so", libraries)
+        self.assertNotRegex(libraries, r"torch|c10|cairo|pango|onig|llama")
+
+    def test_package_does_not_name_the_folder_it_was_built_in(self):
+        files = list((self.prefix / "lib").rglob("*.cmake"))
+        self.assertTrue(files)
+        for file in files:
+            self.assertNotIn(str(ROOT), file.read_text(encoding="utf-8"), file.name)
+
+    def test_another_version_is_refused(self):
+        version = re.search(r"project\(attnflow VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+        project = self.folder / "version"
+        project.mkdir()
+        for asked, found in ((version, True), ("999.0", False)):
+            (project / "CMakeLists.txt").write_text(
+                "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
+                f'find_package(attnflow {asked} QUIET)\nmessage(STATUS "found=${{attnflow_FOUND}}")\n'
+            )
+            said = run("cmake", "-S", project, "-B", project / asked, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+            self.assertIn(f"found={1 if found else 0}", said)
+
+    def test_sources_can_be_a_folder_of_another_project(self):
+        project = self.folder / "subfolder"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\nset(ATTNFLOW_CORE_ONLY ON)\n"
+            f'add_subdirectory("{ROOT}" attnflow)\nadd_library(user STATIC user.cc)\n'
+            "target_link_libraries(user PRIVATE attnflow::core)\n"
+        )
+        (project / "user.cc").write_text('#include "attnflow/rollout/rollout.h"\n#include "attnflow/base/version.h"\n')
+        run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build")
+        run("ninja", "-C", project / "build", "CMakeFiles/user.dir/user.cc.o")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Checks every #include below attnflow/ against tools/layering.toml.
+
+    layering.py [--root FOLDER] [--table FILE]
+
+Prints one line for each forbidden include, `file:line: what and why`, and ends with status 1 if there is any, if a
+folder is no module of the table, if the table itself points downward, or if nothing was scanned: a check that looked at
+nothing has not passed.
+"""
+
+import argparse
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+CPP_ENDINGS = {".h", ".cc", ".cpp", ".hpp", ".inc", ".in"}
+
+
+def table_problems(table: dict) -> list[str]:
+    """The table must point up only, name known modules only, and keep the core closed."""
+    problems = []
+    order = list(table["modules"])
+    for position, (module, uses) in enumerate(table["modules"].items()):
+        for used in uses:
+            if used not in order:
+                problems.append(f"layering table: '{module}' uses '{used}', which is no module")
+            elif order.index(used) >= position:
+                problems.append(f"layering table: '{module}' uses '{used}', which does not stand above it")
+            if module in table["core"] and used in order and used not in table["core"]:
+                problems.append(f"layering table: '{module}' is core and uses '{used}', which is not")
+    problems += [f"layering table: core names '{m}', which is no module" for m in table["core"] if m not in order]
+    return problems
+
+
+def include_problem(table: dict, path: Path, quoted: str | None, angled: str | None) -> str | None:
+    """Why a file (path relative to attnflow/) may not have this include; None when it may."""
+    module = path.parts[0]
+    is_test = any(path.match(pattern) for pattern in table["tests"]["files"])
+    order = list(table["modules"])
+    allowed = order[: order.index(module)] if is_test else table["modules"][module]
+    name = quoted or angled
+
+    if name.startswith("attnflow/"):
+        used = name.split("/")[1]
+        if used not in table["modules"]:
+            return f"\"{name}\": there is no module '{used}'"
+        if used != module and used not in allowed:
+            return f"\"{name}\": '{module}' may use {allowed or 'no other module'}, not '{used}'"
+        return None
+    if not is_test and name.startswith(tuple(table["tests"]["libraries"])):
+        return f"<{name}>: belongs in tests only"
+    for beginning, folders in table["only_in"].items():
+        if not name.startswith(beginning):
+            continue
+        if not any(path.is_relative_to(folder) for folder in folders):
+            where = " or ".join(f"attnflow/{folder}" for folder in folders)
+            return f"<{name}>: belongs in {where} only"
+    if quoted:
+        return f'"{name}": our own headers are included by their path from the root, "attnflow/..."'
+    public = module in table["core"] and path.suffix == ".h" and not is_test
+    if public and name.startswith(tuple(table["private"]["beginnings"])):
+        return f"<{name}>: a header of the core does not show other projects' headers to its users; include it in a .cc"
+    return None
+
+
+def scan(root: Path, table: dict) -> tuple[list[str], int, int]:
+    """All problems of a tree, with the number of files and of includes that were looked at."""
+    problems = table_problems(table)
+    files = includes = 0
+    source = root / "attnflow"
+    for path in sorted(source.rglob("*")):
+        if not path.is_file() or path.suffix not in CPP_ENDINGS:
+            continue
+        relative = path.relative_to(source)
+        if len(relative.parts) < 2 or relative.parts[0] not in table["modules"]:
+            problems.append(f"attnflow/{relative}: not in a module of the layering table")
+            continue
+        files += 1
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match is None:
+                continue
+            includes += 1
+            problem = include_problem(table, relative, match[1], match[2])
+            if problem:
+                problems.append(f"attnflow/{relative}:{number}: {problem}")
+    if files == 0 or includes == 0:
+        problems.append(f"{source}: scanned {files} files with {includes} includes; expected some of both")
+    return problems, files, includes
+
+
+def main(arguments: list[str]) -> int:
+    here = Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=Path, default=here)
+    parser.add_argument("--table", type=Path, default=here / "tools" / "layering.toml")
+    options = parser.parse_args(arguments)
+    with options.table.open("rb") as file:
+        table = tomllib.load(file)
+    problems, files, includes = scan(options.root, table)
+    for problem in problems:
+        print(problem)
+    print(f"layering: {files} files, {includes} includes, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Checks the flow of a dump against SciPy's and NetworkX's maximum flow.
+
+    flow_oracle.py dump.npz [--residual 0.5] [--heads mean] [--to-layer 0] [--pairs 200] [--seed 1]
+
+Every pair up to 24 tokens, else --pairs pairs chosen by --seed (0: every pair), evenly over the layers.
+
+SciPy works on int32 capacities, so they are floor(A * scale), scale at most 2^30. Its maximum flow / scale is a lower
+bound of the true flow; the true capacities across the minimum cut that its residual network leaves are an upper bound.
+The two differ by less than (number of arcs across that cut) / scale, which is checked for each pair; the summary gives
+the largest difference. The program's [flow, flow + flow_gap] must meet this enclosure. NetworkX does the same on a few
+pairs with scale 2^50 in Python's integers.
+
+Also checked: one layer down, flow is A itself; rollout <= flow + gap; gaps are within the tolerance asked; a pair
+flagged as degenerate equals the end cut it names, and one that is not flagged equals neither. Ends with 0 when all
+agree, 1 when not, 2 when nothing can be checked.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import dump as dumps
+import networkx
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse import csgraph
+
+# Differences of float64 arithmetic: sums of at most a few thousand terms of size 1.
+ROUNDING = 1e-12
+
+
+@dataclass
+class Network:
+    """Arcs of layers l..m as one graph; node (k, p) is number (l - k) n + p."""
+
+    tail: np.ndarray
+    head: np.ndarray
+    capacity: np.ndarray  # float64
+    nodes: int
+    matrix: sparse.csr_matrix  # int32 capacities
+    scale: int
+
+
+def build_network(dump, layer):
+    n = dump.tokens
+    blocks = [dump.top[layer - 1], *(dump.below[k - 1] for k in range(layer - 1, dump.to_layer, -1))]
+    tail, head, capacity = [], [], []
+    for depth, block in enumerate(blocks):
+        query, key = np.nonzero(block)
+        tail.append(depth * n + query)
+        head.append((depth + 1) * n + key)
+        capacity.append(block[query, key])
+    tail, head, capacity = np.concatenate(tail), np.concatenate(head), np.concatenate(capacity)
+    largest = max(1.0, float(max(block.sum(axis=1).max() for block in blocks)))
+    scale = int(2**30 / largest)
+    nodes = n * (len(blocks) + 1)
+    integers = np.floor(capacity * scale).astype(np.int32)
+    kept = integers > 0
+    matrix = sparse.csr_matrix((integers[kept], (tail[kept], head[kept])), shape=(nodes, nodes))
+    return Network(tail, head, capacity, nodes, matrix, scale)
+
+
+def scipy_enclosure(network, source, sink):
+    """low and high around the true maximum flow, and how far apart they may be."""
+    result = csgraph.maximum_flow(network.matrix, source, sink)
+    flow = result.flow if hasattr(result, "flow") else result.residual
+    residual = network.matrix - flow
+    residual.eliminate_zeros()
+    if residual.nnz and residual.data.min() < 0:
+        raise dumps.OracleError("SciPy's flow exceeds a capacity")
+    reached = np.zeros(network.nodes, bool)
+    reached[csgraph.breadth_first_order(residual, source, return_predecessors=False)] = True
+    if reached[sink]:
+        raise dumps.OracleError("SciPy's flow is not a maximum: its residual network has a path left")
+    across = reached[network.tail] & ~reached[network.head]
+    return result.flow_value / network.scale, float(network.capacity[across].sum()), across.sum() / network.scale
+
+
+def networkx_enclosure(network, source, sink):
+    """The same by integers that Python never rounds."""
+    scale = 2**50
+    graph = networkx.DiGraph()
+    graph.add_nodes_from((source, sink))
+    for tail, head, capacity in zip(network.tail, network.head, network.capacity, strict=True):
+        graph.add_edge(int(tail), int(head), capacity=int(capacity * scale))
+    value, (reached, _) = networkx.minimum_cut(graph, source, sink)
+    inside = np.zeros(network.nodes, bool)
+    inside[list(reached)] = True
+    across = inside[network.tail] & ~inside[network.head]
+    return value / scale, float(network.capacity[across].sum()), across.sum() / scale
+
+
+def end_cuts(dump, layer):
+    """Two cuts of every pair: the arcs into j from nodes that i reaches, and those out of i to nodes that reach j."""
+    n = dump.tokens
+    first = dump.below[dump.to_layer]
+    top = dump.top[layer - 1]
+    between = np.eye(n, dtype=bool)  # from nodes after layer l - 1 to nodes after layer m + 1
+    for k in range(layer - 1, dump.to_layer + 1, -1):
+        between = between.astype(int) @ (dump.below[k - 1] > 0).astype(int) > 0
+    reach_down = (top > 0).astype(int) @ between.astype(int) > 0  # [i, node after layer m + 1]
+    reach_up = between.astype(int) @ (first > 0).astype(int) > 0  # [node after layer l - 1, j]
+    return reach_down.astype(float) @ first, top @ reach_up.astype(float)
+
+
+def choose_pairs(arguments, dump, rows):
+    """Triples (index of the layer, index of the row, input token)."""
+    n = dump.tokens
+    every = arguments.pairs == 0 or n <= 24
+    random = np.random.RandomState(arguments.seed)
+    chosen = []
+    for index in range(len(dump.layers)):
+        total = len(rows) * n
+        share = arguments.pairs // len(dump.layers) + (index < arguments.pairs % len(dump.layers))
+        places = range(total) if every else random.choice(total, min(share, total), replace=False)
+        chosen += [(index, int(place) // n, int(place) % n) for place in places]
+    return chosen
+
+
+class Checker:
+    def __init__(self, arguments, dump):
+        self.arguments = arguments
+        self.dump = dump
+        self.rows = dump.flow_output_tokens
+        self.flow = dumps.require(dump, "flow", self.rows)
+        self.gap = dumps.require(dump, "flow_gap", self.rows)
+        self.flags = dumps.require(dump, "flow_degenerate", self.rows)
+        self.failures = []
+        self.width = 0.0
+        self.outside = 0.0
+
+    def fail(self, what, index, row, token, detail):
+        place = f"layer {self.dump.layers[index]}, output token {self.rows[row]}, input token {token}"
+        found = f"flow {self.flow[index, row, token]!r} + gap {self.gap[index, row, token]:.3g}"
+        self.failures.append(f"{what}, {place}: {found}; {detail}")
+
+    def compare(self, solver, name, network, pair):
+        index, row, token = pair
+        layer, n = self.dump.layers[index], self.dump.tokens
+        source, sink = self.rows[row], (layer - self.dump.to_layer) * n + token
+        low, high, apart = solver(network, source, sink)
+        # What the docstring promises about the oracle itself.
+        if not (-ROUNDING <= high - low <= apart + ROUNDING):
+            raise dumps.OracleError(f"{name}: the enclosure [{low!r}, {high!r}] is wider than {apart:.3g}")
+        self.width = max(self.width, high - low)
+        found_low = self.flow[index, row, token]
+        found_high = found_low + self.gap[index, row, token]
+        distance = max(found_low - high, low - found_high)
+        self.outside = max(self.outside, distance)
+        if not distance <= ROUNDING:
+            self.fail(name, index, row, token, f"expected within [{low!r}, {high!r}]")
+
+    def check_enclosures(self):
+        for index, row, token in np.argwhere(~((self.gap >= 0) & (self.gap <= self.arguments.flow_tolerance))):
+            self.fail("gap", index, row, token, f"expected a gap of 0 to {self.arguments.flow_tolerance:g}")
+
+    def check_one_layer(self):
+        checked = 0
+        for index, layer in enumerate(self.dump.layers):
+            if layer != self.dump.to_layer + 1:
+                continue
+            expected = self.dump.top[layer - 1][self.rows]
+            checked += expected.size
+            for row, token in np.argwhere(~(np.abs(self.flow[index] - expected) <= 1e-15)):
+                self.fail("one layer", index, row, token, f"expected {expected[row, token]!r}")
+        return checked
+
+    def check_rollout(self):
+        """Rollout is a feasible flow. Returns how many pairs were compared."""
+        if "rollout" not in self.dump.arrays:
+            return 0
+        rollout = dumps.require(self.dump, "rollout", self.dump.output_tokens)
+        shared = [row for row, token in enumerate(self.rows) if token in self.dump.output_tokens]
+        if not shared:
+            return 0
+        least = rollout[:, [self.dump.output_tokens.index(self.rows[row]) for row in shared]]
+        high = (self.flow + self.gap)[:, shared]
+        for index, row, token in np.argwhere(~(least <= high + ROUNDING)):
+            self.fail("rollout above flow", index, shared[row], token, f"rollout {least[index, row, token]!r}")
+        return least.size
+
+    def check_flags(self):
+        """Returns the number of flagged pairs."""
+        if not np.isin(self.flags, (0, 1, 2)).all():
+            raise dumps.OracleError("flow_degenerate: expected 0, 1 or 2")
+        # Which side a value on the edge of the tolerance falls depends on rounding.
+        within = self.arguments.degenerate_tolerance * 1.001 + ROUNDING
+        beyond = self.arguments.degenerate_tolerance * 0.999 - ROUNDING
+        for index, layer in enumerate(self.dump.layers):
+            flags = self.flags[index]
+            high = self.flow[index] + self.gap[index]
+            column, row_mass = (cut[self.rows] for cut in end_cuts(self.dump, layer))
+            several = layer - self.dump.to_layer > 1
+            for what, wrong, cut in (
+                (
+                    "flag 1 (first layer's column)",
+                    (flags == 1) & ~(several & (np.abs(high - column) <= within)),
+                    column,
+                ),
+                ("flag 2 (top row)", (flags == 2) & ~(several & (np.abs(high - row_mass) <= within)), row_mass),
+                # Where there is no path both cuts are 0, and there is nothing to be degenerate about.
+                (
+                    "no flag",
+                    (flags == 0) & several & (row_mass > 0) & ~(np.minimum(column, row_mass) - high > beyond),
+                    np.minimum(column, row_mass),
+                ),
+            ):
+                for row, token in np.argwhere(wrong):
+                    self.fail(what, index, row, token, f"that end cut is {cut[row, token]!r}, {layer} layers")
+        return int((self.flags > 0).sum())
+
+
+def check(arguments, dump):
+    checker = Checker(arguments, dump)
+    pairs = choose_pairs(arguments, dump, checker.rows)
+    if not pairs:
+        raise dumps.OracleError("there was no pair to check")
+    networks = {index: build_network(dump, layer) for index, layer in enumerate(dump.layers)}
+    for pair in pairs:
+        checker.compare(scipy_enclosure, "SciPy", networks[pair[0]], pair)
+    scipy_width = checker.width
+
+    few = arguments.networkx if dump.tokens <= 24 else 0
+    random = np.random.RandomState(arguments.seed)
+    for place in random.choice(len(pairs), min(few, len(pairs)), replace=False):
+        pair = pairs[int(place)]
+        checker.compare(networkx_enclosure, "NetworkX", networks[pair[0]], pair)
+    few = min(few, len(pairs))
+
+    checker.check_enclosures()
+    exact = checker.check_one_layer()
+    above = checker.check_rollout()
+    flagged = checker.check_flags()
+    summary = (
+        f"flow_oracle: n = {dump.tokens}, layers {dump.layers[0]} to {dump.layers[-1]}: {len(pairs)} of "
+        f"{checker.flow.size} pairs by SciPy (known within {scipy_width:.2g}), {few} by NetworkX, {exact} one layer "
+        f"down exactly, {above} not below rollout, {checker.flags.size} flags ({flagged} degenerate); largest distance "
+        f"from the oracle {max(0.0, checker.outside):.2g}, largest gap {checker.gap.max():.2g}"
+    )
+    return summary, checker.failures
+
+
+def more_arguments(parser):
+    parser.add_argument("--pairs", type=int, default=200, help="above 24 tokens; 0: every pair (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="chooses the pairs (%(default)s)")
+    parser.add_argument("--networkx", type=int, default=6, help="pairs for NetworkX, up to 24 tokens (%(default)s)")
+    parser.add_argument("--flow-tolerance", type=float, default=1e-6, help="largest gap allowed (%(default)s)")
+    parser.add_argument("--degenerate-tolerance", type=float, default=1e-6, help="of the flags (%(default)s)")
+
+
+if __name__ == "__main__":
+    sys.exit(dumps.run(check, __doc__.splitlines()[0], more_arguments))

@@ -1,0 +1,139 @@
+"""`attnflow explain` as a whole process against what people run today: a Python process with transformers and NumPy that
+does the same (start, load the model, tokenize, run, raw attention and rollout).
+
+Checks that both give the same rollout, then times them in turn, and prints medians and ratios. Also: all three methods at
+32 tokens, an attention file of 12 tokens, and peak memory at 512 tokens beside a bare forward pass.
+
+The peer's packages are those of the golden files (`./dev golden` makes the environment; made here when it is not there).
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
+BARE = str(Path(PROGRAM).parent / "attnflow_bare_forward")
+MINILM = os.environ.get("ATTNFLOW_MINILM_DIR", str(ROOT / ".cache" / "models" / "minilm"))
+SENTENCE = "The key to the cabinets is on the table."  # 12 tokens with [CLS] and [SEP]
+RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "7"))
+
+PEER = """
+import sys
+import numpy as np, torch
+from transformers import AutoModel, AutoTokenizer
+folder, text, out = sys.argv[1:4]
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+with torch.no_grad():
+    attention = model(**tokenizer(text, return_tensors="pt"), output_attentions=True).attentions
+raw = np.stack([layer[0].numpy().astype(np.float64).mean(axis=0) for layer in attention])
+rollout = [0.5 * raw[0] + 0.5 * np.eye(raw.shape[1])]
+for layer in raw[1:]:
+    rollout.append((0.5 * layer + 0.5 * np.eye(raw.shape[1])) @ rollout[-1])
+np.savez(out, raw=raw, rollout=np.stack(rollout))
+"""
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """Wall seconds and peak memory in MiB of one finished process."""
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    error = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{command}: {error.decode()}")
+    return wall, usage.ru_maxrss / 1024
+
+
+def measure(*commands: list[str]) -> list[dict]:
+    """The commands in turn, RUNS times after one warm-up each: medians."""
+    for command in commands:
+        run(command)
+    samples = [[run(command) for command in commands] for _ in range(RUNS)]
+    return [
+        {
+            "wall_s": statistics.median(sample[c][0] for sample in samples),
+            "wall_min_s": min(sample[c][0] for sample in samples),
+            "wall_max_s": max(sample[c][0] for sample in samples),
+            "peak_mib": statistics.median(sample[c][1] for sample in samples),
+        }
+        for c in range(len(commands))
+    ]
+
+
+def text_of(tokens: int) -> str:
+    """A text that MiniLM cuts into this many tokens, its two special ones included: common words are one token each."""
+    words = "the old bridge over the river was closed while the engineers looked at every cable and wrote a report".split()
+    return " ".join(words[i % len(words)] for i in range(tokens - 2))
+
+
+def peer_python() -> str:
+    python = ROOT / ".cache" / "golden" / "venv" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([str(ROOT / "tools" / "golden" / "make"), "--environment-only"], check=True)
+    return str(python)
+
+
+def main() -> None:
+    python = peer_python()
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs, dump = (str(Path(folder) / name) for name in ("ours.npz", "theirs.npz", "dump.npz"))
+        explain = [PROGRAM, "explain", SENTENCE, "--model", MINILM]
+        mine = [*explain, "--method", "raw,rollout", "-o", ours]
+        peer = [python, "-c", PEER, MINILM, SENTENCE, theirs]
+        run(mine)
+        run(peer)
+        with np.load(ours) as a, np.load(theirs) as b:
+            error = float(np.abs(a["rollout"] - b["rollout"]).max())
+        if not error < 1e-5:
+            sys.exit(f"the rollouts differ by {error}")
+        print(f"rollout of both: largest difference {error:.1e}")
+
+        results = {"machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors", "runs": RUNS}
+        results["sentence_ours"], results["sentence_transformers"] = measure(mine, peer)
+        ratio = results["sentence_ours"]["wall_s"] / results["sentence_transformers"]["wall_s"]
+        print(
+            f"12 tokens, raw and rollout: {results['sentence_ours']['wall_s']:.2f} s, transformers "
+            f"{results['sentence_transformers']['wall_s']:.2f} s, ratio {ratio:.3f}"
+        )
+
+        (all_methods,) = measure([PROGRAM, "explain", text_of(32), "--model", MINILM, "-o", ours])
+        with np.load(ours) as a:
+            assert a["flow"].shape == (6, 32, 32), a["flow"].shape
+        results["all_methods_32"] = all_methods
+        print(f"32 tokens, all methods, all pairs: {all_methods['wall_s']:.2f} s")
+
+        run([*explain, "--keep-attention", "-o", dump])
+        (from_file,) = measure([PROGRAM, "explain", "--attention", dump])
+        results["attention_file_12"] = from_file
+        print(f"12 tokens from an attention file, all methods: {1000 * from_file['wall_s']:.0f} ms")
+
+        long_one = [PROGRAM, "explain", text_of(512), "--model", MINILM, "--method", "rollout", "-o", ours]
+        mine_512, bare_512 = measure(long_one, [BARE, MINILM, "512"])
+        with np.load(ours) as a:
+            assert a["rollout"].shape == (6, 512, 512), a["rollout"].shape
+        results["rollout_512"], results["bare_forward_512"] = mine_512, bare_512
+        print(
+            f"512 tokens, rollout: peak {mine_512['peak_mib']:.0f} MiB, bare forward pass {bare_512['peak_mib']:.0f} MiB, "
+            f"ratio {mine_512['peak_mib'] / bare_512['peak_mib']:.2f}"
+        )
+
+    out = ROOT / "build" / "bench"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "explain.json").write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+# shellcheck shell=bash
+#: measure: every program of tools/bench and every *_benchmark.cc, or those whose names are given
+
+command_bench() {
+  local -a wanted=("$@")
+  local program name ran=0
+  wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
+  require_packages build test bench
+  require_rust
+  require_minilm
+  export_test_inputs
+  build_preset release attnflow attnflow_torch
+  build_preset bench
+  shopt -s nullglob
+  for program in build/bench/*_benchmark; do
+    name="$(basename "$program")"
+    if wants "$name"; then
+      say "$name"
+      "$program"
+      ((++ran))
+    fi
+  done
+  export ATTNFLOW="$ROOT/build/release/bin/attnflow"
+  for program in tools/bench/*.py; do
+    name="$(basename "$program" .py)"
+    if wants "$name"; then
+      say "$name"
+      "$PYTHON" "$program"
+      ((++ran))
+    fi
+  done
+  ((ran)) || die "bench: nothing of that name; there are: $(basename -a -s .py build/bench/*_benchmark tools/bench/*.py | xargs)"
+}

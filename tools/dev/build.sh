@@ -1,0 +1,12 @@
+# shellcheck shell=bash
+#: build a preset (release by default; dev, consumer, bench, fuzz) [TARGET...]
+
+command_build() {
+  local preset="${1:-release}"
+  shift || true
+  require_packages build
+  [[ "$preset" == consumer ]] || require_rust
+  [[ "$preset" == bench ]] && require_packages bench
+  [[ "$preset" == fuzz ]] && require_packages fuzz
+  build_preset "$preset" "$@"
+}

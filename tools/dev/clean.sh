@@ -1,0 +1,8 @@
+# shellcheck shell=bash
+#: remove everything that was built (--all: and what was fetched)
+
+command_clean() {
+  rm -rf build rust/target compile_commands.json
+  find tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+  if [[ "${1:-}" == --all ]]; then rm -rf .cache tests/browser/node_modules; fi
+}

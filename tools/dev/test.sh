@@ -1,0 +1,147 @@
+# shellcheck shell=bash
+#: build and run every test (--quick: the release build's only; or STAGE...; -v: show all output)
+
+# A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
+# stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
+# passed.
+STAGES=(release cli oracle browser consumer lint dev)
+RESULTS=build/test-results
+
+count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
+
+# ctest_folder FOLDER [CTEST OPTION]...: runs a build's tests; GoogleTest's cases are counted one by one.
+ctest_folder() {
+  local folder="$1" status=0 tally
+  shift
+  rm -rf "${RESULTS:?}/$STAGE.gtest" "$RESULTS/$STAGE.ctest.xml"
+  # By absolute paths, because each test runs in its own folder. Tests take turns: some measure, many use all cores.
+  GTEST_OUTPUT="xml:$ROOT/$RESULTS/$STAGE.gtest/" ctest --test-dir "$folder" --output-on-failure --no-tests=error \
+    --output-junit "$ROOT/$RESULTS/$STAGE.ctest.xml" "$@" || status=1
+  tally="$("$PYTHON" tools/dev/tally.py "$RESULTS/$STAGE.ctest.xml" "$RESULTS/$STAGE.gtest")" || return 1
+  # shellcheck disable=SC2086  # three numbers
+  count $tally
+  return "$status"
+}
+
+# unittest_folder FOLDER: Python's unittest in every test_*.py of a folder.
+unittest_folder() {
+  local tally status=0
+  "$PYTHON" tools/dev/run_unittest.py "$1" "$RESULTS/$STAGE.tally" || status=1
+  tally="$(cat "$RESULTS/$STAGE.tally")" || return 1
+  # shellcheck disable=SC2086
+  count $tally
+  return "$status"
+}
+
+stage_release() { build_preset release && ctest_folder build/release; }
+
+stage_dev() { build_preset dev && ctest_folder build/dev --label-regex fast; }
+
+stage_cli() { unittest_folder tests/cli; }
+
+stage_oracle() { unittest_folder tests/oracle; }
+
+# Node's test runner on sample pages; its closing lines are "# pass N" or, for people, "ℹ pass N".
+stage_browser() {
+  local log="$RESULTS/$STAGE.output" pages="$RESULTS/$STAGE.pages" status=0
+  local -a numbers
+  build_preset release attnflow_sample_html
+  rm -rf "$pages" && mkdir -p "$pages"
+  build/release/attnflow/draw/attnflow_sample_html "$pages"
+  tests/browser/run "$pages" 2>&1 | tee "$log" || status=1
+  mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] = $3 }
+    END { print n["pass"] + 0; print n["fail"] + n["cancelled"]; print n["skipped"] + n["todo"] }' "$log")
+  count "${numbers[@]}"
+  return "$status"
+}
+
+stage_consumer() { unittest_folder tests/consumer; }
+
+# Each linter is one check.
+stage_lint() {
+  local failed=0 passed=0 linter
+  for linter in "${LINTERS[@]}"; do
+    if "lint_$linter"; then ((++passed)); else ((++failed)); fi
+  done
+  count "$passed" "$failed" 0
+  ((failed == 0))
+}
+
+# run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes).
+run_stage() {
+  STAGE="$1"
+  local log="$RESULTS/$STAGE.log" status=0 start=$SECONDS passed failed skipped
+  rm -f "$RESULTS/$STAGE".*
+  say "== $STAGE"
+  # In a shell of its own, so that an error ends the stage and nothing else. (`set -e` does nothing inside a condition,
+  # hence the explicit status.)
+  set +e
+  if ((verbose)); then
+    (set -e; "stage_$STAGE") 2>&1 | tee "$log"
+  else
+    (set -e; "stage_$STAGE") >"$log" 2>&1
+  fi
+  status=${PIPESTATUS[0]}
+  set -e
+  read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' \
+    "$RESULTS/$STAGE.count" 2>/dev/null || echo 0 0 0)
+  if ((status != 0 && failed == 0)); then
+    echo "the stage '$STAGE' ended with status $status" >>"$log"
+    failed=1
+  elif ((passed + failed == 0)); then
+    echo "the stage '$STAGE' ran no test" >>"$log"
+    failed=1
+  fi
+  if ((failed && !verbose)); then tail -n "${ATTNFLOW_LOG_LINES:-150}" "$log"; fi
+  if ((!verbose)); then grep -hE '\[  SKIPPED \]|^skipped: ' "$log" | sort -u | head -n 20 || true; fi
+  printf '   %-9s %4d passed, %d failed, %d skipped   %4d s\n' "$STAGE" "$passed" "$failed" "$skipped" $((SECONDS - start))
+  ((total_passed += passed, total_failed += failed, total_skipped += skipped)) || true
+}
+
+command_test() {
+  local verbose=0 total_passed=0 total_failed=0 total_skipped=0 start=$SECONDS stage
+  local -a stages=()
+  while (($#)); do
+    case "$1" in
+      --quick) stages+=(release) ;;
+      -v | --verbose) verbose=1 ;;
+      *)
+        [[ " ${STAGES[*]} " == *" $1 "* ]] || die "test: no stage '$1' (${STAGES[*]})"
+        stages+=("$1")
+        ;;
+    esac
+    shift
+  done
+  ((${#stages[@]})) || stages=("${STAGES[@]}")
+
+  source tools/dev/setup.sh
+  source tools/dev/lint.sh
+  say '== setup'
+  # What the stages at hand need, and no more.
+  local -a groups=(build)
+  for stage in "${stages[@]}"; do
+    case "$stage" in
+      cli | oracle | browser | release | dev) groups+=(test) ;;
+      lint) groups+=(lint) ;;
+    esac
+  done
+  mapfile -t groups < <(printf '%s\n' "${groups[@]}" | sort -u)
+  command_setup "${groups[@]}"
+  export_test_inputs
+  [[ -v ATTNFLOW_SHARED_DATA ]] || say '   ../shared/data is not there: the tests that need it are skipped'
+  printf '   %-9s %42d s\n' setup $((SECONDS - start))
+
+  mkdir -p "$RESULTS"
+  # The stages that need the release build build it if it is not the first.
+  if [[ " ${stages[*]} " != *' release '* ]]; then build_preset release; fi
+  for stage in "${stages[@]}"; do run_stage "$stage"; done
+
+  printf 'all stages %43d s\n' $((SECONDS - start))
+  if ((total_passed == 0 && total_failed == 0)); then total_failed=1; fi
+  if ((total_skipped)); then
+    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+  else
+    echo "$total_passed passed, $total_failed failed"
+  fi
+  ((total_failed == 0))
+}
