@@ -142,6 +142,7 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--layers", arguments->layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")
       ->group(how);
   command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(how);
   command
@@ -173,7 +174,10 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--any-weights", arguments->options.any_weights, "--attention: rows need not sum to 1")->group(how);
 
   const char* show = "What to show and keep";
-  command->add_option("--top-k", settings.top_k, "Tokens that rankings show")->capture_default_str()->group(show);
+  command->add_option("--top-k", settings.top_k, "Tokens that rankings show")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(show);
   command->add_option("--candidates", arguments->options.candidates, "Words whose probability at the mask is shown")
       ->delimiter(',')
       ->group(show);
@@ -184,6 +188,7 @@ void add_explain_command(CLI::App& app) {
   const char* run = "How to run";
   command->add_flag("--truncate", arguments->options.truncate, "Cut a text that is too long for the model")->group(run);
   command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);

@@ -31,9 +31,16 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 2 wrong usage, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.");
+  attnflow::add_explain_command(app);
+  attnflow::add_model_command(app);
   try {
-    attnflow::add_explain_command(app);
-    attnflow::add_model_command(app);
+    // CLI11 would only say that a subcommand is missing.
+    const auto is_asked = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_asked).empty()) {
+      throw attnflow::Error(
+          attnflow::ErrorKind::kUsage,
+          fmt::format("expected a command (explain or model), found '{}'; run 'attnflow --help'", argv[1]));
+    }
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
     return app.exit(e);

@@ -12,6 +12,20 @@
 #include "attnflow/base/error.h"
 #include "attnflow/draw/pango_text.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define ATTNFLOW_DRAW_UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ATTNFLOW_DRAW_UNDER_ASAN 1
+#endif
+#endif
+#ifdef ATTNFLOW_DRAW_UNDER_ASAN
+// Cairo keeps the fonts it has met until the process ends, in a table whose pointers the leak checker does not see. The
+// table does not grow with the number of figures.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT: the name that the sanitizer looks for
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
+#endif
+
 namespace attnflow::internal {
 namespace {
 

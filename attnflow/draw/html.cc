@@ -58,15 +58,17 @@ std::string page_json(const Report& report) {
 }  // namespace
 
 std::string report_html(const Report& report) {
-  using namespace internal;
+  const std::string_view before_title = bytes(internal::page_before_title, internal::page_before_title_size);
+  const std::string_view before_report = bytes(internal::page_before_report, internal::page_before_report_size);
+  const std::string_view after_report = bytes(internal::page_after_report, internal::page_after_report_size);
   const std::string json = page_json(report);
   std::string out;
-  out.reserve(page_before_title_size + page_before_report_size + page_after_report_size + json.size() + 400);
-  out += bytes(page_before_title, page_before_title_size);
+  out.reserve(before_title.size() + before_report.size() + after_report.size() + json.size() + 400);
+  out += before_title;
   out += title(report);
-  out += bytes(page_before_report, page_before_report_size);
+  out += before_report;
   out += json;
-  out += bytes(page_after_report, page_after_report_size);
+  out += after_report;
   return out;
 }
 

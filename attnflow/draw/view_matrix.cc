@@ -30,7 +30,7 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
     if (rows > 1 || data.tokens == 1) {
       shown.push_back(method);
     } else {
-      left_out += fmt::format(" {} was computed for one output token only and is not shown.", method);
+      left_out += fmt::format(" Not shown: {}, which was computed for one output token only.", method);
     }
   }
 

@@ -181,14 +181,13 @@ Scene draw_strip(const FigureData& data, const StripLayout& layout, const StripV
       scene.rect(part, filled(scale.color(values[token])),
                  fmt::format("{} (position {}): {}", data.labels[token], token,
                              std::isfinite(values[token]) ? short_number(values[token]) : "no value"));
-      Rect inside = part;
+      if (scale.is_above(values[token])) draw_above_mark(part, &scene);
       if (token == data.output_token) {
-        // Seen on light and on dark ground.
-        scene.rect({part.x + 1.6, part.y + 1.6, part.width - 3.2, part.height - 3.2}, stroked(kWhite, 1.0));
-        inside = {part.x + 1.1, part.y + 1.1, part.width - 2.2, part.height - 2.2};
-        scene.rect({part.x + 0.4, part.y + 0.4, part.width - 0.8, part.height - 0.8}, stroked(kBlack, 1.4));
+        // Outside of the ground, so that the letters of a word in pieces stay whole.
+        constexpr double kBar = 1.6;
+        scene.rect({part.x, part.y - kBar, part.width, kBar}, filled(kBlack));
+        scene.rect({part.x, part.y + part.height, part.width, kBar}, filled(kBlack));
       }
-      if (scale.is_above(values[token])) draw_above_mark(inside, &scene);
     }
   }
 
@@ -272,7 +271,7 @@ View strip_view(const FigureData& data) {
     for (double value : strip.values) without_value = without_value || !std::isfinite(value);
   }
   View view = captioned(data, "strip", stacked(scenes, 10.0, data.measure),
-                        fmt::format("What {} draws on. The frame marks it.", data.output_name()));
+                        fmt::format("What {} draws on; bars above and below mark it.", data.output_name()));
   view.above = above;
   view.without_value = without_value;
   return view;

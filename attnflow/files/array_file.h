@@ -59,6 +59,7 @@ struct ReadLimits {
 };
 
 // .npy: format versions 1 to 3, C or Fortran order (converted to C order), either byte order. Pickles are refused.
+// Unsigned integers of 2, 4 or 8 bytes become kI64, when they fit. kBF16, which NumPy lacks, is written as float32.
 Array read_npy(const std::filesystem::path& path, const ReadLimits& limits = {});
 void write_npy(const std::filesystem::path& path, const Array& array);
 

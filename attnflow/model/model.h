@@ -37,7 +37,8 @@ struct ModelInput {
 };
 
 struct ModelOutput {
-  // kClassification: logits [classes]. kMaskedLm: logits [positions asked for, vocabulary].
+  // kClassification: logits [classes]. kMaskedLm: logits [positions asked for, vocabulary]. kNone: empty.
+  // attnflow/model/prediction.h turns them into probabilities.
   Tensor<float> logits;
 };
 
@@ -50,8 +51,9 @@ class Model {
   virtual ~Model() = default;
   virtual const ModelInfo& info() const = 0;
   // Runs one sequence; attention goes to `sink` (may be null) layer by layer, as it is computed. No padding, so no
-  // mask. Throws Error(kInputTooLong) when n exceeds info().max_tokens, Error(kBadFile) when an id is outside the
-  // vocabulary.
+  // mask. Same input, same bits, whatever the number of threads. Throws Error(kUsage) for an empty input or a logit
+  // position outside it, Error(kInputTooLong) when n exceeds info().max_tokens, Error(kBadFile) when an id is outside
+  // the vocabulary.
   virtual ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
 };
 
@@ -61,11 +63,14 @@ struct LoadOptions {
 };
 
 // Loads a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
-// Throws Error(kBadFile) for missing or damaged files, Error(kUnsupportedModel) for an architecture that no backend
-// runs.
+// Weights are mapped, not copied, where the backend can use them as they are: the files must not change while the model
+// lives. Throws Error(kBadFile) for missing or damaged files, Error(kUnsupportedModel) for an architecture that no
+// backend runs or when the backend is not installed (attnflow/model/backend.h says where it is looked for),
+// Error(kUsage) for a device that is not there.
 std::unique_ptr<Model> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 
-// Reads config.json and the tensor names only: no backend is loaded, no weights are read.
+// Reads config.json and the headers of the weight files only, and checks them: no backend is loaded, no weights are
+// read.
 ModelInfo read_model_info(const std::filesystem::path& path);
 
 }  // namespace attnflow

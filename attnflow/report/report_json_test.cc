@@ -426,6 +426,16 @@ TEST(ReportJson, FilesAreReadBackAndNamedInErrors) {
   std::filesystem::remove(path);
 }
 
+TEST(ReportJson, TheExampleOfTheDocumentationReads) {
+  const std::string page = read_file(std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "docs" / "report-format.md");
+  const std::string open = "```json\n";
+  const std::size_t begin = page.find(open) + open.size();
+  const std::string example = page.substr(begin, page.find("```", begin) - begin);
+  const Report report = report_from_json(example);
+  EXPECT_EQ(report.rollout, Tensor<double>({1, 2, 2}, {0.75, 0.25, 0.25, 0.75}));
+  EXPECT_EQ(report_to_json(report), example);  // it is what the writer writes, to the byte
+}
+
 TEST(Base64, MatchesTheTestVectorsOfTheRfc) {
   const std::pair<std::string, std::string> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},

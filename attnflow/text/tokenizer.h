@@ -13,6 +13,16 @@
 
 namespace attnflow {
 
+// One token of the model's input.
+//
+// Byte ranges point into the text as the user wrote it, whatever normalization did to it, and are made for reading:
+// they hold whole characters (several byte-level pieces of one emoji all have its range), no white space at their ends
+// (but a piece that is only white space has it), and the accents, vowel marks and joiners that normalization dropped
+// behind a character. So ranges may overlap, and neighbours need not touch.
+//
+// A word is a piece of the text that the tokenizer's pre-tokenizer does not split further, and that has no white space
+// inside; punctuation marks are words of their own where the pre-tokenizer says so. An unknown word's [UNK] is a token
+// of the text and not special.
 struct EncodedToken {
   std::int64_t id = 0;
   std::string text;                  // the piece as the vocabulary spells it
@@ -20,7 +30,7 @@ struct EncodedToken {
   std::optional<std::size_t> end;
   bool special = false;             // added by the template, or one of the tokenizer's special tokens ([MASK], ...)
   std::optional<std::size_t> word;  // word number, increasing over both segments; absent for template tokens
-  std::size_t segment = 0;          // 0, or 1 for the pair
+  std::size_t segment = 0;          // 0, or 1 for the pair; template tokens belong to the text before them
   std::int64_t type_id = 0;         // token type (segment embedding) as the template gives it
 };
 
@@ -44,7 +54,9 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Throws Error(kUsage) on invalid UTF-8 (naming the byte offset) in either text.
+  // Throws Error(kUsage) on invalid UTF-8 (naming the byte offset) in either text, or when max_tokens has no room for
+  // the template. Truncation and padding that a tokenizer.json asks for are not applied. Safe to call from several
+  // threads at once.
   Encoding encode(std::string_view text, const std::optional<std::string>& pair = std::nullopt,
                   const EncodeOptions& options = {}) const;
 
@@ -58,7 +70,8 @@ class Tokenizer {
   std::vector<std::int64_t> word_to_ids(std::string_view word) const;
   // The id of "[MASK]" or "<mask>" (special_tokens), if the tokenizer has one.
   std::optional<std::int64_t> mask_id() const;
-  // Text of one piece for people: "##ets" -> "ets", byte-level pieces decoded to UTF-8 where they are whole characters.
+  // Text of one piece for people: "##ets" -> "ets", byte-level pieces decoded to UTF-8 where they are whole characters
+  // and shown as <0xF0> where not. An id without a piece gives "<id 123>".
   std::string readable(std::int64_t id) const;
   std::string source() const;  // the file that it was built from, for messages
 

@@ -154,6 +154,10 @@ require_node() {
     chmod +x "$venv/node/$tool"
   done
   export PATH="$venv/node:$PATH"
+  # It brings its own list of certificates; it should trust what the system trusts.
+  if [[ ! -v NODE_EXTRA_CA_CERTS && -e /etc/ssl/certs/ca-certificates.crt ]]; then
+    export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
+  fi
 }
 
 # The browser test's npm packages, installed again only when the lock file changes (tests/browser/run knows the mark too).

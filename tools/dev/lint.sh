@@ -96,9 +96,10 @@ lint_python() {
     xargs "$RUFF" format --quiet --check --diff --config tools/ruff.toml <<<"$files"
 }
 
+# In the build's own folder, where the packages' C code is compiled already.
 lint_rust() {
   cargo fmt --check --manifest-path rust/Cargo.toml &&
-    cargo clippy --quiet --release --locked --all-targets --manifest-path rust/Cargo.toml -- --deny warnings
+    CARGO_TARGET_DIR=build/release/rust/target cargo clippy --quiet --release --locked --all-targets --manifest-path rust/Cargo.toml -- --deny warnings
 }
 
 lint_page() { tests/browser/run --lint; }

@@ -243,7 +243,7 @@ void write_samples(const std::filesystem::path& folder) {
   {
     Report report = text_report("largest", many_pieces(512));
     report.output_token = 3;
-    compute(6, true, &report);
+    compute(3, true, &report);
     write(folder, "largest", report);
   }
 }

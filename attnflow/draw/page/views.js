@@ -160,7 +160,7 @@ function heatMap({ report, method, token, layerIndex, colours, width, counts, ow
   const height = 26;
   const bottom = level ? 26 : Math.min(widest, 140) + 14;
   const total = { width: left + n * cell + right, height: 2 + layers.length * height + bottom };
-  const root = svg("svg", { width: total.width, height: total.height, role: "img" });
+  const root = svg("svg", { ...total, viewBox: `0 0 ${total.width} ${total.height}`, role: "img" });
   const picture = svg("g", { class: "cells" });
   const top = (/** @type {number} */ index) => 2 + (layers.length - 1 - index) * height;
   for (const [index, row] of rows.entries()) {
@@ -313,7 +313,8 @@ function flowGraph({ report, token, layer, all, width, onToken }) {
   const x = (/** @type {number} */ i) => left + (i + 0.5) * pitch;
   const y = (/** @type {number} */ l) => top + (layer - l) * rise;
   const height = top + steps * rise + (level ? 32 : widest + 22);
-  const root = svg("svg", { width: left + n * pitch + 8, height, role: "img" });
+  const total = { width: left + n * pitch + 8, height };
+  const root = svg("svg", { ...total, viewBox: `0 0 ${total.width} ${height}`, role: "img" });
   root.setAttribute("aria-label", `Graph of ${steps} layers; the ranking has the numbers at its foot.`);
 
   const rho = report.settings.residual;

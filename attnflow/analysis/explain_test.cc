@@ -1,0 +1,208 @@
+#include "attnflow/analysis/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+#include <string>
+
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/graph/random_stack_for_test.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+// A model whose attention is made up: what is tested here is everything but the model.
+class MadeUpModel : public Model {
+ public:
+  explicit MadeUpModel(ModelHead head, std::size_t vocabulary, bool causal = false) {
+    info_.name = "made-up";
+    info_.architecture = "bert";
+    info_.layers = 4;
+    info_.heads = 2;
+    info_.vocabulary = vocabulary;
+    info_.max_tokens = 12;
+    info_.causal = causal;
+    info_.head = head;
+    if (head == ModelHead::kClassification) info_.labels = {"no", "yes"};
+  }
+  const ModelInfo& info() const override { return info_; }
+  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
+    stack = random_stack({.layers = 4, .heads = 2, .tokens = input.ids.size(), .causal = info_.causal, .seed = 3});
+    stack.send_to(*sink);
+    ModelOutput output;
+    if (info_.head == ModelHead::kClassification) output.logits = Tensor<float>({2}, {0.0F, 1.0F});
+    if (info_.head == ModelHead::kMaskedLm) {
+      output.logits = Tensor<float>({options.logit_positions.size(), info_.vocabulary});
+      for (std::size_t p = 0; p < options.logit_positions.size(); ++p) output.logits(p, 7) = 5.0F;
+    }
+    return output;
+  }
+  AttentionStack stack;
+
+ private:
+  ModelInfo info_;
+};
+
+Tokenizer small_tokenizer() {
+  return Tokenizer::load(std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests/golden/models/bert_masked_lm", "bert");
+}
+
+Report explain(MadeUpModel& model, const std::string& text, const ExplainOptions& options = {}) {
+  return explain_text(model, small_tokenizer(), text, std::nullopt, options);
+}
+
+TEST(ExplainText, ReportsWhatTheModulesCompute) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  const Report report = explain(model, "the key is on a table");
+  const AttentionGraph graph = attention_graph(model.stack);
+  EXPECT_EQ(report.raw, graph.weights);
+  EXPECT_EQ(report.rollout, rollout(graph));
+  EXPECT_EQ(report.flow, attention_flow(graph).flow);
+  EXPECT_EQ(report.settings.layers, (std::vector<std::size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(report.output_token, 0U);
+  EXPECT_EQ(report.input.tokens.front().text, "[CLS]");
+  EXPECT_TRUE(report.input.tokens.front().special);
+  EXPECT_TRUE(report.predictions.empty());
+  EXPECT_TRUE(report.attention.empty());
+}
+
+TEST(ExplainText, KeptAttentionGivesTheSameNumbersToTheBit) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  ExplainOptions options;
+  const Report plain = explain(model, "the key is on a table", options);
+  options.keep_attention = true;
+  const Report kept = explain(model, "the key is on a table", options);
+  EXPECT_EQ(kept.attention, model.stack.weights());
+  AttentionInput input;
+  input.stack = AttentionStack(kept.attention);
+  input.tokens = kept.input.tokens;
+  const Report again = explain_attention(std::move(input), options);
+  for (const Report* other : {&kept, &again}) {
+    EXPECT_EQ(other->raw, plain.raw);
+    EXPECT_EQ(other->rollout, plain.rollout);
+    EXPECT_EQ(other->flow, plain.flow);
+    EXPECT_EQ(other->flow_gap, plain.flow_gap);
+  }
+}
+
+TEST(ExplainText, WordsMergePieces) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  ExplainOptions options;
+  const Report pieces = explain(model, "the cabinets", options);
+  options.settings.words = true;
+  const Report words = explain(model, "the cabinets", options);
+  ASSERT_EQ(words.input.tokens.size(), 4U);
+  EXPECT_EQ(words.input.tokens[2].text, "cabinets");
+  const std::size_t n = pieces.input.tokens.size();
+  ASSERT_GT(n, 4U);
+  // CLS draws on a word as much as on its pieces together.
+  double sum = 0.0;
+  for (std::size_t j = 2; j + 1 < n; ++j) sum += pieces.rollout(3, 0, j);
+  EXPECT_NEAR(words.rollout(3, 0, 2), sum, 1e-15);
+  // One sink for all pieces: at least the largest, at most the sum.
+  double largest = 0.0;
+  double flows = 0.0;
+  for (std::size_t j = 2; j + 1 < n; ++j) {
+    largest = std::max(largest, pieces.flow(3, 0, j));
+    flows += pieces.flow(3, 0, j);
+  }
+  EXPECT_GE(words.flow(3, 0, 2), largest);
+  EXPECT_LE(words.flow(3, 0, 2), flows + 1e-15);
+  // A word looks as its pieces do on average.
+  double average = 0.0;
+  for (std::size_t i = 2; i + 1 < n; ++i) average += pieces.rollout(3, i, 0) / static_cast<double>(n - 3);
+  EXPECT_NEAR(words.rollout(3, 2, 0), average, 1e-15);
+}
+
+TEST(ExplainText, Predictions) {
+  MadeUpModel classifier(ModelHead::kClassification, 1000);
+  const Report classes = explain(classifier, "a key");
+  ASSERT_EQ(classes.predictions.size(), 1U);
+  EXPECT_EQ(classes.predictions[0].choices[0].label, "yes");
+  EXPECT_NEAR(classes.predictions[0].choices[0].probability, 0.7310585786, 1e-9);
+
+  MadeUpModel guesser(ModelHead::kMaskedLm, 1000);
+  ExplainOptions options;
+  options.candidates = {"key", "table"};
+  const Report masked = explain(guesser, "the [MASK] is on a [MASK]", options);
+  ASSERT_EQ(masked.predictions.size(), 2U);
+  EXPECT_EQ(masked.output_token, *masked.predictions[0].position);
+  EXPECT_EQ(masked.predictions[0].candidates[1].label, "table");
+  EXPECT_GT(masked.predictions[0].choices[0].probability, masked.predictions[0].choices[1].probability);
+  options.candidates = {"cabinets"};  // more than one piece
+  EXPECT_THROW(explain(guesser, "the [MASK]", options), Error);
+}
+
+TEST(ExplainText, NormalisedRowsSumToOne) {
+  for (const bool causal : {false, true}) {
+    for (const char* how : {"row", "receptive-field"}) {
+      for (const bool words : {false, true}) {
+        MadeUpModel model(ModelHead::kNone, 1000, causal);
+        ExplainOptions options;
+        options.settings.normalize = how;
+        options.settings.words = words;
+        const Report report = explain(model, "the cabinets", options);
+        for (const Tensor<double>* values : {&report.raw, &report.rollout, &report.flow}) {
+          const std::size_t n = values->extent(2);
+          for (std::size_t r = 0; r < values->size() / n; ++r) {
+            const double* row = values->data() + r * n;
+            EXPECT_NEAR(std::accumulate(row, row + n, 0.0), 1.0, 1e-12);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExplainText, RefusesBadInput) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  const auto kind = [&](const std::string& text) {
+    try {
+      explain(model, text);
+    } catch (const Error& error) {
+      return error.kind();
+    }
+    return ErrorKind::kOther;
+  };
+  EXPECT_EQ(kind(""), ErrorKind::kUsage);
+  EXPECT_EQ(kind("  "), ErrorKind::kUsage);
+  EXPECT_EQ(kind("a b c d e f g h i j k l m"), ErrorKind::kInputTooLong);
+  MadeUpModel small(ModelHead::kNone, 10);
+  EXPECT_THROW(explain(small, "a"), Error);  // the tokenizer has larger ids
+}
+
+TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
+  AttentionInput input;
+  input.stack =
+      random_stack({.layers = 2, .heads = 1, .tokens = kMostTokensForAllFlows + 1, .causal = true, .seed = 1});
+  ExplainOptions options;
+  const Report report = explain_attention(input, options);
+  EXPECT_EQ(report.flow_output_tokens, (std::vector<std::size_t>{kMostTokensForAllFlows}));
+  EXPECT_EQ(report.flow.shape(), (Shape{2, 1, kMostTokensForAllFlows + 1}));
+  EXPECT_EQ(report.rollout.extent(1), kMostTokensForAllFlows + 1);
+  options.settings.output_token = "all";
+  const Report all = explain_attention(input, options);
+  EXPECT_EQ(all.flow.extent(1), kMostTokensForAllFlows + 1);
+  for (std::size_t j = 0; j <= kMostTokensForAllFlows; ++j) {
+    EXPECT_EQ(all.flow(1, kMostTokensForAllFlows, j), report.flow(1, 0, j));
+  }
+}
+
+TEST(ExplainAttention, SaysWhenFlowIsDegenerate) {
+  AttentionInput deep;
+  deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});
+  const Report report = explain_attention(deep, {});
+  ASSERT_FALSE(report.notes.empty());
+  EXPECT_NE(report.notes.back().find("degenerate"), std::string::npos);
+  AttentionInput shallow;
+  shallow.stack = random_stack({.layers = 1, .heads = 1, .tokens = 12, .seed = 1});
+  for (const std::string& note : explain_attention(shallow, {}).notes) {
+    EXPECT_EQ(note.find("degenerate"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace attnflow
