@@ -199,7 +199,7 @@ void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene
 }
 
 void draw_above_mark(const Rect& cell, Scene* scene) {
-  const double side = std::min({cell.width, cell.height, 14.0}) * 0.55;
+  const double side = std::min({cell.width, cell.height, 10.0}) * 0.55;
   const double right = cell.x + cell.width;
   scene->path({{.kind = PathStep::Kind::kMove, .end = {right - side, cell.y}},
                {.kind = PathStep::Kind::kLine, .end = {right, cell.y}},

@@ -185,8 +185,8 @@ Scene draw_strip(const FigureData& data, const StripLayout& layout, const StripV
       if (token == data.output_token) {
         // Outside of the ground, so that the letters of a word in pieces stay whole.
         constexpr double kBar = 1.6;
-        scene.rect({part.x, part.y - kBar, part.width, kBar}, filled(kBlack));
-        scene.rect({part.x, part.y + part.height, part.width, kBar}, filled(kBlack));
+        scene.rect({part.x, part.y - kBar - 0.6, part.width, kBar}, filled(kBlack));
+        scene.rect({part.x, part.y + part.height + 0.6, part.width, kBar}, filled(kBlack));
       }
     }
   }
