@@ -16,8 +16,8 @@
 #include <set>
 
 #include "attnflow/base/error.h"
-#include "attnflow/draw/svg_reader_for_tests.h"
-#include "attnflow/draw/synthetic_report.h"
+#include "attnflow/draw/svg_reader_for_test.h"
+#include "attnflow/draw/synthetic_report_for_test.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
@@ -94,7 +94,7 @@ TEST(FigureSvg, IsWellFormedForEveryViewAndText) {
                                                  {"large", synthetic_report(english_pieces(100))}};
   for (const auto& [name, report] : reports) {
     for (const std::string& view_name : kViews) {
-      expect_sound(read_svg(figure_svg(report, view(view_name))), name + " " + view_name);
+      expect_sound(read_svg(figure_svg(report, view(view_name))), fmt::format("{} {}", name, view_name));
     }
   }
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "attnflow/draw/svg_reader_for_tests.h"
+#include "attnflow/draw/svg_reader_for_test.h"
 
 namespace attnflow::internal {
 namespace {

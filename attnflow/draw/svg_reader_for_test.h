@@ -1,6 +1,6 @@
 // Reads an svg back with expat, as a browser would: what is not well-formed XML is an error.
-#ifndef ATTNFLOW_DRAW_SVG_READER_FOR_TESTS_H_
-#define ATTNFLOW_DRAW_SVG_READER_FOR_TESTS_H_
+#ifndef ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_
+#define ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_
 
 #include <expat.h>
 
@@ -91,4 +91,4 @@ inline SvgDocument read_svg(const std::string& bytes) {
 
 }  // namespace attnflow::internal
 
-#endif  // ATTNFLOW_DRAW_SVG_READER_FOR_TESTS_H_
+#endif  // ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_

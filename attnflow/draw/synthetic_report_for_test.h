@@ -1,7 +1,7 @@
 // Reports for the tests of this module: random attention over given pieces of text, with rollout and a stand-in for
 // flow.
-#ifndef ATTNFLOW_DRAW_SYNTHETIC_REPORT_H_
-#define ATTNFLOW_DRAW_SYNTHETIC_REPORT_H_
+#ifndef ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
+#define ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
 
 #include <algorithm>
 #include <cmath>
@@ -114,4 +114,4 @@ inline std::vector<std::string> english_pieces(std::size_t n) {
 
 }  // namespace attnflow::internal
 
-#endif  // ATTNFLOW_DRAW_SYNTHETIC_REPORT_H_
+#endif  // ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
