@@ -20,26 +20,31 @@
 namespace attnflow {
 namespace {
 
-using Writer = void (*)(const std::filesystem::path&, const Report&);
+using Writer = void (*)(const std::filesystem::path&, const Report&, const FigureOptions&);
 
 struct Kind {
   const char* ending;
   Writer write;
 };
 
-void write_picture(const std::filesystem::path& path, const Report& report) { write_figure(path, report, {}); }
+void write_picture(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
+  write_figure(path, report, figure);
+}
 
 constexpr std::array<Kind, 10> kKinds{{
-    {".html", [](const std::filesystem::path& p, const Report& r) { write_html(p, r); }},
+    {".html", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_html(p, r); }},
     {".svg", write_picture},
     {".pdf", write_picture},
     {".png", write_picture},
-    {".json", [](const std::filesystem::path& p, const Report& r) { write_report_json(p, r); }},
-    {".csv", [](const std::filesystem::path& p, const Report& r) { write_report_csv(p, r); }},
-    {".npz", [](const std::filesystem::path& p, const Report& r) { write_report_npz(p, r); }},
-    {".safetensors", [](const std::filesystem::path& p, const Report& r) { write_report_safetensors(p, r); }},
-    {".md", [](const std::filesystem::path& p, const Report& r) { write_file(p, markdown_table(r)); }},
-    {".txt", [](const std::filesystem::path& p, const Report& r) { write_file(p, terminal_table(r)); }},
+    {".json", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_json(p, r); }},
+    {".csv", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_csv(p, r); }},
+    {".npz", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_npz(p, r); }},
+    {".safetensors",
+     [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_safetensors(p, r); }},
+    {".md",
+     [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_file(p, markdown_table(r)); }},
+    {".txt",
+     [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_file(p, terminal_table(r)); }},
 }};
 
 const Kind& kind_of(const std::filesystem::path& path) {
@@ -79,6 +84,8 @@ void check_output(const std::filesystem::path& path) {
   }
 }
 
-void write_report(const std::filesystem::path& path, const Report& report) { kind_of(path).write(path, report); }
+void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
+  kind_of(path).write(path, report, figure);
+}
 
 }  // namespace attnflow

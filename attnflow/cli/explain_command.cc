@@ -32,6 +32,7 @@ struct ExplainArguments {
   std::vector<std::string> outputs;
   std::string layers;
   std::string device = "cpu";
+  std::string view = "overview";
   bool json = false;
   ExplainOptions options;
 };
@@ -57,6 +58,13 @@ void run_explain(ExplainArguments& arguments) {
   ExplainOptions& options = arguments.options;
   options.settings.layers = parse_layers(arguments.layers);
   validate_settings(options.settings);
+  FigureOptions figure;
+  const std::optional<FigureView> view = figure_view_from_name(arguments.view);
+  if (!view) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--view: expected overview, graph, heatmap, strip or matrix, found '{}'", arguments.view));
+  }
+  figure.view = *view;
   for (const std::string& output : arguments.outputs) check_output(output);
   const bool from_file = !arguments.attention.empty();
   if (from_file && (arguments.text || arguments.pair || !arguments.model.empty())) {
@@ -98,7 +106,7 @@ void run_explain(ExplainArguments& arguments) {
     report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
   }
 
-  for (const std::string& output : arguments.outputs) write_report(output, report);
+  for (const std::string& output : arguments.outputs) write_report(output, report, figure);
   if (arguments.json) {
     fmt::print("{}\n", report_to_json(report));
   } else if (arguments.outputs.empty()) {
@@ -176,6 +184,11 @@ void add_explain_command(CLI::App& app) {
   const char* show = "What to show and keep";
   command->add_option("--top-k", settings.top_k, "Tokens that rankings show")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(show);
+  command
+      ->add_option("--view", arguments->view,
+                   "What .svg, .pdf and .png show: overview, graph, heatmap, strip or matrix")
       ->capture_default_str()
       ->group(show);
   command->add_option("--candidates", arguments->options.candidates, "Words whose probability at the mask is shown")

@@ -260,6 +260,7 @@ class UsageTest(CommandTest):
             (["--top-k", "0"], ["--top-k"]),
             (["--top-k", "-3"], ["top-k"]),
             (["--threads", "many"], ["threads"]),
+            (["--view", "globe"], ["overview", "globe"]),
             (["--no-such-option"], ["no-such-option"]),
             (["--renormalize"], ["--attention"]),
         ):

@@ -75,6 +75,15 @@ class SmallModelTest(AllKindsMixin, CommandTest):
             one = (self.folder / f"t1.{kind}").read_bytes()
             self.assertEqual(one, (self.folder / f"t3.{kind}").read_bytes(), kind)
 
+    def test_views(self):
+        sizes = set()
+        for view in ("overview", "graph", "heatmap", "strip", "matrix"):
+            self.run_program("explain", self.TEXT, "--model", BERT, "--view", view, "-o", f"{view}.svg")
+            picture = (self.folder / f"{view}.svg").read_text()
+            self.assertIn("cabinet", picture) if view != "strip" else self.assertIn("key", picture)
+            sizes.add(len(picture))
+        self.assertEqual(len(sizes), 5)
+
     def test_methods_and_layers(self):
         self.run_program(
             *("explain", self.TEXT, "--model", BERT, "--method", "rollout"),
