@@ -13,7 +13,8 @@ function start(report) {
     method: report.methods.at(-1) ?? "raw",
     layerIndex: layers.length - 1,
     token: source.output_token,
-    skipSpecial: false,
+    // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
+    skipSpecial: report.hasSpecial,
     allRanks: false,
     ownScale: false,
     allGraph: source.all_output_tokens,
