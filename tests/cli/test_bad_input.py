@@ -5,12 +5,12 @@ import io
 import json
 import os
 import struct
+import subprocess
 import unittest
 import zipfile
 
 import numpy as np
-
-from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, random_attention
+from support import BAD_FILE, MODELS, OTHER, PROGRAM, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, random_attention
 
 BERT = str(MODELS / "bert_masked_lm")
 CLASSIFIER = str(MODELS / "bert_classification")
@@ -285,10 +285,6 @@ class UsageTest(CommandTest):
         done = self.run_program("explain", "--attention", self.save_attention(random_attention()), code=0)
         self.assertTrue(done.stdout)
         with open("/dev/full", "wb") as full:
-            import subprocess
-
-            from support import PROGRAM
-
             done = subprocess.run(
                 [PROGRAM, "explain", "--attention", "attention.npz"],
                 cwd=self.folder,

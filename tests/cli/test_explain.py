@@ -9,7 +9,6 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-
 from support import ALBERT, MINILM, MODELS, PROGRAM, CommandTest, random_attention
 
 BERT = str(MODELS / "bert_masked_lm")
@@ -121,9 +120,7 @@ class SmallModelTest(AllKindsMixin, CommandTest):
 
     def test_mask_and_candidates(self):
         report = json.loads(
-            self.run_program(
-                "explain", "the [MASK] key", "--model", BERT, "--candidates", "key,the", "--json"
-            ).stdout
+            self.run_program("explain", "the [MASK] key", "--model", BERT, "--candidates", "key,the", "--json").stdout
         )
         prediction = report["predictions"][0]
         self.assertEqual(report["input"]["tokens"][prediction["position"]]["text"], "[MASK]")

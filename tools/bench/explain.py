@@ -1,10 +1,10 @@
-"""`attnflow explain` as a whole process against what people run today: a Python process with transformers and NumPy that
-does the same (start, load the model, tokenize, run, raw attention and rollout).
+"""`attnflow explain` as a whole process against what people run today: a Python process with transformers and NumPy
+that does the same (start, load the model, tokenize, run, raw attention and rollout).
 
-Checks that both give the same rollout, then times them in turn, and prints medians and ratios. Also: all three methods at
-32 tokens, an attention file of 12 tokens, and peak memory at 512 tokens beside a bare forward pass.
+Checks that both give the same rollout, then times them in turn, and prints medians and ratios. Also: all three methods
+at 32 tokens, an attention file of 12 tokens, and peak memory at 512 tokens beside a bare forward pass.
 
-The peer's packages are those of the golden files (`./dev golden` makes the environment; made here when it is not there).
+The peer's packages are those of the golden files (`./dev golden` makes the environment; made here when it is missing).
 """
 
 import json
@@ -74,8 +74,8 @@ def measure(*commands: list[str]) -> list[dict]:
 
 
 def text_of(tokens: int) -> str:
-    """A text that MiniLM cuts into this many tokens, its two special ones included: common words are one token each."""
-    words = "the old bridge over the river was closed while the engineers looked at every cable and wrote a report".split()
+    """A text that MiniLM cuts into this many tokens, its two special ones included: common words are one each."""
+    words = "the old bridge over the river was closed while engineers looked at every cable and wrote a report".split()
     return " ".join(words[i % len(words)] for i in range(tokens - 2))
 
 
@@ -101,7 +101,8 @@ def main() -> None:
             sys.exit(f"the rollouts differ by {error}")
         print(f"rollout of both: largest difference {error:.1e}")
 
-        results = {"machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors", "runs": RUNS}
+        machine = platform.processor() or platform.machine()
+        results = {"machine": f"{machine}, {os.cpu_count()} processors", "runs": RUNS}
         results["sentence_ours"], results["sentence_transformers"] = measure(mine, peer)
         ratio = results["sentence_ours"]["wall_s"] / results["sentence_transformers"]["wall_s"]
         print(
@@ -125,10 +126,8 @@ def main() -> None:
         with np.load(ours) as a:
             assert a["rollout"].shape == (6, 512, 512), a["rollout"].shape
         results["rollout_512"], results["bare_forward_512"] = mine_512, bare_512
-        print(
-            f"512 tokens, rollout: peak {mine_512['peak_mib']:.0f} MiB, bare forward pass {bare_512['peak_mib']:.0f} MiB, "
-            f"ratio {mine_512['peak_mib'] / bare_512['peak_mib']:.2f}"
-        )
+        peak, bare = mine_512["peak_mib"], bare_512["peak_mib"]
+        print(f"512 tokens, rollout: peak {peak:.0f} MiB, bare forward pass {bare:.0f} MiB, ratio {peak / bare:.2f}")
 
     out = ROOT / "build" / "bench"
     out.mkdir(parents=True, exist_ok=True)
