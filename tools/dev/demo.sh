@@ -8,9 +8,11 @@ command_demo() {
   # Only the program, not its tests.
   build_preset release attnflow attnflow_torch
   mkdir -p build/demo
-  build/release/bin/attnflow explain 'The key to the cabinets is on the table.' --model "$MINILM"
-  build/release/bin/attnflow explain 'The key to the cabinets is on the table.' --model "$MINILM" \
-    -o build/demo/key.html -o build/demo/key.png
+  local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets is on the table.' --model "$MINILM")
+  "${explain[@]}"
+  # The same notes again are of no use, unless it fails.
+  local messages
+  messages="$("${explain[@]}" -o build/demo/key.html -o build/demo/key.png 2>&1)" || die "$messages"
   echo
   echo "page:    $ROOT/build/demo/key.html"
   echo "picture: $ROOT/build/demo/key.png"

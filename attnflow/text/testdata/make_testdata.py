@@ -167,7 +167,9 @@ def load(folder):
 
 
 def write_expected(folder, path, words):
-    text = json.dumps(expected(load(folder), words or ["his", "her", "keys", "cabinets"]), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(
+        expected(load(folder), words or ["his", "her", "keys", "cabinets"]), ensure_ascii=False, separators=(",", ":")
+    )
     text = text.replace('{"text"', '\n{"text"').replace(',"truncations"', ',\n"truncations"')
     path.write_text(text + "\n", encoding="utf-8")
 
