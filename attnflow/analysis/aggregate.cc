@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -110,8 +112,11 @@ FlowResult flow_values(const AttentionGraph& graph, const Question& question) {
                        bool first) {
     for (std::size_t l = 0; l < layers; ++l) {
       for (std::size_t j = 0; j < words; ++j) {
-        merged.flow(l, row, j) += pieces.flow(l, piece_row, j) / static_cast<double>(count);
-        merged.flow_gap(l, row, j) += pieces.flow_gap(l, piece_row, j) / static_cast<double>(count);
+        const double low = pieces.flow(l, piece_row, j) / static_cast<double>(count);
+        // Each quotient and each sum rounds by half a unit in the last place; count > 1 of them widen the enclosure.
+        const double rounding = count > 1 ? 4.0 * std::numeric_limits<double>::epsilon() * low : 0.0;
+        merged.flow(l, row, j) += low - rounding;
+        merged.flow_gap(l, row, j) += pieces.flow_gap(l, piece_row, j) / static_cast<double>(count) + 2.0 * rounding;
         const std::uint8_t kind = pieces.degenerate(l, piece_row, j);
         std::uint8_t& flag = merged.degenerate(l, row, j);
         if (first) {
@@ -212,6 +217,15 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
     };
     output = static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
     report.input.tokens = std::move(words);
+    for (ReportPrediction& prediction : report.predictions) {
+      if (!prediction.position) continue;
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (std::find(groups[g].begin(), groups[g].end(), *prediction.position) != groups[g].end()) {
+          prediction.position = g;
+          break;
+        }
+      }
+    }
     question.groups = std::move(groups);
   }
   const std::size_t n = report.input.tokens.size();
@@ -255,6 +269,25 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
           fmt::format("Receptive-field normalisation: {} values have a baseline under uniform attention below {} and "
                       "are shown as 0.",
                       flagged, kSmallestBaseline));
+    }
+  }
+
+  for (const auto& [name, values] : {std::pair<const char*, const Tensor<double>*>{"raw", &report.raw},
+                                     {"rollout", &report.rollout},
+                                     {"flow", &report.flow}}) {
+    if (!std::all_of(values->span().begin(), values->span().end(), [](double v) { return std::isfinite(v); })) {
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
+                      "to far more than 1; pass --renormalize instead of --any-weights",
+                      name));
+    }
+  }
+  if (!report.flow_gap.empty() && settings.normalize == "none") {
+    const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
+    if (widest > settings.flow_tolerance) {
+      report.notes.push_back(fmt::format("The widest enclosure of a flow is {:.1e}, more than --flow-tolerance {:g}.",
+                                         widest, settings.flow_tolerance));
     }
   }
 

@@ -13,6 +13,7 @@
 #include "attnflow/files/safetensors.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/prediction.h"
+#include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
@@ -69,6 +70,11 @@ std::vector<std::int64_t> candidate_ids(const Tokenizer& tokenizer, const std::v
 Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options) {
   validate_settings(options.settings);
+  if (options.settings.words && options.keep_attention) {
+    throw Error(ErrorKind::kUsage,
+                "expected --words or --keep-attention, found both: the attention is between pieces, and "
+                "would not fit the words beside it");
+  }
   const ModelInfo& info = model.info();
   check_vocabulary(tokenizer, info);
   EncodeOptions encode;
@@ -100,6 +106,9 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
 
   // Everything that can be wrong with the options is found before the model runs.
   const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, info.heads);
+  resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+  std::vector<std::string> notes_of_later;
+  resolve_output_token(options.settings.output_token, report.input.tokens, info.causal, notes_of_later);
   ModelInput input;
   std::vector<std::size_t> masks;
   for (std::size_t t = 0; t < n; ++t) {

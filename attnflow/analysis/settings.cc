@@ -78,6 +78,8 @@ void validate_settings(const ReportSettings& settings) {
   for (const std::string& method : settings.method) {
     expect(is_one_of(method, {"raw", "rollout", "flow"}),
            fmt::format("--method: expected raw, rollout or flow, or several joined by commas, found '{}'", method));
+    expect(std::count(settings.method.begin(), settings.method.end(), method) == 1,
+           fmt::format("--method: expected each method once, found '{}' twice", method));
   }
   expect(is_one_of(settings.heads, {"mean", "max", "min"}) || parse_number(settings.heads).has_value(),
          fmt::format("--heads: expected mean, max, min or the number of a head, found '{}'", settings.heads));
@@ -119,6 +121,14 @@ MixingOptions mixing_options(const ReportSettings& settings, const std::vector<R
   std::vector<std::size_t> special;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     if (tokens[t].special && !is_mask_piece(tokens[t].text)) special.push_back(t);
+  }
+  const bool needs_special = settings.set_aside == "special" || settings.discard_keep_special;
+  if (needs_special && special.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{}: expected tokens marked as special, found none; name positions with --set-aside 0,5, or "
+                    "store a bool array 'special' beside the attention",
+                    settings.set_aside == "special" ? "--set-aside special" : "--discard-keep-special"));
   }
   if (settings.set_aside == "first") {
     mixing.set_aside = {0};

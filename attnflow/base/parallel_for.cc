@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -46,7 +47,11 @@ void parallel_for(std::size_t count, const ParallelOptions& options,
   {
     std::vector<std::jthread> threads;
     threads.reserve(workers - 1);
-    for (std::size_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+    try {
+      for (std::size_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+    } catch (const std::system_error&) {
+      // The system gives no more threads; those that there are do the work.
+    }
     work(0);
   }
   if (first_failure) std::rethrow_exception(first_failure);

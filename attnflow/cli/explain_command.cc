@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -54,6 +55,14 @@ TableOptions terminal_options() {
   return table;
 }
 
+// CLI11 takes -1 for a very large number.
+std::string whole_number(const std::string& text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return "";
+  return fmt::format("expected a whole number of at least 0, found '{}'", text);
+}
+
 void run_explain(ExplainArguments& arguments) {
   ExplainOptions& options = arguments.options;
   options.settings.layers = parse_layers(arguments.layers);
@@ -69,6 +78,9 @@ void run_explain(ExplainArguments& arguments) {
   const bool from_file = !arguments.attention.empty();
   if (from_file && (arguments.text || arguments.pair || !arguments.model.empty())) {
     throw Error(ErrorKind::kUsage, "expected either a text with --model, or --attention FILE, found both");
+  }
+  if (from_file && (options.truncate || arguments.device != "cpu")) {
+    throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
   }
   if (from_file && !options.candidates.empty()) {
     throw Error(ErrorKind::kUsage, "--candidates: expected a model to ask, found --attention");
@@ -106,6 +118,7 @@ void run_explain(ExplainArguments& arguments) {
     report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
   }
 
+  bar.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, figure);
   if (arguments.json) {
     fmt::print("{}\n", report_to_json(report));
@@ -150,12 +163,12 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--layers", arguments->layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")
       ->group(how);
   command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number)
       ->capture_default_str()
       ->group(how);
   command
       ->add_option("--output-token", settings.output_token,
-                   "auto (mask, else class token, else last), cls, mask, last, "
+                   "auto (the mask; else the class token, or the first; in causal models the last), cls, mask, last, "
                    "all, or a position")
       ->capture_default_str()
       ->group(how);
@@ -183,7 +196,7 @@ void add_explain_command(CLI::App& app) {
 
   const char* show = "What to show and keep";
   command->add_option("--top-k", settings.top_k, "Tokens that rankings show")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number)
       ->capture_default_str()
       ->group(show);
   command
@@ -201,7 +214,7 @@ void add_explain_command(CLI::App& app) {
   const char* run = "How to run";
   command->add_flag("--truncate", arguments->options.truncate, "Cut a text that is too long for the model")->group(run);
   command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number)
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);

@@ -8,11 +8,14 @@
 
 namespace attnflow {
 
-ProgressBar::ProgressBar(std::string what)
-    : what_(std::move(what)), start_(std::chrono::steady_clock::now()), last_(start_) {}
+ProgressBar::ProgressBar(std::string what) : what_(std::move(what)) {}
 
-ProgressBar::~ProgressBar() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+void ProgressBar::finish() {
+  if (shown_) {
+    fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  }
+  shown_ = false;
 }
 
 ProgressFunction ProgressBar::function() {
@@ -23,7 +26,8 @@ ProgressFunction ProgressBar::function() {
 void ProgressBar::update(std::size_t done, std::size_t total) {
   using std::chrono::duration;
   const auto now = std::chrono::steady_clock::now();
-  const double elapsed = duration<double>(now - start_).count();
+  if (!start_) start_ = now;
+  const double elapsed = duration<double>(now - *start_).count();
   if (elapsed < 1.0 || (done != total && duration<double>(now - last_).count() < 0.1)) return;
   last_ = now;
   shown_ = true;

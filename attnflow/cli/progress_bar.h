@@ -3,6 +3,7 @@
 #define ATTNFLOW_CLI_PROGRESS_BAR_H_
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "attnflow/base/progress.h"
@@ -14,8 +15,9 @@ class ProgressBar {
   explicit ProgressBar(std::string what);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
-  // Wipes the bar.
-  ~ProgressBar();
+  ~ProgressBar() { finish(); }
+  // Wipes the bar. Called before anything else is printed.
+  void finish();
   // Empty when standard error is not a terminal. Must not outlive the bar.
   ProgressFunction function();
 
@@ -23,7 +25,8 @@ class ProgressBar {
   void update(std::size_t done, std::size_t total);
 
   std::string what_;
-  std::chrono::steady_clock::time_point start_;
+  // When the first unit of work was done: loading a model is not part of the work.
+  std::optional<std::chrono::steady_clock::time_point> start_;
   std::chrono::steady_clock::time_point last_;
   bool shown_ = false;
 };

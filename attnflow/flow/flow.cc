@@ -48,11 +48,12 @@ class Reach {
 struct Problem {
   const FlowOptions& options;
   std::vector<std::size_t> layers;
-  IntegerNetwork below;                    // A_(m+1) ... as layers below a top
-  std::vector<Tensor<std::int64_t>> tops;  // by layer wanted; empty unless they differ from `below`
-  std::vector<Reach> reach;                // by depth - 1, of the nodes of `below`
-  std::vector<Reach> top_reach;            // by layer wanted; empty unless tops are
-  std::vector<std::int64_t> spare_units;   // by depth: how far the true value may lie above the value in units
+  IntegerNetwork below;                      // A_(m+1) ... as layers below a top
+  std::vector<Tensor<std::int64_t>> tops;    // by layer wanted; empty unless they differ from `below`
+  std::vector<Reach> reach;                  // by depth - 1, of the nodes of `below`
+  std::vector<Reach> top_reach;              // by layer wanted; empty unless tops are
+  std::vector<std::int64_t> inner_cut_arcs;  // by depth
+  std::vector<std::int64_t> sink_size;       // by sink: input tokens that it stands for
   std::int64_t tolerance_units = 0;
 
   std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.to_layer; }
@@ -60,6 +61,14 @@ struct Problem {
   const std::int64_t* top_row(std::size_t wanted, std::size_t i) const {
     const Tensor<std::int64_t>& block = tops.empty() ? below.layers[depth_of(wanted) - 1] : tops[wanted];
     return block.data() + i * block.extent(1);
+  }
+  // How many units the true value may lie above the value in units: fewer than one for each arc of a minimum cut, and
+  // an arc into a word stands for one into each of its pieces.
+  std::int64_t spare_units(std::size_t depth, std::size_t sink) const {
+    if (depth == 1) return sink_size[sink];
+    const auto top = static_cast<std::int64_t>(below.layers[depth - 1].extent(1));
+    const auto bottom = static_cast<std::int64_t>(below.layers[0].extent(0));
+    return top + inner_cut_arcs[depth] + bottom * sink_size[sink];
   }
   const Reach& reach_of_top(std::size_t wanted) const {
     return tops.empty() ? reach[depth_of(wanted) - 1] : top_reach[wanted];
@@ -176,7 +185,7 @@ class SinkSolver {
   void store(FlowResult& result, std::size_t wanted, std::size_t row, std::size_t depth, std::int64_t units) {
     const FixedPoint& fixed_point = problem_.below.fixed_point;
     const double low = fixed_point.value_below(units);
-    const double high = fixed_point.value_above(add_units(units, problem_.spare_units[depth]));
+    const double high = fixed_point.value_above(add_units(units, problem_.spare_units(depth, sink_)));
     double gap = high - low;
     while (low + gap < high) gap = std::nextafter(gap, std::numeric_limits<double>::infinity());
     result.flow(wanted, row, sink_) = low;
@@ -202,6 +211,35 @@ class SinkSolver {
   std::int64_t row_cut_ = 0;
 };
 
+// Sums the columns of each group.
+void merge_columns(Tensor<std::int64_t>& block, const TokenGroups& groups) {
+  Tensor<std::int64_t> merged({block.extent(0), groups.size()});
+  for (std::size_t p = 0; p < block.extent(0); ++p) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (const std::size_t j : groups[g]) merged(p, g) = add_units(merged(p, g), block(p, j));
+    }
+  }
+  block = std::move(merged);
+}
+
+void check_groups(const TokenGroups& groups, std::size_t n) {
+  std::vector<bool> seen(n, false);
+  std::size_t count = 0;
+  for (const auto& group : groups) {
+    for (const std::size_t j : group) {
+      if (j >= n || seen[j]) {
+        throw Error(ErrorKind::kUsage, fmt::format("input groups: expected each of {} positions once, found {} {}", n,
+                                                   j, j >= n ? "outside" : "twice"));
+      }
+      seen[j] = true;
+      ++count;
+    }
+  }
+  if (count != n) {
+    throw Error(ErrorKind::kUsage, fmt::format("input groups: expected each of {} positions once, found {}", n, count));
+  }
+}
+
 }  // namespace
 
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options) {
@@ -211,7 +249,8 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
                   .tops = {},
                   .reach = {},
                   .top_reach = {},
-                  .spare_units = {},
+                  .inner_cut_arcs = {},
+                  .sink_size = {},
                   .tolerance_units = 0};
   const std::size_t n = graph.tokens();
   if (options.output_token && *options.output_token >= n) {
@@ -219,22 +258,31 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
                 fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, *options.output_token));
   }
 
+  if (options.input_groups != nullptr) check_groups(*options.input_groups, n);
+
   // One fixed point for all layers, so that values of one network bound those of the next.
   LayeredNetwork below;
   LayeredNetwork tops;
-  for (std::size_t k = options.to_layer + 1; k <= problem.layers.back(); ++k) {
-    Tensor<double> a = graph.below(k);
-    if (k == options.to_layer + 1 && options.input_groups != nullptr) a = sum_columns(a.view(), *options.input_groups);
-    below.layers.push_back(std::move(a));
-  }
+  for (std::size_t k = options.to_layer + 1; k <= problem.layers.back(); ++k) below.layers.push_back(graph.below(k));
+  validate_network(below);
   if (graph.one_head()) {
-    for (const std::size_t l : problem.layers) {
-      tops.layers.push_back(attention_network(graph, l, options.to_layer, options.input_groups).layers.back());
-    }
+    for (const std::size_t l : problem.layers) tops.layers.push_back(graph.top(l));
+    validate_network(tops);
   }
   const double row_sum = std::max(largest_row_sum(below), largest_row_sum(tops));
   problem.below = to_units(below, FixedPoint::for_row_sum(row_sum));
   problem.tops = to_units(tops, problem.below.fixed_point).layers;
+  problem.sink_size.assign(n, 1);
+  if (options.input_groups != nullptr) {
+    // Summed in units, so that nothing is rounded but the capacities themselves.
+    merge_columns(problem.below.layers[0], *options.input_groups);
+    for (std::size_t w = 0; w < problem.tops.size(); ++w) {
+      if (problem.depth_of(w) == 1) merge_columns(problem.tops[w], *options.input_groups);
+    }
+    problem.sink_size.clear();
+    for (const auto& group : *options.input_groups)
+      problem.sink_size.push_back(static_cast<std::int64_t>(group.size()));
+  }
   const std::size_t bottom = below.layers[0].extent(0);
   problem.reach.emplace_back(bottom, bottom);
   for (std::size_t k = 0; k < bottom; ++k) problem.reach[0].set(k, k);
@@ -246,13 +294,12 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     problem.top_reach.push_back(depth == 1 ? problem.reach[0]
                                            : Reach::through(problem.tops[w], problem.reach[depth - 2], bottom));
   }
-  problem.spare_units.push_back(0);
-  for (std::size_t depth = 1; depth <= below.depth(); ++depth) {
-    problem.spare_units.push_back(most_cut_arcs(problem.below, depth));
+  for (std::size_t depth = 0; depth <= below.depth(); ++depth) {
+    problem.inner_cut_arcs.push_back(most_inner_cut_arcs(problem.below, depth));
   }
   problem.tolerance_units = problem.below.fixed_point.units(std::min(options.tolerance, row_sum));
 
-  const std::size_t sinks = below.layers[0].extent(1);
+  const std::size_t sinks = problem.sink_size.size();
   const std::size_t rows = options.output_token ? 1 : n;
   FlowResult result;
   result.flow = Tensor<double>({problem.layers.size(), rows, sinks});
@@ -267,7 +314,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   });
   // One layer down the capacity itself is the value, with all its digits.
   for (std::size_t w = 0; w < problem.layers.size(); ++w) {
-    if (problem.depth_of(w) != 1) continue;
+    if (problem.depth_of(w) != 1 || options.input_groups != nullptr) continue;
     const Tensor<double>& block = tops.layers.empty() ? below.layers[0] : tops.layers[w];
     const double* values = block.data() + (options.output_token ? *options.output_token * sinks : 0);
     std::copy_n(values, rows * sinks, result.flow.data() + w * rows * sinks);

@@ -21,13 +21,14 @@
 // encoders to the first layer's column (then every output token has the same row), in decoders to the top row. A pair
 // is degenerate when l - m > 1 and its value equals one of these two end cuts within the tolerance; each value says so.
 //
-// Method. Capacities are scaled to integers of 2^-61 (FixedPoint), and everything is exact in those: values of layer l
+// Method. Capacities are scaled to integers of 2^-60 (FixedPoint), and everything is exact in those: values of layer l
 // - 1 give the two bounds for layer l; where they meet the pair is settled, else Dinic's algorithm solves it, stopping
 // at the upper bound. Work is split by input token; threads share only constants.
 //
 // Enclosure. Rounding capacities down loses less than one unit for each arc of a minimum cut, so the true value lies in
-// [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-61 and two roundings: below 1e-12 for
-// 12 layers of 512 tokens. The enclosure does not rest on the solver's tolerance: it has none.
+// [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
+// 12 layers of 256 tokens, or 6 of 512. (One layer down the value is the capacity, and the gap 0.) The enclosure does
+// not rest on the solver's tolerance: it has none.
 //
 // Complexity. O(L n^2) a pair that needs solving, L n^2 pairs: O(L^2 n^4) at worst, far less in practice. Memory: O(L
 // n^2) for the integers and the results, O(L n^2) a thread for flows.
@@ -73,7 +74,8 @@ struct FlowResult {
   Tensor<std::uint8_t> degenerate;  // FlowDegeneracy
 };
 
-// Throws Error(kUsage) for layers or tokens out of range.
+// Throws Error(kUsage) for layers or tokens out of range, weights that are negative or not finite, and groups that are
+// no partition of the tokens.
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options = {});
 
 }  // namespace attnflow

@@ -46,8 +46,8 @@ void validate_network(const LayeredNetwork& network) {
 
 FixedPoint FixedPoint::for_row_sum(double row_sum) {
   if (!(row_sum > 0.0)) return {};
-  // row_sum < 2^(ilogb + 1), so row_sum * 2^(61 - ilogb) < 2^62. Subnormal sums are not worth a larger exponent.
-  return {61 - std::max(std::ilogb(row_sum), -900)};
+  // row_sum < 2^(ilogb + 1), so row_sum * 2^(60 - ilogb) < 2^61. Subnormal sums are not worth a larger exponent.
+  return {60 - std::max(std::ilogb(row_sum), -900)};
 }
 
 std::int64_t FixedPoint::units(double capacity) const {
@@ -90,19 +90,15 @@ IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point) {
   return integer;
 }
 
-std::int64_t most_cut_arcs(const IntegerNetwork& network, std::size_t depth) {
-  if (depth == 1) return 1;
+std::int64_t most_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth) {
   std::size_t all = 0;   // most arcs below a layer that is wholly on the source side
   std::size_t none = 0;  // ... wholly on the sink side
   for (std::size_t k = 2; k < depth; ++k) {
-    const std::size_t between = network.layers[k - 1].size();
-    const std::size_t next_all = std::max(all, none + between);
+    const std::size_t next_all = std::max(all, none + network.layers[k - 1].size());
     none = std::max(all, none);
     all = next_all;
   }
-  const std::size_t bottom = network.layers[0].extent(0);
-  const std::size_t top = network.layers[depth - 1].extent(1);
-  return static_cast<std::int64_t>(std::max(all, none) + bottom + top);
+  return static_cast<std::int64_t>(std::max(all, none));
 }
 
 }  // namespace attnflow

@@ -21,8 +21,8 @@ struct LayeredNetwork {
 };
 
 // The network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being graph.top(l).
-// With groups, input tokens of a group become one node (a word): its arcs' capacities are summed, which is the same as
-// giving its pieces one common sink. Throws Error(kUsage) unless m < l <= L.
+// With groups, input tokens of a group become one node (a word): its arcs' capacities are summed in float64, which is,
+// up to that rounding, the same as giving its pieces one common sink. Throws Error(kUsage) unless m < l <= L.
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m,
                                  const TokenGroups* input_groups = nullptr);
 
@@ -31,11 +31,11 @@ LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std
 void validate_network(const LayeredNetwork& network);
 
 // Fixed point: a capacity c stands for floor(c 2^exponent) units. With the exponent below, all capacities of a node's
-// outgoing arcs add up to less than 2^62 units, so no sum of flows overflows std::int64_t, and one unit is 2^-61 or
-// less for rows that sum to 1 (to 2): a maximum flow in units is below the true one by less than one unit for each arc
-// of a minimum cut.
+// outgoing arcs add up to less than 2^61 units: no sum of flows overflows std::int64_t, and a sum that saturates at
+// 2^62 is at least twice what any flow can be. One unit is 2^-60 for rows that sum to 1 (or less than 2). A maximum
+// flow in units is below the true one by less than one unit for each arc of a minimum cut.
 struct FixedPoint {
-  int exponent = 61;
+  int exponent = 60;
 
   // For capacities whose largest row sum is `row_sum`.
   static FixedPoint for_row_sum(double row_sum);
@@ -61,10 +61,11 @@ struct IntegerNetwork {
 };
 IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point);
 
-// How many arcs the cut between one node of layer `depth` and one node of layer 0 can have at the most, hence how many
-// units the true maximum flow can lie above the one in units. A cut has s_k (n_(k-1) - s_(k-1)) arcs between layers
-// with s_k nodes on the source side; that is linear in each s_k, so its maximum has every s_k at 0 or n_k.
-std::int64_t most_cut_arcs(const IntegerNetwork& network, std::size_t depth);
+// How many arcs with both ends between layer depth - 1 and layer 1 a cut can have at the most. A cut has
+// s_k (n_(k-1) - s_(k-1)) arcs between layers with s_k nodes on the source side; that is linear in each s_k, so its
+// maximum has every s_k at 0 or n_k. With the arcs of the two ends, it says how many units the true maximum flow can
+// lie above the one in units.
+std::int64_t most_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth);
 
 }  // namespace attnflow
 

@@ -103,6 +103,13 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
   check_pair(network, output_token, input_token);
   FlowCertificate certificate;
   certificate.high = std::numeric_limits<double>::infinity();
+  const FixedPoint finest = FixedPoint::for_row_sum(largest_row_sum(network));
+  if (flow.fixed_point.exponent > finest.exponent) {
+    // Capacities would not fit into std::int64_t, and a sum that wrapped around could prove anything.
+    certificate.problem = fmt::format("units of 2^-{} are too small for this network: expected 2^-{} or larger",
+                                      flow.fixed_point.exponent, finest.exponent);
+    return certificate;
+  }
   const std::size_t depth = network.depth();
   const auto nodes = [&](std::size_t layer) {
     return layer == 0 ? network.layers[0].extent(1) : network.layers[layer - 1].extent(0);
@@ -151,11 +158,8 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     }
   }
   if (certificate.feasible && certificate.conserves) {
-    const Wide value = balance[depth][output_token];
-    // A feasible flow is at most a row sum, which the fixed point keeps below 2^62; one made with another may not be.
-    if (value <= static_cast<Wide>(kManyUnits)) {
-      certificate.low = flow.fixed_point.value_below(static_cast<std::int64_t>(value));
-    }
+    // A feasible flow is at most a row sum, which fits.
+    certificate.low = flow.fixed_point.value_below(static_cast<std::int64_t>(balance[depth][output_token]));
   }
 
   // Separates: walk down every arc that has capacity and is not in the cut.

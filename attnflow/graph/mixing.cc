@@ -19,17 +19,15 @@ void check_positions(const std::vector<std::size_t>& positions, std::size_t n, c
   }
 }
 
-void renormalize(Tensor<double>& matrix) {
-  const std::size_t n = matrix.extent(1);
-  for (std::size_t q = 0; q < matrix.extent(0); ++q) {
-    double* row = matrix.data() + q * n;
-    const double sum = std::accumulate(row, row + n, 0.0);
-    if (sum == 0.0) continue;
-    for (std::size_t k = 0; k < n; ++k) row[k] /= sum;
-  }
+void renormalize_row(double* row, std::size_t n) {
+  const double sum = std::accumulate(row, row + n, 0.0);
+  if (sum == 0.0) return;
+  for (std::size_t k = 0; k < n; ++k) row[k] /= sum;
 }
 
-void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep) {
+// Sets the smallest weights to 0 and marks the rows that this changed.
+void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
+                      std::vector<bool>& changed) {
   const std::size_t n = matrix.extent(1);
   std::vector<bool> kept(n, false);
   for (const std::size_t k : keep) kept[k] = true;
@@ -48,7 +46,11 @@ void discard_smallest(Tensor<double>& matrix, double share, const std::vector<st
   if (count < order.size()) {
     std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), smaller);
   }
-  for (std::size_t e = 0; e < count; ++e) matrix.data()[order[e]] = 0.0;
+  for (std::size_t e = 0; e < count; ++e) {
+    double& weight = matrix.data()[order[e]];
+    if (weight != 0.0) changed[order[e] / n] = true;
+    weight = 0.0;
+  }
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, 
   if (fusion == HeadFusion::kMean) {
     for (std::size_t e = 0; e < size; ++e) out[e] /= static_cast<double>(heads);
   } else if (heads > 1) {
-    renormalize(fused);
+    for (std::size_t q = 0; q < queries; ++q) renormalize_row(out + q * keys, keys);
   }
   return fused;
 }
@@ -101,20 +103,27 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
     throw Error(ErrorKind::kUsage,
                 fmt::format("discard: expected a share of at least 0 and below 1, found {}", options.discard));
   }
-  Tensor<double> weights = fuse_heads(attention, options.heads, options.head);
-  for (const double w : weights.span()) {
-    if (!(w >= 0.0 && std::isfinite(w))) {  // written so that NaN fails
+  // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
+  for (const float w : attention.span()) {
+    if (!(w >= 0.0F && std::isfinite(w))) {  // written so that NaN fails
       throw Error(ErrorKind::kBadFile,
                   fmt::format("expected attention weights that are finite and at least 0, found {}; "
                               "the model's weights are damaged or overflow in float32",
                               w));
     }
   }
+  Tensor<double> weights = fuse_heads(attention, options.heads, options.head);
+  std::vector<bool> changed(weights.extent(0), false);
   for (const std::size_t k : options.set_aside) {
-    for (std::size_t q = 0; q < weights.extent(0); ++q) weights(q, k) = 0.0;
+    for (std::size_t q = 0; q < weights.extent(0); ++q) {
+      if (weights(q, k) != 0.0) changed[q] = true;
+      weights(q, k) = 0.0;
+    }
   }
-  if (options.discard > 0.0) discard_smallest(weights, options.discard, options.discard_keeps);
-  if (!options.set_aside.empty() || options.discard > 0.0) renormalize(weights);
+  if (options.discard > 0.0) discard_smallest(weights, options.discard, options.discard_keeps, changed);
+  for (std::size_t q = 0; q < weights.extent(0); ++q) {
+    if (changed[q]) renormalize_row(weights.data() + q * keys, keys);
+  }
   return weights;
 }
 

@@ -14,7 +14,7 @@
 //   1. fuse heads: mean (the paper), max, min, or one head;
 //   2. set columns aside: weights of chosen keys (a sink, special tokens) become 0;
 //   3. discard: the smallest share q of the matrix's n^2 weights becomes 0 (ties: the later element goes first);
-//   4. renormalise rows to sum 1, if and only if a step changed them; a row that is left with nothing stays 0;
+//   4. renormalise those rows to sum 1 that step 2 or 3 changed; a row that is left with nothing stays 0;
 //   5. add the residual.
 // W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
 // model's float32 softmax made of 1.

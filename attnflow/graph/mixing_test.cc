@@ -63,6 +63,13 @@ TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
   EXPECT_THROW(fused_weights(one.view(), options), Error);
 }
 
+TEST(FusedWeights, RowsThatNoStepChangedStayAsTheyAre) {
+  const Tensor<float> any({1, 2, 2}, {5.0F, 5.0F, 0.5F, 4.0F});
+  MixingOptions options;
+  options.discard = 0.25;
+  EXPECT_EQ(fused_weights(any.view(), options), Tensor<double>({2, 2}, {5.0, 5.0, 0.0, 1.0}));
+}
+
 TEST(FusedWeights, DiscardTies) {
   const Tensor<float> flat({1, 2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
   MixingOptions options;
@@ -74,6 +81,13 @@ TEST(FusedWeights, RefusesWhatIsNotAttention) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -0.5F}) {
     const Tensor<float> attention({1, 1, 1}, {bad});
     EXPECT_THROW(fused_weights(attention.view(), {}), Error);
+    // In one of two heads, where fusing could hide it.
+    const Tensor<float> two({2, 1, 1}, {1.0F, bad});
+    for (const HeadFusion fusion : {HeadFusion::kMean, HeadFusion::kMax, HeadFusion::kMin, HeadFusion::kSingle}) {
+      MixingOptions options;
+      options.heads = fusion;
+      EXPECT_THROW(fused_weights(two.view(), options), Error);
+    }
   }
 }
 

@@ -112,7 +112,7 @@ std::string settings_line(const Report& report) {
   if (settings.words) line += ", word pieces merged";
   const bool flow = std::find(settings.method.begin(), settings.method.end(), "flow") != settings.method.end();
   if (flow && settings.flow_tolerance != ReportSettings{}.flow_tolerance)
-    line += fmt::format(", flow to within {:g}", settings.flow_tolerance);
+    line += fmt::format(", flow tolerance {:g}", settings.flow_tolerance);
   return line + ".";
 }
 

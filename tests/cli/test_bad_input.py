@@ -132,11 +132,25 @@ class AttentionFileTest(CommandTest):
         write(json.dumps({"weights": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode(), bytes(4))
         self.explain(BAD_FILE, ["attention", "weights"], path)
 
+    def test_values_that_overflow(self):
+        weights = np.zeros((12, 1, 4, 4), np.float32)
+        weights[..., 0] = 1e38
+        weights[:, 0, 3, 3] = 1e38
+        path = self.save_attention(weights)
+        self.explain(BAD_FILE, ["rollout", "finite", "--renormalize"], path, "--any-weights", "--method", "rollout")
+
+    def test_special_tokens_that_are_not_marked(self):
+        path = self.save_attention(random_attention())
+        self.explain(USAGE, ["--set-aside special", "none"], path, "--set-aside", "special")
+        self.explain(USAGE, ["--discard-keep-special"], path, "--discard", "0.5", "--discard-keep-special")
+
     def test_options_that_need_a_model(self):
         path = self.save_attention(random_attention())
         self.explain(USAGE, ["--words"], path, "--words")
         self.explain(USAGE, ["--candidates"], path, "--candidates", "a")
         self.explain(USAGE, ["both"], path, "--model", BERT)
+        self.explain(USAGE, ["--truncate"], path, "--truncate")
+        self.explain(USAGE, ["--device"], path, "--device", "cuda")
 
 
 class ModelTest(CommandTest):
@@ -258,7 +272,10 @@ class UsageTest(CommandTest):
             (["--set-aside", "99"], ["--set-aside", "99"]),
             (["--flow-tolerance", "0"], ["--flow-tolerance"]),
             (["--top-k", "0"], ["--top-k"]),
-            (["--top-k", "-3"], ["top-k"]),
+            (["--top-k", "-3"], ["top-k", "whole number"]),
+            (["--top-k", "99999999999999999999999"], ["top-k", "whole number"]),
+            (["--method", "raw,raw"], ["--method", "twice"]),
+            (["--words", "--keep-attention"], ["--words", "--keep-attention"]),
             (["--threads", "many"], ["threads"]),
             (["--view", "globe"], ["overview", "globe"]),
             (["--no-such-option"], ["no-such-option"]),

@@ -106,6 +106,14 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         np.testing.assert_allclose(words["rollout"].sum(axis=-1), 1.0, atol=1e-5)
         self.assertTrue((words["rollout"] <= words["flow"] + words["flow_gap"] + 1e-12).all())
 
+    def test_words_and_masks(self):
+        report = json.loads(
+            self.run_program("explain", "cabinets on the [MASK]", "--model", BERT, "--json", "--words").stdout
+        )
+        position = report["predictions"][0]["position"]
+        self.assertEqual(report["input"]["tokens"][position]["text"], "[MASK]")
+        self.assertEqual(report["output_token"], position)
+
     def test_normalisations(self):
         for how in ("row", "receptive-field"):
             self.run_program("explain", self.TEXT, "--model", BERT, "--normalize", how, "-o", "n.npz")

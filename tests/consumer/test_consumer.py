@@ -104,7 +104,9 @@ class ConsumerTest(unittest.TestCase):
                 "cmake_minimum_required(VERSION 3.25)\nproject(x LANGUAGES CXX)\n"
                 f'find_package(attnflow {asked} QUIET)\nmessage(STATUS "found=${{attnflow_FOUND}}")\n'
             )
-            said = run("cmake", "-S", project, "-B", project / asked, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+            said = run(
+                "cmake", "-G", "Ninja", "-S", project, "-B", project / asked, f"-DCMAKE_PREFIX_PATH={self.prefix}"
+            )
             self.assertIn(f"found={1 if found else 0}", said)
 
     def test_sources_can_be_a_folder_of_another_project(self):

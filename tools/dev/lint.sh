@@ -71,7 +71,8 @@ tidy_one() {
 
 lint_clang_tidy() {
   local files
-  build_preset release generated_sources >/dev/null 2>&1 || build_preset release || return 1
+  # Generated sources and the commands that compile each file.
+  build_preset release || return 1
   mkdir -p "$CACHE/tidy"
   # shellcheck disable=SC2046  # our own file names have no spaces
   cat $(source_files 'attnflow/*.h') >"$CACHE/tidy/headers"
@@ -99,7 +100,8 @@ lint_python() {
 # In the build's own folder, where the packages' C code is compiled already.
 lint_rust() {
   cargo fmt --check --manifest-path rust/Cargo.toml &&
-    CARGO_TARGET_DIR=build/release/rust/target cargo clippy --quiet --release --locked --all-targets --manifest-path rust/Cargo.toml -- --deny warnings
+    CARGO_TARGET_DIR=build/release/rust/target cargo clippy --quiet --release --locked --all-targets \
+      --manifest-path rust/Cargo.toml -- --deny warnings
 }
 
 lint_page() { tests/browser/run --lint; }
