@@ -134,7 +134,7 @@ TEST(Words, Settings) {
   EXPECT_EQ(settings_line(report),
             "Head 3 in the layer looked at, mean over heads below it, no residual, columns of tokens 0,5 set aside, "
             "smallest 90% of the weights discarded (columns of special tokens kept), rows divided by their sums, word "
-            "pieces merged, flow to within 1e-09.");
+            "pieces merged, flow tolerance 1e-09.");
   EXPECT_EQ(method_title(report, "raw", 1), "raw, layer 2");
   EXPECT_EQ(method_title(report, "flow", 1), "flow, layers 1-2");
   EXPECT_EQ(method_title(report, "flow", 0), "flow, layer 1");
