@@ -167,14 +167,20 @@ void normalize(const std::string& how, Tensor<double>& values, const Tensor<doub
 void note_degenerate(Report& report) {
   if (report.flow_degenerate.empty()) return;
   const std::size_t last = report.settings.layers.size() - 1;
-  const auto flags = report.flow_degenerate[last].span();
   std::size_t by_kind[3] = {0, 0, 0};
   std::size_t pairs = 0;
-  const auto values = report.flow[last].span();
-  for (std::size_t e = 0; e < flags.size(); ++e) {
-    if (values[e] == 0.0) continue;  // no path: not a question of depth
-    ++pairs;
-    ++by_kind[flags[e]];
+  std::size_t shown = 0;  // of the output token that views show first
+  std::size_t shown_degenerate = 0;
+  for (std::size_t row = 0; row < report.flow_output_tokens.size(); ++row) {
+    for (std::size_t j = 0; j < report.flow.extent(2); ++j) {
+      if (report.flow(last, row, j) == 0.0) continue;  // no path: not a question of depth
+      const std::uint8_t kind = report.flow_degenerate(last, row, j);
+      ++pairs;
+      ++by_kind[kind];
+      if (report.flow_output_tokens[row] != report.output_token) continue;
+      ++shown;
+      if (kind != 0) ++shown_degenerate;
+    }
   }
   const std::size_t degenerate = by_kind[1] + by_kind[2];
   if (pairs == 0 || 2 * degenerate <= pairs) return;
@@ -188,9 +194,11 @@ void note_degenerate(Report& report) {
           : fmt::format("they are sums over layer {}'s own attention", layer);
   report.notes.push_back(fmt::format(
       "Flow from layer {} is mostly degenerate: {:.0f}% of the pairs equal a cut at an end of the network ({}), "
-      "so the layers between do not matter. Fewer layers (--layers, --to-layer), rollout, or another "
+      "so the layers between do not matter there{}. Fewer layers (--layers, --to-layer), rollout, or another "
       "--residual say more.",
-      layer, share, what));
+      layer, share, what,
+      pairs == shown ? ""
+                     : fmt::format("; of the values shown for one output token, {} of {}", shown_degenerate, shown)));
 }
 
 }  // namespace

@@ -84,6 +84,8 @@ void check_output(const std::filesystem::path& path) {
   }
 }
 
+bool is_picture(const std::filesystem::path& path) { return kind_of(path).write == write_picture; }
+
 void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
   kind_of(path).write(path, report, figure);
 }

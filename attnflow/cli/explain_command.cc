@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,8 +77,23 @@ void run_explain(ExplainArguments& arguments) {
   figure.view = *view;
   for (const std::string& output : arguments.outputs) check_output(output);
   const bool from_file = !arguments.attention.empty();
+  std::set<std::string> names;
+  bool draws = false;
+  for (const std::string& output : arguments.outputs) {
+    if (!names.insert(output).second) {
+      throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
+    }
+    draws = draws || is_picture(output);
+  }
+  if (*view != FigureView::kOverview && !draws) {
+    throw Error(ErrorKind::kUsage, "--view: expected a picture to draw (-o FILE.svg, .pdf or .png), found none");
+  }
+  if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
+    throw Error(ErrorKind::kUsage,
+                "--keep-attention: expected a file to keep it in (-o FILE.npz) or --json, found neither");
+  }
   if (from_file && (arguments.text || arguments.pair || !arguments.model.empty())) {
-    throw Error(ErrorKind::kUsage, "expected either a text with --model, or --attention FILE, found both");
+    throw Error(ErrorKind::kUsage, "expected either a text with --model (and --pair), or --attention FILE, found both");
   }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
@@ -121,9 +137,12 @@ void run_explain(ExplainArguments& arguments) {
   bar.finish();
   for (const std::string& output : arguments.outputs) write_report(output, report, figure);
   if (arguments.json) {
-    fmt::print("{}\n", report_to_json(report));
+    fmt::print("{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", terminal_table(report, terminal_options()));
+    if (report.all_output_tokens) {
+      fmt::print(stderr, "note: the table shows one output token; -o FILE or --json give all\n");
+    }
   } else {
     for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
     for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);

@@ -44,6 +44,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
     return app.exit(e);
+  } catch (const CLI::ExtrasError& e) {
+    return fail(
+        fmt::format("{}\nA text of several words needs quotes; 'attnflow COMMAND --help' lists the options.", e.what()),
+        static_cast<int>(attnflow::ErrorKind::kUsage));
   } catch (const CLI::ParseError& e) {
     return fail(fmt::format("{}\nRun 'attnflow --help', or a command with --help.", e.what()),
                 static_cast<int>(attnflow::ErrorKind::kUsage));

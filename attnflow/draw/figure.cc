@@ -212,7 +212,9 @@ std::string figure_png(const Report& report, const FigureOptions& options) {
 }
 
 void write_figure(const std::filesystem::path& path, const Report& report, const FigureOptions& options) {
-  const std::string ending = path.extension().string();
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (ending == ".svg") {
     write_file(path, figure_svg(report, options));
   } else if (ending == ".pdf") {

@@ -1,4 +1,4 @@
-// Fuzz target: the .safetensors reader on any bytes. See fuzz.cmake.
+// Fuzz target: the .safetensors reader on any bytes. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

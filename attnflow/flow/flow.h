@@ -8,7 +8,8 @@
 // network with those capacities. Each pair (i, j) is a problem of its own: values of a row are not shares of a whole,
 // and do not sum to 1.
 //
-// What holds (let every A_k be row-stochastic, else read "row sum" for 1).
+// What holds (let every A_k be row-stochastic, else read the largest row sum for 1; the first law needs row sums of at
+// most 1: proportions above 1 multiply, capacities do not).
 //   * rollout[i, j] <= flow[i, j] <= min(1, sum_k A_(m+1)[k, j]): routing the rollout mass is a feasible flow.
 //   * l = m + 1: flow = A_l.  l = m + 2: flow[i, j] = sum_k min(A_l[i, k], A_(l-1)[k, j]).
 //   * Upper bound: flow_l[i, j] <= sum_k min(A_l[i, k], flow_(l-1)[k, j]): what passes k is at most both.

@@ -168,6 +168,11 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         self.run_program("explain", "", "--model", BERT, "-o", "a.npz", code=2)
         self.assertEqual((self.folder / "a.npz").read_bytes(), b"mine")
 
+    def test_endings_in_capitals(self):
+        outputs = [part for kind in KINDS for part in ("-o", f"A.{kind.upper()}")]
+        self.run_program("explain", self.TEXT, "--model", BERT, *outputs)
+        self.assertEqual(len(list(self.folder.iterdir())), len(KINDS))
+
     def test_help_names_every_option_of_the_design(self):
         text = self.run_program("explain", "--help").stdout
         for option in ("method", "heads", "residual", "layers", "to-layer", "output-token", "normalize", "discard"):

@@ -228,7 +228,8 @@ function start(report) {
     } else if (input === null) {
       const best = report.ranking(state.method, layerIndex, output, state.skipSpecial)[0];
       target.replaceChildren(where, name(output), " draws most on ");
-      if (best) target.append(name(best.token), ` (${format(best.value)})`);
+      const without = state.skipSpecial ? ", special tokens left out" : "";
+      if (best) target.append(name(best.token), ` (${format(best.value)})${without}`);
       else target.append("nothing");
     } else {
       target.replaceChildren(where, name(output), " draws ", html("b", {}, format(row[input])), " on ", name(input));
@@ -275,9 +276,12 @@ function start(report) {
     if (ranking.some((entry, at) => entry.rank !== at + 1)) {
       help.push("Flow values that their enclosures cannot tell apart share a rank.");
     }
-    if (degenerate?.some((flag) => flag !== 0) && report.methods.includes("flow")) {
-      const count = [...degenerate].filter((flag) => flag !== 0).length;
-      help.push(`° ${count} of ${n} flow values are set by an end of the network alone; layers between do not matter.`);
+    // Of the tokens listed: a footnote needs its mark.
+    const count = degenerate ? ranking.filter(({ token }) => degenerate[token]).length : 0;
+    if (count > 0 && report.methods.includes("flow")) {
+      help.push(
+        `° ${count} of ${ranking.length} flow values are set by an end of the network alone; layers between do not matter.`,
+      );
     }
     if (ranking.length === 0) help.push(byId("strip-readout").textContent);
     byId("rank-help").textContent = help.join(" ");

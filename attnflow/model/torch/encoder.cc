@@ -1,13 +1,15 @@
 #include "attnflow/model/torch/encoder.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,10 +18,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/model_input.h"
-
-// OpenBLAS, which Debian's libtorch multiplies matrices with, has threads of its own. Weak: absent in a libtorch that
-// brings another library.
-extern "C" __attribute__((weak)) void openblas_set_num_threads(int threads);
+#include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
 
@@ -34,19 +33,6 @@ auto with_torch_errors(Work work) {
     return work();
   } catch (const c10::Error& error) {
     throw Error(ErrorKind::kOther, std::string("libtorch cannot run the model: ") + error.what_without_backtrace());
-  }
-}
-
-// Matrix products take most of the time. Where OpenBLAS computes them they get all threads and libtorch's own loops
-// stay on one: its OpenMP threads spin while they wait, in the way of OpenBLAS's, which made two threads several times
-// slower than one on a busy machine with two cores. Other libraries share libtorch's threads.
-void set_threads(std::size_t threads) {
-  const int count = static_cast<int>(resolve_threads(threads));
-  if (openblas_set_num_threads != nullptr) {
-    openblas_set_num_threads(count);
-    at::set_num_threads(1);
-  } else {
-    at::set_num_threads(count);
   }
 }
 
@@ -117,7 +103,6 @@ struct Linear {
   Linear() = default;
   Linear(TensorSource& source, const LinearWeights& weights)
       : weight(source.get(*weights.weight)), bias(source.get(*weights.bias)) {}
-  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
 
   at::Tensor weight;
   at::Tensor bias;
@@ -152,21 +137,46 @@ struct Layer {
   Norm feed_forward_norm;
 };
 
-at::Tensor activate(const at::Tensor& x, Activation activation) {
+void activate_in_place(at::Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::kGelu:
-      return at::gelu(x);
+      at::gelu_(x);
+      break;
     case Activation::kGeluTanh:
-      return at::gelu(x, "tanh");
+      at::gelu_(x, "tanh");
+      break;
     case Activation::kRelu:
-      return at::relu(x);
+      at::relu_(x);
+      break;
     case Activation::kSilu:
-      return at::silu(x);
+      at::silu_(x);
+      break;
     case Activation::kTanh:
-      return at::tanh(x);
+      at::tanh_(x);
+      break;
   }
-  return x;
 }
+
+// How matrix products and attention are cut, by their shapes alone. On a CPU blocks are large enough to be worth a
+// thread and, of a large matrix, that few numbers are packed for the BLAS more than once. Other devices share work out
+// themselves and get it in one piece.
+class BlockSizes {
+ public:
+  explicit BlockSizes(at::Device device) : one_piece_(!device.is_cpu()) {}
+
+  // The rows of [n, in] times [in, out].
+  internal::Blocks rows(std::int64_t n) const { return {n, one_piece_ ? n : 128}; }
+  // Its columns. `multiply_adds_each`: what one column of a block of rows takes, or one head.
+  internal::Blocks columns(std::int64_t out, std::int64_t multiply_adds_each) const {
+    return {out, one_piece_ ? out : std::max<std::int64_t>(256, internal::kWorthAThread / multiply_adds_each)};
+  }
+  internal::Blocks heads(std::int64_t count, std::int64_t multiply_adds_each) const {
+    return {count, one_piece_ ? count : std::max<std::int64_t>(1, internal::kWorthAThread / multiply_adds_each)};
+  }
+
+ private:
+  bool one_piece_;
+};
 
 class TorchEncoder final : public Model {
  public:
@@ -174,8 +184,10 @@ class TorchEncoder final : public Model {
       : config_(weights.config),
         info_(weights.info),
         checkpoint_(weights.checkpoint),
-        device_(find_device(options.device)) {
-    set_threads(options.threads);
+        device_(find_device(options.device)),
+        threads_(resolve_threads(options.threads)),
+        block_sizes_(device_) {
+    internal::keep_calls_on_one_thread();
     const double eps = config_.norm_eps;
     TensorSource source(device_);
     word_embedding_ = source.get(*weights.word_embedding);
@@ -208,6 +220,7 @@ class TorchEncoder final : public Model {
   ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
     check_model_input(config_, info_, input, options);
     return with_torch_errors([&] {
+      internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
       at::Tensor x = embed(input);
       for (std::size_t index = 0; index < layer_order_.size(); ++index) {
@@ -224,6 +237,38 @@ class TorchEncoder final : public Model {
     return at::tensor(values, at::TensorOptions(at::kLong)).to(device_);
   }
 
+  // x W^T + b for each of `layers`, which have one shape: x is [n, in], each result [n, out]. Blocks of rows and
+  // columns of all results are shared out among the threads; the activation, if any, follows in the same block.
+  template <std::size_t Count>
+  std::array<at::Tensor, Count> apply(const std::array<const Linear*, Count>& layers, const at::Tensor& x,
+                                      std::optional<Activation> activation = {}) const {
+    const std::int64_t out = layers[0]->weight.size(0);
+    std::array<at::Tensor, Count> results;
+    for (at::Tensor& result : results) result = at::empty({x.size(0), out}, x.options());
+    const internal::Blocks rows = block_sizes_.rows(x.size(0));
+    const internal::Blocks columns = block_sizes_.columns(out, rows.size(0) * x.size(1));
+    const std::int64_t each = rows.count() * columns.count();
+    const std::int64_t multiply_adds = to_signed(Count) * x.numel() * out;
+    internal::split_work(threads_, to_signed(Count) * each, multiply_adds, [&](std::int64_t block) {
+      const auto which = static_cast<std::size_t>(block / each);
+      const std::int64_t row = block % each / columns.count();
+      const std::int64_t column = block % columns.count();
+      const auto some_rows = [&](const at::Tensor& t) { return t.narrow(0, rows.begin(row), rows.size(row)); };
+      const auto some_columns = [&](const at::Tensor& t, std::int64_t dimension) {
+        return t.narrow(dimension, columns.begin(column), columns.size(column));
+      };
+      at::Tensor result = some_columns(some_rows(results[which]), 1);
+      at::addmm_out(result, some_columns(layers[which]->bias, 0), some_rows(x),
+                    some_columns(layers[which]->weight, 0).t());
+      if (activation) activate_in_place(result, *activation);
+    });
+    return results;
+  }
+
+  at::Tensor apply(const Linear& layer, const at::Tensor& x, std::optional<Activation> activation = {}) const {
+    return apply(std::array{&layer}, x, activation)[0];
+  }
+
   // [n, hidden]
   at::Tensor embed(const ModelInput& input) const {
     at::Tensor x = at::embedding(word_embedding_, indices(input.ids));
@@ -233,28 +278,36 @@ class TorchEncoder final : public Model {
     }
     x.add_(at::embedding(position_embedding_, indices(position_ids(config_, input.ids))));
     x = embedding_norm_(x);
-    return embedding_projection_ ? (*embedding_projection_)(x) : x;
+    return embedding_projection_ ? apply(*embedding_projection_, x) : x;
   }
 
   // Self-attention with its residual and norm: [n, hidden] to [n, hidden].
   at::Tensor mix_positions(const Layer& layer, const at::Tensor& x, std::size_t number, AttentionSink* sink) const {
     const std::int64_t n = x.size(0);
-    const std::int64_t width = to_signed(config_.hidden / config_.heads);
-    const auto split_heads = [&](const at::Tensor& t) {
-      return t.view({n, to_signed(config_.heads), width}).transpose(0, 1);  // [head, n, width]
-    };
-    at::Tensor query = split_heads(layer.query(x).mul_(1.0 / std::sqrt(static_cast<double>(width))));
-    at::Tensor key = split_heads(layer.key(x));
-    at::Tensor attention = at::bmm(query, key.transpose(1, 2));  // [head, query, key]
+    const std::int64_t heads = to_signed(config_.heads);
+    const std::int64_t width = to_signed(config_.hidden) / heads;
+    auto [query, key, value] = apply(std::array{&layer.query, &layer.key, &layer.value}, x);
+    query.mul_(1.0 / std::sqrt(static_cast<double>(width)));
+    at::Tensor attention = at::empty({heads, n, n}, x.options());
+    at::Tensor context = at::empty_like(query);
+
+    const std::int64_t each = 2 * n * n * width;  // multiply-adds of one head
+    const internal::Blocks blocks = block_sizes_.heads(heads, each);
+    internal::split_work(threads_, blocks.count(), heads * each, [&, &q = query, &k = key, &v = value](std::int64_t i) {
+      const auto some_heads = [&](const at::Tensor& t) {  // [n, hidden] to [head, n, width]
+        return t.view({n, heads, width}).transpose(0, 1).narrow(0, blocks.begin(i), blocks.size(i));
+      };
+      at::Tensor result = attention.narrow(0, blocks.begin(i), blocks.size(i));
+      at::softmax_out(result, at::bmm(some_heads(q), some_heads(k).transpose(1, 2)), -1);
+      at::Tensor mixed = some_heads(context);
+      at::bmm_out(mixed, result, some_heads(v));
+    });
     query.reset();
     key.reset();
-    attention = at::softmax(attention, -1);
+    value.reset();
     deliver(attention, number, sink);
-
-    at::Tensor context = at::bmm(attention, split_heads(layer.value(x)));
     attention.reset();
-    context = context.transpose(0, 1).reshape({n, to_signed(config_.hidden)});
-    return layer.attention_norm(layer.attention_output(context).add_(x));
+    return layer.attention_norm(apply(layer.attention_output, context).add_(x));
   }
 
   void deliver(const at::Tensor& attention, std::size_t number, AttentionSink* sink) const {
@@ -265,16 +318,15 @@ class TorchEncoder final : public Model {
   }
 
   at::Tensor feed_forward(const Layer& layer, const at::Tensor& x) const {
-    at::Tensor inner = layer.feed_forward_in(x);
-    inner = activate(inner, config_.activation);
-    return layer.feed_forward_norm(layer.feed_forward_out(inner).add_(x));
+    const at::Tensor inner = apply(layer.feed_forward_in, x, config_.activation);
+    return layer.feed_forward_norm(apply(layer.feed_forward_out, inner).add_(x));
   }
 
   ModelOutput head(const at::Tensor& x, const RunOptions& options) const {
     ModelOutput output;
     if (info_.head == ModelHead::kClassification) {
-      const at::Tensor first = activate(head_dense_(x.narrow(0, 0, 1)), activation_);
-      output.logits = to_host(head_output_(first), {info_.labels.size()});
+      const at::Tensor first = apply(head_dense_, x.narrow(0, 0, 1), activation_);
+      output.logits = to_host(apply(head_output_, first), {info_.labels.size()});
     } else if (info_.head == ModelHead::kMaskedLm) {
       // Logits of one position are as many numbers as the vocabulary has: only those asked for are computed.
       std::vector<std::int64_t> positions;
@@ -284,7 +336,7 @@ class TorchEncoder final : public Model {
         output.logits = Tensor<float>(shape);
       } else {
         const at::Tensor chosen = at::index_select(x, 0, indices(positions));
-        output.logits = to_host(head_output_(head_norm_(activate(head_dense_(chosen), activation_))), shape);
+        output.logits = to_host(apply(head_output_, head_norm_(apply(head_dense_, chosen, activation_))), shape);
       }
     }
     return output;
@@ -300,6 +352,8 @@ class TorchEncoder final : public Model {
   ModelInfo info_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   at::Device device_;
+  std::size_t threads_;
+  BlockSizes block_sizes_;
 
   at::Tensor word_embedding_;
   at::Tensor position_embedding_;

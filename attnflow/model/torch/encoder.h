@@ -13,7 +13,9 @@ namespace attnflow {
 // files; other types are converted once. Attention of a layer lives until the sink returns and no longer: with n tokens
 // a run needs 2 [head, n, n] matrices at its peak, whatever the number of layers.
 //
-// The number of threads is libtorch's, so it holds for the whole process: the last model made decides.
+// Each model has its own number of threads and shares its work out among them itself, in pieces that depend on the
+// input's length alone, so that its bits do not depend on the threads (split_work.h). Libtorch and OpenBLAS are set to
+// one thread for the whole process whenever a model is made or run.
 // Throws Error(kUsage) for a device that this libtorch or this machine does not have.
 std::unique_ptr<Model> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options);
 

@@ -1,7 +1,15 @@
 // What Model::run promises, beyond the numbers that golden_test.cc compares.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +25,87 @@ using test::expect_error;
 using test::StackSink;
 
 std::unique_ptr<Model> load(const std::string& name) { return load_model(test::golden_models() / name); }
+
+// A BERT of random weights, as wide as real ones, so that products are cut into several blocks each way.
+class WideBert {
+ public:
+  static constexpr std::size_t kPositions = 512;
+
+  explicit WideBert(bool positions_matter) : copy_("bert_base") {
+    constexpr std::size_t kHidden = 384;
+    constexpr std::size_t kIntermediate = 1536;
+    const std::map<std::size_t, std::size_t> wider = {{24, kHidden}, {40, kIntermediate}, {20, kPositions}};
+    copy_.edit_config([&](nlohmann::json& config) {
+      config["hidden_size"] = kHidden;
+      config["intermediate_size"] = kIntermediate;
+      config["max_position_embeddings"] = kPositions;
+      config["num_attention_heads"] = 12;
+      config["num_hidden_layers"] = 2;
+    });
+    copy_.edit_weights([&](test::WeightsFile& weights) {
+      std::mt19937 random(1);
+      std::vector<float> values;
+      nlohmann::json header;
+      for (const auto& [name, tensor] : weights.header.items()) {
+        if (name == "__metadata__" || name.find("layer.2.") != std::string::npos) continue;
+        std::size_t count = 1;
+        std::vector<std::size_t> shape;
+        for (const std::size_t extent : tensor.at("shape")) {
+          shape.push_back(wider.contains(extent) ? wider.at(extent) : extent);
+          count *= shape.back();
+        }
+        const bool zero = !positions_matter && name.find("position") != std::string::npos;
+        const float mean = name.find("LayerNorm.weight") != std::string::npos ? 1.0F : 0.0F;
+        const std::size_t begin = values.size() * sizeof(float);
+        for (std::size_t i = 0; i < count; ++i) {
+          const auto uniform = static_cast<float>(static_cast<double>(random()) / 4294967296.0 - 0.5);
+          values.push_back(zero ? 0.0F : mean + 0.2F * uniform);
+        }
+        header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {begin, values.size() * sizeof(float)}}};
+      }
+      weights.header = header;
+      weights.data.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    });
+  }
+
+  const std::filesystem::path& path() const { return copy_.path(); }
+
+ private:
+  test::ModelCopy copy_;
+};
+
+// `tokens` ids below `vocabulary`, all of them in use before one comes again.
+ModelInput spread_input(std::size_t tokens, std::size_t vocabulary) {
+  constexpr std::size_t kStride = 7919;
+  ModelInput input;
+  for (std::size_t i = 0; i < tokens; ++i) {
+    input.ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % vocabulary));
+  }
+  return input;
+}
+
+void expect_same_bits(const std::filesystem::path& folder, const std::vector<std::size_t>& lengths) {
+  for (const std::size_t length : lengths) {
+    std::vector<float> attention;
+    Tensor<float> logits;
+    for (const std::size_t threads : {1U, 2U, 3U, 1U}) {
+      LoadOptions options;
+      options.threads = threads;
+      const std::unique_ptr<Model> model = load_model(folder, options);
+      RunOptions run;
+      if (model->info().head == ModelHead::kMaskedLm) run.logit_positions = {0, length - 1};
+      StackSink sink;
+      const ModelOutput output = model->run(spread_input(length, model->info().vocabulary), &sink, run);
+      if (attention.empty()) {
+        attention = sink.values;
+        logits = output.logits;
+      }
+      // Not EXPECT_EQ, which would print them.
+      EXPECT_TRUE(sink.values == attention) << length << " tokens, " << threads << " threads";
+      EXPECT_TRUE(output.logits == logits) << length << " tokens, " << threads << " threads";
+    }
+  }
+}
 
 const ModelInput kInput = {{2, 9, 30, 12, 7, 3}, {0, 0, 0, 1, 1, 1}};
 
@@ -85,16 +174,66 @@ TEST(Encoder, TypeIdsMatterOnlyWhereThereAreTypes) {
 }
 
 TEST(Encoder, SameInputSameBits) {
-  std::vector<float> first;
-  for (const std::size_t threads : {1U, 2U, 3U, 1U}) {
-    LoadOptions options;
-    options.threads = threads;
-    const std::unique_ptr<Model> model = load_model(test::golden_models() / "roberta_classification", options);
-    StackSink sink;
-    model->run({std::vector<std::int64_t>(18, 5), {}}, &sink);
-    if (first.empty()) first = sink.values;
-    EXPECT_EQ(sink.values, first) << threads << " threads";
+  expect_same_bits(test::golden_models() / "roberta_classification", {1, 18});
+  expect_same_bits(test::golden_models() / "bert_masked_lm", {1, 20});
+}
+
+// OpenBLAS cuts products of these sizes in other places for other numbers of threads.
+TEST(Encoder, SameInputSameBitsInLongInputs) { expect_same_bits(WideBert(true).path(), {33, 342, 382, 454}); }
+
+TEST(Encoder, SameInputSameBitsMiniLm) {
+  const char* const folder = std::getenv("ATTNFLOW_MINILM_DIR");
+  if (folder == nullptr) GTEST_SKIP() << "ATTNFLOW_MINILM_DIR is not set";
+  expect_same_bits(folder, {342, 382, 452});
+}
+
+TEST(Encoder, SameInputSameBitsAlbert) {
+  const char* const data = std::getenv("ATTNFLOW_SHARED_DATA");
+  if (data == nullptr) GTEST_SKIP() << "ATTNFLOW_SHARED_DATA is not set";
+  expect_same_bits(std::filesystem::path(data) / "albert-uspto", {454});
+}
+
+// Without positions a sequence said k times is attended to as the sequence said once, a k-th to each copy. Once, it is
+// computed in one block; k times, in many.
+TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
+  constexpr std::size_t kTokens = 6;
+  constexpr std::size_t kCopies = 76;
+  constexpr std::size_t n = kTokens * kCopies;
+  const WideBert bert(false);
+  const std::unique_ptr<Model> model = load_model(bert.path());
+  const ModelInput once = spread_input(kTokens, model->info().vocabulary);
+  ModelInput repeated;
+  for (std::size_t i = 0; i < n; ++i) repeated.ids.push_back(once.ids[i % kTokens]);
+  StackSink one_block;
+  model->run(once, &one_block);
+  StackSink many_blocks;
+  model->run(repeated, &many_blocks);
+  std::vector<float> expected(many_blocks.values.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::size_t matrix = i / (n * n);  // one of a layer's heads
+    const std::size_t query = i / n % n % kTokens;
+    const std::size_t key = i % n % kTokens;
+    expected[i] = one_block.values[(matrix * kTokens + query) * kTokens + key];
   }
+  std::vector<float> found = many_blocks.values;
+  for (float& value : found) value *= static_cast<float>(kCopies);
+  EXPECT_LE(test::largest_difference<float>(found, expected), test::kAttentionTolerance);
+  // The model tells its tokens apart, or the comparison would say little.
+  const auto [least, most] = std::minmax_element(one_block.values.begin(), one_block.values.end());
+  EXPECT_GT(*most - *least, 0.05F);
+}
+
+TEST(Encoder, ModelsRunAtTheSameTime) {
+  const WideBert bert(true);
+  const ModelInput input = spread_input(342, 77);
+  StackSink expected;
+  load_model(bert.path())->run(input, &expected);
+  std::array<StackSink, 3> sinks;
+  {
+    std::vector<std::jthread> threads;
+    for (StackSink& sink : sinks) threads.emplace_back([&] { load_model(bert.path())->run(input, &sink); });
+  }
+  for (const StackSink& sink : sinks) EXPECT_TRUE(sink.values == expected.values);
 }
 
 TEST(Encoder, AModelRunsOnAnotherThread) {

@@ -1,0 +1,35 @@
+#include "attnflow/model/torch/split_work.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+
+#include "attnflow/base/parallel_for.h"
+
+// OpenBLAS, which Debian's libtorch multiplies matrices with, has threads of its own. Weak: absent in a libtorch that
+// brings another library; those follow libtorch's setting.
+extern "C" __attribute__((weak)) void openblas_set_num_threads(int threads);
+
+namespace attnflow::internal {
+
+void keep_calls_on_one_thread() {
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+  at::set_num_threads(1);
+}
+
+void split_work(std::size_t threads, std::int64_t count, std::int64_t multiply_adds,
+                const std::function<void(std::int64_t block)>& body) {
+  const auto useful = static_cast<std::size_t>(std::max<std::int64_t>(1, multiply_adds / kWorthAThread));
+  ParallelOptions options;
+  options.threads = std::min(threads, useful);
+  parallel_for(static_cast<std::size_t>(count), options, [&](std::size_t block, std::size_t worker) {
+    const c10::InferenceMode no_gradients;  // holds for one thread
+    // Worker 0 is the caller. The others are new threads, in which OpenMP would use all of the machine until libtorch
+    // hands its own setting on; it does so by itself only before some of its calls.
+    if (worker != 0) at::init_num_threads();
+    body(static_cast<std::int64_t>(block));
+  });
+}
+
+}  // namespace attnflow::internal

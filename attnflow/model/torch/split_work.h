@@ -1,0 +1,46 @@
+// Splitting a forward pass among threads so that its bits do not depend on how many there are.
+//
+// A library that multiplies one matrix on several threads chooses where to cut it by their number, and another cut sums
+// in another order: the last bits change with the threads. So here every call of libtorch, and of the BLAS below it,
+// stays on the thread that makes it, and the encoder does the cutting: matrices into blocks whose borders depend on
+// their shape alone, attention into heads. Threads share out the blocks; whoever takes a block makes the same call on
+// the same numbers.
+#ifndef ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
+#define ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace attnflow::internal {
+
+// [0, length) in the fewest blocks of at most `most`, as equal as they can be.
+class Blocks {
+ public:
+  Blocks(std::int64_t length, std::int64_t most) : length_(length), count_((length - 1) / most + 1) {}
+
+  std::int64_t count() const { return count_; }
+  std::int64_t begin(std::int64_t block) const { return block * length_ / count_; }
+  std::int64_t size(std::int64_t block) const { return begin(block + 1) - begin(block); }
+
+ private:
+  std::int64_t length_;
+  std::int64_t count_;
+};
+
+// Multiply-adds that take a fraction of a millisecond, several times what starting a thread takes.
+inline constexpr std::int64_t kWorthAThread = 8'000'000;
+
+// Makes the calling thread's calls of libtorch and of OpenBLAS use no other thread. OpenBLAS's setting holds for all
+// threads and libtorch's for this one and those that libtorch has not run on yet, so an encoder asks for it whenever it
+// runs: programs that use libtorch themselves may have set something else meanwhile.
+void keep_calls_on_one_thread();
+
+// Calls body(block) for every block in [0, count) on up to `threads` threads, each in inference mode and with its calls
+// kept on it. Fewer threads are used where the `multiply_adds` of all blocks together are not worth that many.
+void split_work(std::size_t threads, std::int64_t count, std::int64_t multiply_adds,
+                const std::function<void(std::int64_t block)>& body);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
