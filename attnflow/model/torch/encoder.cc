@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -137,41 +136,42 @@ struct Layer {
   Norm feed_forward_norm;
 };
 
-void activate_in_place(at::Tensor& x, Activation activation) {
+at::Tensor activate(const at::Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::kGelu:
-      at::gelu_(x);
-      break;
+      return at::gelu(x);
     case Activation::kGeluTanh:
-      at::gelu_(x, "tanh");
-      break;
+      return at::gelu(x, "tanh");
     case Activation::kRelu:
-      at::relu_(x);
-      break;
+      return at::relu(x);
     case Activation::kSilu:
-      at::silu_(x);
-      break;
+      return at::silu(x);
     case Activation::kTanh:
-      at::tanh_(x);
-      break;
+      return at::tanh(x);
   }
+  return x;
 }
 
-// How matrix products and attention are cut, by their shapes alone. On a CPU blocks are large enough to be worth a
-// thread and, of a large matrix, that few numbers are packed for the BLAS more than once. Other devices share work out
-// themselves and get it in one piece.
+// The multiply-adds that are worth a thread and a block of their own: a few tenths of a millisecond, when starting a
+// thread takes a tenth of that on an idle machine and much more on a busy one. Attention's products are small and come
+// with a softmax, so it takes longer over each.
+constexpr std::int64_t kWorthOfProduct = 8'000'000;
+constexpr std::int64_t kWorthOfAttention = 2'000'000;
+
+// How matrix products and attention are cut, by their shapes alone. On a CPU blocks are worth a thread and, of a large
+// matrix, large enough that few numbers are packed for the BLAS more than once. Other devices share work out themselves
+// and get it in one piece. `multiply_adds_each`: what one column of a block of rows takes, or one head.
 class BlockSizes {
  public:
   explicit BlockSizes(at::Device device) : one_piece_(!device.is_cpu()) {}
 
-  // The rows of [n, in] times [in, out].
+  // The rows and columns of [n, in] times [in, out].
   internal::Blocks rows(std::int64_t n) const { return {n, one_piece_ ? n : 128}; }
-  // Its columns. `multiply_adds_each`: what one column of a block of rows takes, or one head.
   internal::Blocks columns(std::int64_t out, std::int64_t multiply_adds_each) const {
-    return {out, one_piece_ ? out : std::max<std::int64_t>(256, internal::kWorthAThread / multiply_adds_each)};
+    return {out, one_piece_ ? out : std::max<std::int64_t>(256, kWorthOfProduct / multiply_adds_each)};
   }
   internal::Blocks heads(std::int64_t count, std::int64_t multiply_adds_each) const {
-    return {count, one_piece_ ? count : std::max<std::int64_t>(1, internal::kWorthAThread / multiply_adds_each)};
+    return {count, one_piece_ ? count : std::max<std::int64_t>(1, kWorthOfAttention / multiply_adds_each)};
   }
 
  private:
@@ -237,6 +237,11 @@ class TorchEncoder final : public Model {
     return at::tensor(values, at::TensorOptions(at::kLong)).to(device_);
   }
 
+  // As many as there is work for; the result does not depend on it.
+  std::size_t useful_threads(std::int64_t worth) const {
+    return std::min(threads_, static_cast<std::size_t>(std::max<std::int64_t>(1, worth)));
+  }
+
   // x W^T + b for each of `layers`, which have one shape: x is [n, in], each result [n, out]. Blocks of rows and
   // columns of all results are shared out among the threads; the activation, if any, follows in the same block.
   template <std::size_t Count>
@@ -248,8 +253,8 @@ class TorchEncoder final : public Model {
     const internal::Blocks rows = block_sizes_.rows(x.size(0));
     const internal::Blocks columns = block_sizes_.columns(out, rows.size(0) * x.size(1));
     const std::int64_t each = rows.count() * columns.count();
-    const std::int64_t multiply_adds = to_signed(Count) * x.numel() * out;
-    internal::split_work(threads_, to_signed(Count) * each, multiply_adds, [&](std::int64_t block) {
+    const std::size_t threads = useful_threads(to_signed(Count) * x.numel() * out / kWorthOfProduct);
+    internal::split_work(threads, to_signed(Count) * each, [&](std::int64_t block) {
       const auto which = static_cast<std::size_t>(block / each);
       const std::int64_t row = block % each / columns.count();
       const std::int64_t column = block % columns.count();
@@ -258,9 +263,14 @@ class TorchEncoder final : public Model {
         return t.narrow(dimension, columns.begin(column), columns.size(column));
       };
       at::Tensor result = some_columns(some_rows(results[which]), 1);
-      at::addmm_out(result, some_columns(layers[which]->bias, 0), some_rows(x),
-                    some_columns(layers[which]->weight, 0).t());
-      if (activation) activate_in_place(result, *activation);
+      const at::Tensor bias = some_columns(layers[which]->bias, 0);
+      const at::Tensor weight = some_columns(layers[which]->weight, 0).t();
+      if (activation) {
+        // Not in place: activations are faster on numbers without gaps between rows.
+        result.copy_(activate(at::addmm(bias, some_rows(x), weight), *activation));
+      } else {
+        at::addmm_out(result, bias, some_rows(x), weight);
+      }
     });
     return results;
   }
@@ -293,7 +303,8 @@ class TorchEncoder final : public Model {
 
     const std::int64_t each = 2 * n * n * width;  // multiply-adds of one head
     const internal::Blocks blocks = block_sizes_.heads(heads, each);
-    internal::split_work(threads_, blocks.count(), heads * each, [&, &q = query, &k = key, &v = value](std::int64_t i) {
+    const std::size_t threads = useful_threads(heads * each / kWorthOfAttention);
+    internal::split_work(threads, blocks.count(), [&, &q = query, &k = key, &v = value](std::int64_t i) {
       const auto some_heads = [&](const at::Tensor& t) {  // [n, hidden] to [head, n, width]
         return t.view({n, heads, width}).transpose(0, 1).narrow(0, blocks.begin(i), blocks.size(i));
       };

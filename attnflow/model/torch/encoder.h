@@ -11,7 +11,7 @@ namespace attnflow {
 
 // A model that computes with `weights` in float32. On the CPU, float32 weights are used where they lie in the mapped
 // files; other types are converted once. Attention of a layer lives until the sink returns and no longer: with n tokens
-// a run needs 2 [head, n, n] matrices at its peak, whatever the number of layers.
+// a run on the CPU needs one [head, n, n] at its peak and one head more for each thread, whatever the number of layers.
 //
 // Each model has its own number of threads and shares its work out among them itself, in pieces that depend on the
 // input's length alone, so that its bits do not depend on the threads (split_work.h). Libtorch and OpenBLAS are set to

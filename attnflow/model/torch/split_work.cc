@@ -3,8 +3,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
-
 #include "attnflow/base/parallel_for.h"
 
 // OpenBLAS, which Debian's libtorch multiplies matrices with, has threads of its own. Weak: absent in a libtorch that
@@ -18,11 +16,9 @@ void keep_calls_on_one_thread() {
   at::set_num_threads(1);
 }
 
-void split_work(std::size_t threads, std::int64_t count, std::int64_t multiply_adds,
-                const std::function<void(std::int64_t block)>& body) {
-  const auto useful = static_cast<std::size_t>(std::max<std::int64_t>(1, multiply_adds / kWorthAThread));
+void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body) {
   ParallelOptions options;
-  options.threads = std::min(threads, useful);
+  options.threads = threads;
   parallel_for(static_cast<std::size_t>(count), options, [&](std::size_t block, std::size_t worker) {
     const c10::InferenceMode no_gradients;  // holds for one thread
     // Worker 0 is the caller. The others are new threads, in which OpenMP would use all of the machine until libtorch

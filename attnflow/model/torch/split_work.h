@@ -8,16 +8,21 @@
 #ifndef ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
 #define ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
 namespace attnflow::internal {
 
-// [0, length) in the fewest blocks of at most `most`, as equal as they can be.
+// [0, length) in blocks as equal as they can be: the fewest of at most `most` each, rounded up to a power of two (but
+// no empty ones), which any usual number of threads shares out evenly.
 class Blocks {
  public:
-  Blocks(std::int64_t length, std::int64_t most) : length_(length), count_((length - 1) / most + 1) {}
+  Blocks(std::int64_t length, std::int64_t most) : length_(length) {
+    while (count_ * most < length) count_ *= 2;
+    count_ = std::min(count_, length);
+  }
 
   std::int64_t count() const { return count_; }
   std::int64_t begin(std::int64_t block) const { return block * length_ / count_; }
@@ -25,11 +30,8 @@ class Blocks {
 
  private:
   std::int64_t length_;
-  std::int64_t count_;
+  std::int64_t count_ = 1;
 };
-
-// Multiply-adds that take a fraction of a millisecond, several times what starting a thread takes.
-inline constexpr std::int64_t kWorthAThread = 8'000'000;
 
 // Makes the calling thread's calls of libtorch and of OpenBLAS use no other thread. OpenBLAS's setting holds for all
 // threads and libtorch's for this one and those that libtorch has not run on yet, so an encoder asks for it whenever it
@@ -37,9 +39,8 @@ inline constexpr std::int64_t kWorthAThread = 8'000'000;
 void keep_calls_on_one_thread();
 
 // Calls body(block) for every block in [0, count) on up to `threads` threads, each in inference mode and with its calls
-// kept on it. Fewer threads are used where the `multiply_adds` of all blocks together are not worth that many.
-void split_work(std::size_t threads, std::int64_t count, std::int64_t multiply_adds,
-                const std::function<void(std::int64_t block)>& body);
+// kept on it.
+void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body);
 
 }  // namespace attnflow::internal
 
