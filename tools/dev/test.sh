@@ -71,7 +71,7 @@ stage_lint() {
 run_stage() {
   STAGE="$1"
   local log="$RESULTS/$STAGE.log" status=0 start=$SECONDS passed failed skipped
-  rm -f "$RESULTS/$STAGE".*
+  rm -rf "${RESULTS:?}/$STAGE".*
   say "== $STAGE"
   # In a shell of its own, so that an error ends the stage and nothing else. (`set -e` does nothing inside a condition,
   # hence the explicit status.)
