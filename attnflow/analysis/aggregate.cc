@@ -220,20 +220,17 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
     std::vector<ReportToken> words;
     words.reserve(groups.size());
     for (const auto& group : groups) words.push_back(merge_tokens(report, group));
-    const auto holds = [&](const std::vector<std::size_t>& group) {
-      return std::find(group.begin(), group.end(), output) != group.end();
+    const auto word_of = [&](std::size_t piece) {
+      const auto holds = [&](const std::vector<std::size_t>& group) {
+        return std::find(group.begin(), group.end(), piece) != group.end();
+      };
+      return static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
     };
-    output = static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
-    report.input.tokens = std::move(words);
+    output = word_of(output);
     for (ReportPrediction& prediction : report.predictions) {
-      if (!prediction.position) continue;
-      for (std::size_t g = 0; g < groups.size(); ++g) {
-        if (std::find(groups[g].begin(), groups[g].end(), *prediction.position) != groups[g].end()) {
-          prediction.position = g;
-          break;
-        }
-      }
+      if (prediction.position) prediction.position = word_of(*prediction.position);
     }
+    report.input.tokens = std::move(words);
     question.groups = std::move(groups);
   }
   const std::size_t n = report.input.tokens.size();

@@ -10,6 +10,7 @@
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/files/array_file.h"
+#include "attnflow/files/extension.h"
 #include "attnflow/files/safetensors.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/prediction.h"
@@ -17,13 +18,6 @@
 
 namespace attnflow {
 namespace {
-
-std::string lower_extension(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension;
-}
 
 std::vector<ReportToken> report_tokens(const Encoding& encoding) {
   std::vector<ReportToken> tokens;
@@ -173,7 +167,7 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
 }
 
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
-  const std::string extension = lower_extension(path);
+  const std::string extension = internal::lower_extension(path);
   AttentionInput input;
   input.name = path.filename().string();
   Array array;

@@ -12,6 +12,7 @@
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/html.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json.h"
@@ -48,9 +49,7 @@ constexpr std::array<Kind, 10> kKinds{{
 }};
 
 const Kind& kind_of(const std::filesystem::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string ending = internal::lower_extension(path);
   const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return ending == k.ending; });
   if (kind == kKinds.end()) {
     throw Error(

@@ -12,6 +12,7 @@
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/views.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
 
 namespace attnflow {
 namespace internal {
@@ -212,9 +213,7 @@ std::string figure_png(const Report& report, const FigureOptions& options) {
 }
 
 void write_figure(const std::filesystem::path& path, const Report& report, const FigureOptions& options) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string ending = internal::lower_extension(path);
   if (ending == ".svg") {
     write_file(path, figure_svg(report, options));
   } else if (ending == ".pdf") {

@@ -48,6 +48,7 @@
 #include "attnflow/flow/layered_network.h"
 #include "attnflow/flow/pair_flow.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/graph/normalize.h"
 
 namespace attnflow {
 

@@ -10,15 +10,10 @@
 
 namespace attnflow {
 
-LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m,
-                                 const TokenGroups* input_groups) {
+LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m) {
   resolve_layers({l}, m, graph.layers());
   LayeredNetwork network;
-  for (std::size_t k = m + 1; k <= l; ++k) {
-    Tensor<double> a = k == l ? graph.top(k) : graph.below(k);
-    if (k == m + 1 && input_groups != nullptr) a = sum_columns(a.view(), *input_groups);
-    network.layers.push_back(std::move(a));
-  }
+  for (std::size_t k = m + 1; k <= l; ++k) network.layers.push_back(k == l ? graph.top(k) : graph.below(k));
   return network;
 }
 

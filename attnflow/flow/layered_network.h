@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "attnflow/graph/mixing.h"
-#include "attnflow/graph/normalize.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -21,10 +20,8 @@ struct LayeredNetwork {
 };
 
 // The network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being graph.top(l).
-// With groups, input tokens of a group become one node (a word): its arcs' capacities are summed in float64, which is,
-// up to that rounding, the same as giving its pieces one common sink. Throws Error(kUsage) unless m < l <= L.
-LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m,
-                                 const TokenGroups* input_groups = nullptr);
+// Throws Error(kUsage) unless m < l <= L.
+LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m);
 
 // Throws Error(kUsage) unless the network has a layer, consecutive blocks fit, and capacities are finite and not
 // negative.

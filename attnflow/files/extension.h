@@ -1,0 +1,22 @@
+// The ending of a file's name, which chooses its kind.
+#ifndef ATTNFLOW_FILES_EXTENSION_H_
+#define ATTNFLOW_FILES_EXTENSION_H_
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string>
+
+namespace attnflow::internal {
+
+// ".png" for "a.PNG"; "" without an ending.
+inline std::string lower_extension(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FILES_EXTENSION_H_
