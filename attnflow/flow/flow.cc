@@ -6,210 +6,178 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/flow/layered_dinic.h"
+#include "attnflow/flow/sink_solver.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
 
-// Which nodes of layer m + 1 each node of a layer can send to: one row of bits a node.
-class Reach {
- public:
-  Reach(std::size_t nodes, std::size_t targets) : words_((targets + 63) / 64), bits_(nodes * words_, 0) {}
-  void set(std::size_t node, std::size_t target) {
-    bits_[node * words_ + target / 64] |= std::uint64_t{1} << target % 64;
-  }
-  bool test(std::size_t node, std::size_t target) const {
-    return (bits_[node * words_ + target / 64] >> target % 64 & 1) != 0;
-  }
-  // The reach of nodes whose arcs lead to nodes of `below`.
-  static Reach through(const Tensor<std::int64_t>& block, const Reach& below, std::size_t targets) {
-    Reach reach(block.extent(0), targets);
-    for (std::size_t i = 0; i < block.extent(0); ++i) {
-      std::uint64_t* row = reach.bits_.data() + i * reach.words_;
-      for (std::size_t k = 0; k < block.extent(1); ++k) {
-        if (block(i, k) == 0) continue;
-        const std::uint64_t* other = below.bits_.data() + k * below.words_;
-        for (std::size_t w = 0; w < reach.words_; ++w) row[w] |= other[w];
-      }
-    }
-    return reach;
-  }
+using internal::SinkProblem;
+using internal::SinkSolver;
+using internal::SinkValue;
+using Block = Tensor<std::int64_t>;
 
- private:
-  std::size_t words_;
-  std::vector<std::uint64_t> bits_;
-};
-
-// What all input tokens share.
+// The question in units.
 struct Problem {
   const FlowOptions& options;
-  std::vector<std::size_t> layers;
+  std::vector<std::size_t> layers;           // wanted
   IntegerNetwork below;                      // A_(m+1) ... as layers below a top
-  std::vector<Tensor<std::int64_t>> tops;    // by layer wanted; empty unless they differ from `below`
-  std::vector<Reach> reach;                  // by depth - 1, of the nodes of `below`
-  std::vector<Reach> top_reach;              // by layer wanted; empty unless tops are
+  std::vector<Block> tops;                   // by layer wanted; empty unless they differ from `below`
   std::vector<std::int64_t> inner_cut_arcs;  // by depth
   std::vector<std::int64_t> sink_size;       // by sink: input tokens that it stands for
   std::int64_t tolerance_units = 0;
 
   std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.to_layer; }
-  // Arcs that leave node i when it is the output token of the wanted layer.
-  const std::int64_t* top_row(std::size_t wanted, std::size_t i) const {
-    const Tensor<std::int64_t>& block = tops.empty() ? below.layers[depth_of(wanted) - 1] : tops[wanted];
-    return block.data() + i * block.extent(1);
-  }
+  // Arcs that leave the output tokens of the wanted layer.
+  const Block& top(std::size_t wanted) const { return tops.empty() ? below.layers[depth_of(wanted) - 1] : tops[wanted]; }
   // How many units the true value may lie above the value in units: fewer than one for each arc of a minimum cut, and
   // an arc into a word stands for one into each of its pieces.
   std::int64_t spare_units(std::size_t depth, std::size_t sink) const {
     if (depth == 1) return sink_size[sink];
-    const auto top = static_cast<std::int64_t>(below.layers[depth - 1].extent(1));
+    const auto above = static_cast<std::int64_t>(below.layers[depth - 1].extent(1));
     const auto bottom = static_cast<std::int64_t>(below.layers[0].extent(0));
-    return top + inner_cut_arcs[depth] + bottom * sink_size[sink];
-  }
-  const Reach& reach_of_top(std::size_t wanted) const {
-    return tops.empty() ? reach[depth_of(wanted) - 1] : top_reach[wanted];
-  }
-};
-
-// One input token: all its output tokens, from the bottom layer up.
-class SinkSolver {
- public:
-  explicit SinkSolver(const Problem& problem) : problem_(problem), dinic_(problem.below) {}
-
-  void solve(std::size_t sink, FlowResult& result) {
-    sink_ = sink;
-    const std::optional<std::size_t> row = problem_.options.output_token;
-    const std::size_t deepest = problem_.depth_of(problem_.layers.size() - 1);
-    std::size_t wanted = 0;
-    for (std::size_t depth = 1; depth <= deepest; ++depth) {
-      const bool is_wanted = problem_.depth_of(wanted) == depth;
-      const bool needed_above = depth < deepest && !row;
-      const Tensor<std::int64_t>& block = problem_.below.layers[depth - 1];
-      const std::size_t nodes = block.extent(0);
-      if (!row) sort_values_below(depth);
-      std::vector<std::int64_t> next(nodes, 0);
-      if (needed_above || (is_wanted && problem_.tops.empty() && !row)) {
-        for (std::size_t i = 0; i < nodes; ++i) {
-          next[i] = value(block.data() + i * block.extent(1), problem_.reach[depth - 1], i, depth);
-          if (is_wanted && problem_.tops.empty()) store(result, wanted, i, depth, next[i]);
-        }
-      }
-      if (is_wanted && row) {
-        store(result, wanted, 0, depth,
-              value(problem_.top_row(wanted, *row), problem_.reach_of_top(wanted), *row, depth));
-      } else if (is_wanted && !problem_.tops.empty()) {
-        for (std::size_t i = 0; i < nodes; ++i) {
-          store(result, wanted, i, depth, value(problem_.top_row(wanted, i), problem_.reach_of_top(wanted), i, depth));
-        }
-      }
-      if (!row) values_ = std::move(next);
-      if (is_wanted) ++wanted;
-    }
+    return above + inner_cut_arcs[depth] + bottom * sink_size[sink];
   }
 
- private:
-  // values_ holds the exact flow in units of every node of layer depth - 1 to the sink.
-  void sort_values_below(std::size_t depth) {
-    if (depth == 1) return;
-    order_.resize(values_.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(),
-                     [this](std::size_t a, std::size_t b) { return values_[a] > values_[b]; });
-  }
-
-  // What layer m + 1 brings to the sink from nodes that node i can reach.
-  std::int64_t column_cut(const Reach& reach, std::size_t i) const {
-    const Tensor<std::int64_t>& bottom = problem_.below.layers[0];
-    std::int64_t sum = 0;
-    for (std::size_t b = 0; b < bottom.extent(0); ++b) {
-      if (reach.test(i, b)) sum = add_units(sum, bottom(b, sink_));
-    }
-    return sum;
-  }
-
-  // Whether node k of layer depth - 1 can send to the sink.
-  bool reaches_sink(std::size_t k, std::size_t depth) const {
-    const Tensor<std::int64_t>& bottom = problem_.below.layers[0];
-    const Reach& reach = problem_.reach[depth - 2];
-    for (std::size_t b = 0; b < bottom.extent(0); ++b) {
-      if (bottom(b, sink_) > 0 && reach.test(k, b)) return true;
-    }
-    return false;
-  }
-
-  std::int64_t row_cut(const std::int64_t* row, std::size_t depth) const {
-    const std::size_t width = problem_.below.layers[depth - 1].extent(1);
-    const bool known = !values_.empty();
-    std::int64_t sum = 0;
-    for (std::size_t k = 0; k < width; ++k) {
-      if (row[k] > 0 && (known ? values_[k] > 0 : reaches_sink(k, depth))) sum = add_units(sum, row[k]);
-    }
-    return sum;
-  }
-
-  // The exact maximum flow in units. Leaves the two end cuts in column_cut_ and row_cut_.
-  std::int64_t value(const std::int64_t* row, const Reach& reach, std::size_t i, std::size_t depth) {
-    if (depth == 1) return row[sink_];
-    column_cut_ = column_cut(reach, i);
-    row_cut_ = row_cut(row, depth);
-    std::int64_t upper = std::min(column_cut_, row_cut_);
-    if (upper == 0) return 0;
-    if (!values_.empty()) {
-      const std::size_t width = values_.size();
-      std::int64_t through = 0;
-      for (std::size_t k = 0; k < width; ++k) through = add_units(through, std::min(row[k], values_[k]));
-      if (depth == 2) return through;  // exact: below are single arcs, which nothing else uses
-      upper = std::min(upper, through);
-      if (lower_bound(row) >= upper) return upper;
-    }
-    return dinic_.solve(row, depth, sink_, upper);
-  }
-
-  // The threshold bound (flow.h): thresholds from the largest value down, with the arcs to larger values summed up.
-  std::int64_t lower_bound(const std::int64_t* row) const {
-    std::int64_t best = std::numeric_limits<std::int64_t>::max();
-    std::int64_t above = 0;
-    std::size_t k = 0;
-    while (k < order_.size() && values_[order_[k]] > 0) {
-      const std::int64_t threshold = values_[order_[k]];
-      best = std::min(best, add_units(threshold, above));
-      for (; k < order_.size() && values_[order_[k]] == threshold; ++k) above = add_units(above, row[order_[k]]);
-    }
-    return std::min(best, above);  // threshold 0
-  }
-
-  void store(FlowResult& result, std::size_t wanted, std::size_t row, std::size_t depth, std::int64_t units) {
-    const FixedPoint& fixed_point = problem_.below.fixed_point;
-    const double low = fixed_point.value_below(units);
-    const double high = fixed_point.value_above(add_units(units, problem_.spare_units(depth, sink_)));
+  void store(FlowResult& result, std::size_t wanted, std::size_t row, std::size_t sink, const SinkValue& value) const {
+    const std::size_t depth = depth_of(wanted);
+    const FixedPoint& fixed_point = below.fixed_point;
+    const double low = fixed_point.value_below(value.flow);
+    const double high = fixed_point.value_above(add_units(value.flow, spare_units(depth, sink)));
     double gap = high - low;
     while (low + gap < high) gap = std::nextafter(gap, std::numeric_limits<double>::infinity());
-    result.flow(wanted, row, sink_) = low;
-    result.flow_gap(wanted, row, sink_) = gap;
+    result.flow(wanted, row, sink) = low;
+    result.flow_gap(wanted, row, sink) = gap;
     // A pair without any path has nothing to be degenerate about.
-    if (depth > 1 && std::min(column_cut_, row_cut_) > 0) {
+    if (depth > 1 && std::min(value.column_cut, value.row_cut) > 0) {
       FlowDegeneracy kind = FlowDegeneracy::kNone;
-      if (column_cut_ - units <= problem_.tolerance_units) {
+      if (value.column_cut - value.flow <= tolerance_units) {
         kind = FlowDegeneracy::kFirstLayerColumn;
-      } else if (row_cut_ - units <= problem_.tolerance_units) {
+      } else if (value.row_cut - value.flow <= tolerance_units) {
         kind = FlowDegeneracy::kTopRow;
       }
-      result.degenerate(wanted, row, sink_) = static_cast<std::uint8_t>(kind);
+      result.degenerate(wanted, row, sink) = static_cast<std::uint8_t>(kind);
     }
   }
-
-  const Problem& problem_;
-  LayeredDinic dinic_;
-  std::size_t sink_ = 0;
-  std::vector<std::int64_t> values_;
-  std::vector<std::size_t> order_;
-  std::int64_t column_cut_ = 0;
-  std::int64_t row_cut_ = 0;
 };
+
+void check_stop(const FlowOptions& options) {
+  if (options.stop_token.stop_requested()) throw Cancelled();
+}
+
+std::vector<std::int64_t> column_of(const Block& block, std::size_t column) {
+  std::vector<std::int64_t> values(block.extent(0));
+  for (std::size_t p = 0; p < values.size(); ++p) values[p] = block(p, column);
+  return values;
+}
+
+Block transposed(const Block& block) {
+  Block result({block.extent(1), block.extent(0)});
+  for (std::size_t p = 0; p < block.extent(0); ++p) {
+    for (std::size_t q = 0; q < block.extent(1); ++q) result(q, p) = block(p, q);
+  }
+  return result;
+}
+
+// All output tokens: one input token at a time, from the bottom layer up.
+void solve_all(const Problem& problem, FlowResult& result) {
+  std::vector<const Block*> blocks;
+  for (const Block& block : problem.below.layers) blocks.push_back(&block);
+  SinkProblem shared(blocks);
+  std::vector<std::vector<std::uint32_t>> top_classes;  // by layer wanted
+  for (std::size_t w = 0; w < problem.tops.size(); ++w) {
+    top_classes.push_back(shared.classes_of(problem.tops[w], problem.depth_of(w)));
+  }
+  const std::size_t sinks = problem.sink_size.size();
+  const std::size_t deepest = problem.depth_of(problem.layers.size() - 1);
+  const std::size_t threads = std::min(sinks, resolve_threads(problem.options.threads));
+  std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
+
+  const auto solve_sink = [&](std::size_t sink, std::size_t worker) {
+    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(shared);
+    SinkSolver& solver = *solvers[worker];
+    std::size_t wanted = 0;
+    if (problem.depth_of(0) == 1) {
+      for (std::size_t i = 0; i < problem.top(0).extent(0); ++i) {
+        problem.store(result, 0, i, sink, {.flow = problem.top(0)(i, sink)});
+      }
+      ++wanted;
+    }
+    if (deepest == 1) return;
+    solver.start(column_of(problem.below.layers[0], sink));
+    for (std::size_t depth = 2; depth <= deepest; ++depth) {
+      const Block& block = problem.below.layers[depth - 1];
+      const bool is_wanted = problem.depth_of(wanted) == depth;
+      std::vector<std::int64_t> values(block.extent(0), 0);
+      if (depth < deepest || problem.tops.empty()) {
+        for (std::size_t i = 0; i < block.extent(0); ++i) {
+          check_stop(problem.options);
+          const SinkValue value = solver.value(block.data() + i * block.extent(1), shared.reach_class[depth][i], i);
+          values[i] = value.flow;
+          if (is_wanted && problem.tops.empty()) problem.store(result, wanted, i, sink, value);
+        }
+      }
+      if (is_wanted && !problem.tops.empty()) {
+        const Block& top = problem.tops[wanted];
+        for (std::size_t i = 0; i < top.extent(0); ++i) {
+          check_stop(problem.options);
+          problem.store(result, wanted, i, sink,
+                        solver.value(top.data() + i * top.extent(1), top_classes[wanted][i], i));
+        }
+      }
+      wanted += is_wanted;
+      if (depth < deepest) solver.climb(values);
+    }
+  };
+  parallel_for(sinks, {threads, problem.options.progress, problem.options.stop_token}, solve_sink);
+}
+
+// One output token: the network upside down, where that token is the only sink and each input token a source. One
+// layer wanted at a time, since its top row is the sink's column.
+void solve_row(const Problem& problem, FlowResult& result) {
+  const std::size_t row = *problem.options.output_token;
+  std::vector<Block> upside_down;  // of the layers below the top, top first
+  for (std::size_t k = problem.below.depth(); k-- > 0;) upside_down.push_back(transposed(problem.below.layers[k]));
+  const std::size_t wanted_layers = problem.layers.size();
+  const std::size_t threads = std::min(wanted_layers, resolve_threads(problem.options.threads));
+
+  const auto solve_layer = [&](std::size_t wanted, std::size_t) {
+    const std::size_t depth = problem.depth_of(wanted);
+    const Block& top = problem.top(wanted);
+    const std::int64_t* arcs = top.data() + row * top.extent(1);
+    const std::size_t sinks = problem.sink_size.size();
+    if (depth == 1) {
+      for (std::size_t j = 0; j < sinks; ++j) problem.store(result, wanted, 0, j, {.flow = arcs[j]});
+      return;
+    }
+    const std::vector<std::int64_t> column(arcs, arcs + top.extent(1));
+    // Layer 1 upside down is layer depth - 1; its own arcs lead to the output token only.
+    Block bottom({column.size(), 1});
+    std::copy(column.begin(), column.end(), bottom.data());
+    std::vector<const Block*> blocks{&bottom};
+    for (std::size_t k = depth - 1; k >= 1; --k) blocks.push_back(&upside_down[problem.below.depth() - k]);
+    const SinkProblem shared(blocks);
+    SinkSolver solver(shared);
+    solver.start(column);
+    for (std::size_t level = 2; level <= depth; ++level) {
+      const Block& block = *blocks[level - 1];
+      std::vector<std::int64_t> values(block.extent(0));
+      for (std::size_t q = 0; q < values.size(); ++q) {
+        check_stop(problem.options);
+        SinkValue value = solver.value(block.data() + q * block.extent(1), shared.reach_class[level][q], q);
+        values[q] = value.flow;
+        if (level == depth) {
+          std::swap(value.column_cut, value.row_cut);
+          problem.store(result, wanted, 0, q, value);
+        }
+      }
+      if (level < depth) solver.climb(values);
+    }
+  };
+  parallel_for(wanted_layers, {threads, problem.options.progress, problem.options.stop_token}, solve_layer);
+}
 
 // Sums the columns of each group.
 void merge_columns(Tensor<std::int64_t>& block, const TokenGroups& groups) {
@@ -247,8 +215,6 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
                   .layers = resolve_layers(options.layers, options.to_layer, graph.layers()),
                   .below = {},
                   .tops = {},
-                  .reach = {},
-                  .top_reach = {},
                   .inner_cut_arcs = {},
                   .sink_size = {},
                   .tolerance_units = 0};
@@ -283,17 +249,6 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     for (const auto& group : *options.input_groups)
       problem.sink_size.push_back(static_cast<std::int64_t>(group.size()));
   }
-  const std::size_t bottom = below.layers[0].extent(0);
-  problem.reach.emplace_back(bottom, bottom);
-  for (std::size_t k = 0; k < bottom; ++k) problem.reach[0].set(k, k);
-  for (std::size_t depth = 2; depth <= below.depth(); ++depth) {
-    problem.reach.push_back(Reach::through(problem.below.layers[depth - 1], problem.reach.back(), bottom));
-  }
-  for (std::size_t w = 0; w < problem.tops.size(); ++w) {
-    const std::size_t depth = problem.depth_of(w);
-    problem.top_reach.push_back(depth == 1 ? problem.reach[0]
-                                           : Reach::through(problem.tops[w], problem.reach[depth - 2], bottom));
-  }
   for (std::size_t depth = 0; depth <= below.depth(); ++depth) {
     problem.inner_cut_arcs.push_back(most_inner_cut_arcs(problem.below, depth));
   }
@@ -306,12 +261,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   result.flow_gap = Tensor<double>({problem.layers.size(), rows, sinks});
   result.degenerate = Tensor<std::uint8_t>({problem.layers.size(), rows, sinks});
 
-  const std::size_t threads = std::min(sinks, resolve_threads(options.threads));
-  std::vector<std::unique_ptr<SinkSolver>> solvers(threads);
-  parallel_for(sinks, {threads, options.progress, options.stop_token}, [&](std::size_t sink, std::size_t worker) {
-    if (!solvers[worker]) solvers[worker] = std::make_unique<SinkSolver>(problem);
-    solvers[worker]->solve(sink, result);
-  });
+  options.output_token ? solve_row(problem, result) : solve_all(problem, result);
   // One layer down the capacity itself is the value, with all its digits.
   for (std::size_t w = 0; w < problem.layers.size(); ++w) {
     if (problem.depth_of(w) != 1 || options.input_groups != nullptr) continue;

@@ -1,0 +1,161 @@
+#include "attnflow/flow/cut_templates.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "attnflow/flow/flow_bounds.h"
+#include "attnflow/flow/layered_network.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::size_t kFewMembers = 8;     // a layer with more nodes on the source side is the free one
+constexpr std::size_t kMostUpperHalves = 16;
+constexpr std::size_t kMostLowerHalves = 8;
+constexpr std::int64_t kNear = 8;          // members this near the source are taken for neighbours
+
+// Puts element t first and keeps the order of the others.
+template <class T>
+void bring_forward(std::vector<T>& list, std::size_t t) {
+  if (t > 0) std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(t),
+                         list.begin() + static_cast<std::ptrdiff_t>(t) + 1);
+}
+
+template <class T>
+void remember(std::vector<T>& list, T item, std::size_t most) {
+  if (std::find(list.begin(), list.end(), item) != list.end()) return;
+  list.insert(list.begin(), std::move(item));
+  if (list.size() > most) list.pop_back();
+}
+
+}  // namespace
+
+CutTemplates::CutTemplates(const std::vector<const Tensor<std::int64_t>*>& blocks, const SinkNetwork& network)
+    : blocks_(blocks), network_(network), upper_(blocks.size() + 1), lower_(blocks.size() + 1) {}
+
+void CutTemplates::start_sink(const std::vector<std::int64_t>& column) {
+  for (auto& halves : lower_) halves.clear();
+  lower_[1].push_back({0, column});
+}
+
+// Leaves `a` in arcs_ (or nothing there when the free layer is the top one: then a is the row). Saturates at limit + 1.
+std::int64_t CutTemplates::upper_price(const UpperHalf& half, std::size_t depth, std::size_t position,
+                                       const std::int64_t* row, std::int64_t row_cut, std::int64_t limit) {
+  if (half.free_layer + 1 == depth) return 0;
+  std::int64_t price = 0;
+  for (std::size_t k = depth - 1; k > half.free_layer; --k) {
+    const SinkLayer& layer = network_.layer(k);
+    next_side_.clear();
+    for (const Member& member : half.members[k - half.free_layer - 1]) {
+      const std::int64_t at = member.relative ? static_cast<std::int64_t>(position) + member.where : member.where;
+      if (at < 0 || at >= static_cast<std::int64_t>(layer.node_at.size())) continue;
+      const std::uint32_t node = layer.node_at[static_cast<std::size_t>(at)];
+      if (node == kNoNode || std::find(next_side_.begin(), next_side_.end(), node) != next_side_.end()) continue;
+      next_side_.push_back(node);
+    }
+    if (k == depth - 1) {
+      std::int64_t cut = row_cut;
+      if (cut >= kManyUnits) return limit + 1;
+      for (const std::uint32_t q : next_side_) cut -= row[layer.position[q]];
+      price = add_units(price, cut);
+    } else {
+      const SinkLayer& above = network_.layer(k + 1);
+      for (const std::uint32_t p : side_) {
+        std::int64_t cut = above.mass[p];
+        if (cut >= kManyUnits) return limit + 1;
+        const std::int64_t* arcs = above.capacity.data() + p * padded(layer.nodes);
+        for (const std::uint32_t q : next_side_) cut -= arcs[q];
+        price = add_units(price, cut);
+      }
+    }
+    if (price > limit) return limit + 1;
+    std::swap(side_, next_side_);
+  }
+  const Tensor<std::int64_t>& block = *blocks_[half.free_layer];
+  arcs_.assign(block.extent(1), 0);
+  const SinkLayer& above = network_.layer(half.free_layer + 1);
+  for (const std::uint32_t p : side_) add_row(block.data() + above.position[p] * block.extent(1), arcs_.size(), arcs_.data());
+  return price;
+}
+
+bool CutTemplates::prove(std::size_t depth, std::size_t position, const std::int64_t* row, std::int64_t row_cut,
+                         std::int64_t flow) {
+  std::vector<UpperHalf>& upper = upper_[depth];
+  for (std::size_t u = 0; u < upper.size(); ++u) {
+    std::vector<LowerHalf>& lower = lower_[upper[u].free_layer];
+    if (lower.empty()) continue;
+    const std::int64_t price = upper_price(upper[u], depth, position, row, row_cut, flow);
+    if (price > flow) continue;
+    const std::int64_t* a = upper[u].free_layer + 1 == depth ? row : arcs_.data();
+    for (std::size_t h = 0; h < lower.size(); ++h) {
+      const std::int64_t start = add_units(price, lower[h].price);
+      if (start > flow) continue;
+      if (sum_of_minima(a, lower[h].room.data(), lower[h].room.size(), start) <= flow) {
+        bring_forward(lower, h);
+        bring_forward(upper, u);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
+  const auto on_source_side = [&pass](std::size_t k, std::size_t p) { return pass.layers[k].distance[p] >= 0; };
+  const std::size_t top = pass.depth - 1;
+  std::size_t free_layer = 1;
+  for (std::size_t k = top; k >= 1; --k) {
+    std::size_t members = 0;
+    for (std::size_t p = 0; p < pass.layers[k].nodes; ++p) members += on_source_side(k, p);
+    if (members > kFewMembers) {
+      free_layer = k;
+      break;
+    }
+  }
+  UpperHalf upper;
+  upper.free_layer = free_layer;
+  for (std::size_t k = free_layer + 1; k <= top; ++k) {
+    std::vector<Member> members;
+    for (std::size_t p = 0; p < pass.layers[k].nodes; ++p) {
+      if (!on_source_side(k, p)) continue;
+      const auto at = static_cast<std::int64_t>(network_.layer(k).position[p]);
+      const std::int64_t offset = at - static_cast<std::int64_t>(position);
+      const bool relative = std::abs(offset) <= kNear;
+      members.push_back({static_cast<std::int32_t>(relative ? offset : at), relative});
+    }
+    std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+      return a.relative != b.relative ? a.relative : a.where < b.where;
+    });
+    upper.members.push_back(std::move(members));
+  }
+  remember(upper_[pass.depth], std::move(upper), kMostUpperHalves);
+  if (free_layer == 1) return;  // the lower half is the sink's column, known from the start
+
+  LowerHalf lower;
+  for (std::size_t k = 1; k < free_layer; ++k) {
+    for (std::size_t p = 0; p < pass.layers[k].nodes; ++p) {
+      if (!on_source_side(k, p)) continue;
+      if (k == 1) {
+        lower.price = add_units(lower.price, pass.sink_capacity[p]);
+      } else {
+        const std::int64_t* arcs = pass.layers[k].capacity + p * pass.layers[k].stride;
+        for (std::size_t q = 0; q < pass.layers[k - 1].nodes; ++q) {
+          if (!on_source_side(k - 1, q)) lower.price = add_units(lower.price, arcs[q]);
+        }
+      }
+    }
+  }
+  const SinkLayer& layer = network_.layer(free_layer);
+  lower.room.assign(layer.node_at.size(), 0);
+  for (std::size_t p = 0; p < layer.nodes; ++p) {
+    const std::int64_t* arcs = pass.layers[free_layer].capacity + p * pass.layers[free_layer].stride;
+    std::int64_t room = 0;
+    for (std::size_t q = 0; q < pass.layers[free_layer - 1].nodes; ++q) {
+      if (!on_source_side(free_layer - 1, q)) room = add_units(room, arcs[q]);
+    }
+    lower.room[layer.position[p]] = std::min(room, kManyUnits / 2);
+  }
+  remember(lower_[free_layer], std::move(lower), kMostLowerHalves);
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,109 @@
+#include "attnflow/flow/flow_bounds.h"
+
+#include "attnflow/flow/blocking_flow.h"
+#include "attnflow/flow/layered_network.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnflow/flow/flow_bounds.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace attnflow::internal {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Units = hn::CappedTag<std::int64_t, kBlock>;
+
+std::int64_t sum_minima(const std::int64_t* a, const std::int64_t* b, std::size_t count, std::int64_t start) {
+  const Units d;
+  const auto many = hn::Set(d, kManyUnits);
+  auto sum = hn::Zero(d);
+  std::size_t e = 0;
+  for (; e + hn::Lanes(d) <= count; e += hn::Lanes(d)) {
+    sum = hn::Min(many, hn::Add(sum, hn::Min(hn::LoadU(d, a + e), hn::LoadU(d, b + e))));
+  }
+  alignas(64) std::int64_t lanes[kBlock];
+  hn::Store(sum, d, lanes);
+  std::int64_t total = start;
+  const auto add = [&total](std::int64_t units) { total = total >= kManyUnits - units ? kManyUnits : total + units; };
+  for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) add(lanes[lane]);
+  for (; e < count; ++e) add(a[e] < b[e] ? a[e] : b[e]);
+  return total;
+}
+
+void add_rows(const std::int64_t* row, std::size_t count, std::int64_t* to) {
+  const Units d;
+  const auto limit = hn::Set(d, kManyUnits / 2);
+  std::size_t e = 0;
+  for (; e + hn::Lanes(d) <= count; e += hn::Lanes(d)) {
+    hn::StoreU(hn::Min(limit, hn::Add(hn::LoadU(d, to + e), hn::LoadU(d, row + e))), d, to + e);
+  }
+  for (; e < count; ++e) to[e] = kManyUnits / 2 - to[e] < row[e] ? kManyUnits / 2 : to[e] + row[e];
+}
+
+std::int64_t push_one_layer(const PushedLayer& layer, const std::int64_t* from, std::int64_t* to) {
+  const Units d;
+  const hn::RebindToFloat<Units> df;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t q = 0; q < layer.stride; ++q) to[q] = 0;
+  std::int64_t arrived = 0;
+  for (std::size_t p = 0; p < layer.nodes; ++p) {
+    const std::int64_t here = from[p];
+    const std::int64_t mass = layer.mass[p];
+    if (here == 0 || mass >= kManyUnits) continue;  // a sum that saturated is no sum
+    const std::int64_t* row = layer.capacity + p * layer.stride;
+    if (here >= mass) {
+      for (std::size_t q = 0; q < layer.stride; q += lanes) {
+        hn::StoreU(hn::Add(hn::LoadU(d, to + q), hn::LoadU(d, row + q)), d, to + q);
+      }
+      arrived += mass;
+      continue;
+    }
+    // Rounded down by more than the roundings of this line, of row[q] to a double and of the product can add.
+    const double part = static_cast<double>(here) / static_cast<double>(mass) * (1.0 - 0x1p-50);
+    const auto parts = hn::Set(df, part);
+    auto sent = hn::Zero(d);
+    for (std::size_t q = 0; q < layer.stride; q += lanes) {
+      const auto x = hn::ConvertTo(d, hn::Mul(hn::ConvertTo(df, hn::LoadU(d, row + q)), parts));
+      hn::StoreU(hn::Add(hn::LoadU(d, to + q), x), d, to + q);
+      sent = hn::Add(sent, x);
+    }
+    const std::int64_t went = hn::GetLane(hn::SumOfLanes(d, sent));
+    arrived += went;
+    // The rest, a few units, takes the widest arc if there is room.
+    const std::size_t q = layer.widest[p];
+    const std::int64_t on_it = static_cast<std::int64_t>(static_cast<double>(row[q]) * part);
+    if (row[q] - on_it >= here - went) {
+      to[q] += here - went;
+      arrived += here - went;
+    }
+  }
+  return arrived;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace attnflow::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnflow::internal {
+
+HWY_EXPORT(sum_minima);
+HWY_EXPORT(add_rows);
+HWY_EXPORT(push_one_layer);
+
+std::int64_t sum_of_minima(const std::int64_t* a, const std::int64_t* b, std::size_t count, std::int64_t start) {
+  return HWY_DYNAMIC_DISPATCH(sum_minima)(a, b, count, start);
+}
+
+void add_row(const std::int64_t* row, std::size_t count, std::int64_t* to) {
+  HWY_DYNAMIC_DISPATCH(add_rows)(row, count, to);
+}
+
+std::int64_t push_down(const PushedLayer& layer, const std::int64_t* from, std::int64_t* to) {
+  return HWY_DYNAMIC_DISPATCH(push_one_layer)(layer, from, to);
+}
+
+}  // namespace attnflow::internal
+#endif  // HWY_ONCE

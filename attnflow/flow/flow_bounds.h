@@ -1,0 +1,32 @@
+// Vector code for the bounds on a flow (flow/flow.h): sums of minima, and a row's mass pushed one layer down.
+#ifndef ATTNFLOW_FLOW_FLOW_BOUNDS_H_
+#define ATTNFLOW_FLOW_FLOW_BOUNDS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace attnflow::internal {
+
+// start + sum over e < count of min(a[e], b[e]), saturating at kManyUnits. Entries are in [0, kManyUnits / 2].
+std::int64_t sum_of_minima(const std::int64_t* a, const std::int64_t* b, std::size_t count, std::int64_t start);
+
+// to[e] += row[e] for e < count, saturating at kManyUnits / 2.
+void add_row(const std::int64_t* row, std::size_t count, std::int64_t* to);
+
+// Arcs between two layers: capacity [nodes, stride], stride a multiple of kBlock.
+struct PushedLayer {
+  const std::int64_t* capacity = nullptr;
+  std::size_t nodes = 0;
+  std::size_t stride = 0;
+  const std::int64_t* mass = nullptr;      // [nodes] sum of a row, saturating at kManyUnits
+  const std::uint32_t* widest = nullptr;   // [nodes] where the largest arc of a row leads
+};
+
+// Spreads what lies at the upper nodes, `from` [nodes], over their arcs in proportion to the capacities (all of them
+// filled where more lies there than a row takes) into `to` [stride], and returns how much arrived. Some flow does
+// exactly this, so what arrives can be at the lower nodes at the same time.
+std::int64_t push_down(const PushedLayer& layer, const std::int64_t* from, std::int64_t* to);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_FLOW_BOUNDS_H_

@@ -1,0 +1,122 @@
+#include "attnflow/flow/sink_network.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attnflow/flow/layered_network.h"
+
+namespace attnflow::internal {
+
+SinkNetwork::SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks)
+    : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), node_at_(blocks.size() + 1) {}
+
+void SinkNetwork::add_layer(const std::vector<std::int64_t>& values, const std::vector<double>& demand) {
+  const std::size_t k = ++layers_;
+  SinkLayer& layer = layer_[k];
+  layer.position.clear();
+  for (std::size_t p = 0; p < values.size(); ++p) {
+    if (values[p] > 0) layer.position.push_back(static_cast<std::uint32_t>(p));
+  }
+  key_.resize(values.size());
+  for (const std::uint32_t p : layer.position) {
+    key_[p] = demand[p] > 0 ? static_cast<double>(values[p]) / demand[p] : 0.0;
+  }
+  std::sort(layer.position.begin(), layer.position.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return key_[a] != key_[b] ? key_[a] > key_[b] : a < b;
+  });
+  layer.nodes = layer.position.size();
+  layer.node_at.assign(values.size(), kNoNode);
+  layer.value.assign(padded(layer.nodes), 0);
+  for (std::size_t p = 0; p < layer.nodes; ++p) {
+    layer.node_at[layer.position[p]] = static_cast<std::uint32_t>(p);
+    layer.value[p] = values[layer.position[p]];
+  }
+  layer.by_value.resize(layer.nodes);
+  std::iota(layer.by_value.begin(), layer.by_value.end(), std::uint32_t{0});
+  std::sort(layer.by_value.begin(), layer.by_value.end(), [&layer](std::uint32_t a, std::uint32_t b) {
+    return layer.value[a] != layer.value[b] ? layer.value[a] > layer.value[b] : a < b;
+  });
+  if (k >= 2) {
+    const SinkLayer& below = layer_[k - 1];
+    const Tensor<std::int64_t>& block = *blocks_[k - 1];
+    const std::size_t stride = padded(below.nodes);
+    layer.capacity.resize(layer.nodes * stride);
+    layer.mass.resize(layer.nodes);
+    layer.widest.resize(layer.nodes);
+    layer.straight.resize(layer.nodes);
+    for (std::size_t p = 0; p < layer.nodes; ++p) {
+      const std::uint32_t position = layer.position[p];
+      const std::int64_t* from = block.data() + position * block.extent(1);
+      std::int64_t* to = layer.capacity.data() + p * stride;
+      std::int64_t mass = 0;
+      std::size_t widest = 0;
+      for (std::size_t q = 0; q < below.nodes; ++q) {
+        to[q] = from[below.position[q]];
+        mass = add_units(mass, to[q]);
+        if (to[q] > to[widest]) widest = q;
+      }
+      std::fill(to + below.nodes, to + stride, 0);
+      layer.mass[p] = mass;
+      layer.widest[p] = static_cast<std::uint32_t>(widest);
+      layer.straight[p] = position < below.node_at.size() ? below.node_at[position] : kNoNode;
+    }
+  }
+  prepare_search(k);
+}
+
+void SinkNetwork::prepare_search(std::size_t k) {
+  SinkLayer& layer = layer_[k];
+  const std::size_t stride = k >= 2 ? padded(layer_[k - 1].nodes) : 0;
+  layer.cursor.resize(layer.nodes);
+  layer.cursor_left.resize(layer.nodes);
+  layer.straight_left.resize(layer.nodes);
+  layer.next_alive.resize(layer.nodes + 1);
+  layer.arc.resize(layer.nodes);
+  layer.distance.resize(padded(layer.nodes));
+  layer.unreached.resize(bit_words(layer.nodes));
+  layer.flow.resize(layer.nodes * stride);  // all zero between solves, so whatever its shape was
+  view_[k] = {.nodes = layer.nodes,
+              .stride = stride,
+              .capacity = layer.capacity.data(),
+              .straight = layer.straight.data(),
+              .cursor = layer.cursor.data(),
+              .cursor_left = layer.cursor_left.data(),
+              .straight_left = layer.straight_left.data(),
+              .next_alive = layer.next_alive.data(),
+              .flow = layer.flow.data(),
+              .inflow = nullptr,
+              .inflow_words = 0,
+              .distance = layer.distance.data(),
+              .unreached = layer.unreached.data(),
+              .arc = layer.arc.data()};
+  node_at_[k] = layer.node_at.data();
+  if (k >= 2) {
+    SinkLayer& below = layer_[k - 1];
+    view_[k - 1].inflow_words = bit_words(layer.nodes);
+    below.inflow.resize(padded(below.nodes) * view_[k - 1].inflow_words);  // all zero, too
+    view_[k - 1].inflow = below.inflow.data();
+  }
+}
+
+FlowPass SinkNetwork::pass() {
+  std::size_t nodes = 0;
+  for (std::size_t k = 1; k <= layers_; ++k) nodes += layer_[k].nodes;
+  queue_.resize(nodes);
+  path_.resize(nodes + 2);
+  supply_left_.resize(padded(layer_[layers_].nodes));
+  sink_left_.resize(padded(layer_[1].nodes));
+  live_blocks_.resize(bit_words(sink_left_.size() / kBlock));
+  FlowPass pass;
+  pass.layers = view_.data();
+  pass.depth = layers_ + 1;
+  pass.sink_capacity = layer_[1].value.data();
+  pass.node_at = node_at_.data();
+  pass.supply_left = supply_left_.data();
+  pass.sink_left = sink_left_.data();
+  pass.live_blocks = live_blocks_.data();
+  pass.path = path_.data();
+  pass.queue = queue_.data();
+  return pass;
+}
+
+}  // namespace attnflow::internal

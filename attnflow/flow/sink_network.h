@@ -1,0 +1,70 @@
+// The part of a layered network that reaches one sink, laid out for the flow solver.
+//
+// Nodes that cannot send to the sink are left out. The nodes of a layer are numbered in the order in which senders
+// should try them: those that can deliver much for what is asked of them first, that is by F_k[p] / (sum of the
+// capacities of the arcs into p), descending, where F_k[p] is the maximum flow from node p of layer k to the sink. That
+// order depends on the sink only, so each block is permuted once a sink and its rows are then read from left to right
+// by the problems of all sources.
+//
+// Layers are added from the bottom, once their values are known. Memory: 16 bytes an arc.
+#ifndef ATTNFLOW_FLOW_SINK_NETWORK_H_
+#define ATTNFLOW_FLOW_SINK_NETWORK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/flow/blocking_flow.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow::internal {
+
+struct SinkLayer {
+  std::size_t nodes = 0;
+  std::vector<std::uint32_t> position;   // [nodes] of a node in the layered network
+  std::vector<std::uint32_t> node_at;    // by position: the node, or kNoNode
+  std::vector<std::int64_t> value;       // [padded(nodes)] F
+  std::vector<std::uint32_t> by_value;   // nodes, F descending
+  std::vector<std::int64_t> capacity;    // [nodes, padded(nodes below)]; from layer 2
+  std::vector<std::int64_t> mass;        // [nodes] what a node's arcs carry in all, saturating at kManyUnits; from layer 2
+  std::vector<std::uint32_t> widest;     // [nodes] end of its largest arc; from layer 2
+  std::vector<std::uint32_t> straight;   // [nodes] the node below at the same position, or kNoNode; from layer 2
+  // Room for the solver (FlowLayer).
+  std::vector<std::uint32_t> cursor, next_alive, arc;
+  std::vector<std::int64_t> cursor_left, straight_left, flow, distance;
+  std::vector<std::uint64_t> inflow, unreached;
+};
+
+class SinkNetwork {
+ public:
+  // blocks[k - 1] holds the arcs from layer k to layer k - 1; those of layer 1 are not read. They must outlive this.
+  explicit SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks);
+
+  // Begins a new sink: no layers.
+  void clear() { layers_ = 0; }
+  // Adds layer k = layers() + 1. `values`: F of its nodes by position; `demand`: sums of the arcs into them.
+  void add_layer(const std::vector<std::int64_t>& values, const std::vector<double>& demand);
+
+  std::size_t layers() const { return layers_; }
+  const SinkLayer& layer(std::size_t k) const { return layer_[k]; }
+
+  // Views for problems whose source lies above the top layer: depth = layers() + 1.
+  FlowPass pass();
+
+ private:
+  void prepare_search(std::size_t k);
+
+  const std::vector<const Tensor<std::int64_t>*>& blocks_;
+  std::size_t layers_ = 0;
+  std::vector<SinkLayer> layer_;       // index k; 0 is unused
+  std::vector<FlowLayer> view_;        // the same
+  std::vector<const std::uint32_t*> node_at_;
+  std::vector<std::int64_t> supply_left_, sink_left_;
+  std::vector<std::uint64_t> live_blocks_, queue_;
+  std::vector<FlowStep> path_;
+  std::vector<double> key_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_SINK_NETWORK_H_

@@ -1,0 +1,225 @@
+#include "attnflow/flow/sink_solver.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "attnflow/flow/flow_bounds.h"
+#include "attnflow/flow/layered_network.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::size_t kDeepestPush = 16;  // layers that mass is pushed down before giving up
+
+std::vector<std::uint64_t> reached(const Tensor<std::int64_t>& rows, std::size_t i,
+                                   const std::vector<std::uint32_t>& classes,
+                                   const std::vector<std::vector<std::uint64_t>>& sets, std::size_t words) {
+  std::vector<std::uint64_t> bits(words, 0);
+  std::uint32_t last = kNoNode;
+  for (std::size_t k = 0; k < rows.extent(1); ++k) {
+    if (rows(i, k) == 0 || classes[k] == last) continue;
+    last = classes[k];
+    for (std::size_t w = 0; w < words; ++w) bits[w] |= sets[last][w];
+  }
+  return bits;
+}
+
+}  // namespace
+
+SinkProblem::SinkProblem(std::vector<const Tensor<std::int64_t>*> network) : blocks(std::move(network)) {
+  const std::size_t bottom = blocks[0]->extent(0);
+  reach_class.resize(blocks.size() + 1);
+  reach_class[1].resize(bottom);
+  for (std::size_t p = 0; p < bottom; ++p) {
+    reach_class[1][p] = static_cast<std::uint32_t>(p);
+    std::vector<std::uint64_t> set(bit_words(bottom), 0);
+    set[p / 64] |= std::uint64_t{1} << (p % 64);
+    reach_sets.push_back(std::move(set));
+  }
+  for (std::size_t k = 2; k <= blocks.size(); ++k) reach_class[k] = classes_of(*blocks[k - 1], k);
+  demand.resize(blocks.size());
+  for (std::size_t k = 1; k < blocks.size(); ++k) {
+    const Tensor<std::int64_t>& above = *blocks[k];
+    demand[k].assign(above.extent(1), 0.0);
+    for (std::size_t p = 0; p < above.extent(0); ++p) {
+      for (std::size_t q = 0; q < above.extent(1); ++q) demand[k][q] += static_cast<double>(above(p, q));
+    }
+  }
+}
+
+std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& rows, std::size_t depth) {
+  if (depth == 1) return std::vector<std::uint32_t>(rows.extent(0), 0);
+  std::map<std::vector<std::uint64_t>, std::uint32_t> known;
+  for (std::uint32_t c = 0; c < reach_sets.size(); ++c) known.emplace(reach_sets[c], c);
+  std::vector<std::uint32_t> classes(rows.extent(0));
+  for (std::size_t i = 0; i < rows.extent(0); ++i) {
+    const auto [at, added] = known.emplace(reached(rows, i, reach_class[depth - 1], reach_sets, reach_sets[0].size()),
+                                           static_cast<std::uint32_t>(reach_sets.size()));
+    if (added) reach_sets.push_back(at->first);
+    classes[i] = at->second;
+  }
+  return classes;
+}
+
+SinkSolver::SinkSolver(const SinkProblem& problem)
+    : problem_(problem), network_(problem.blocks), templates_(problem.blocks, network_), pushing_(problem.depth() + 1) {}
+
+bool SinkSolver::Record::worth_trying() {
+  if (tried < 64 || worked * 8 >= tried || ++skipped % 64 == 0) return true;
+  return false;
+}
+
+void SinkSolver::Record::note(bool success) {
+  ++tried;
+  worked += success;
+  if (tried >= 1024) {  // forget slowly
+    tried /= 2;
+    worked /= 2;
+  }
+}
+
+void SinkSolver::start(const std::vector<std::int64_t>& column) {
+  network_.clear();
+  templates_.start_sink(column);
+  column_cuts_.assign(problem_.reach_sets.size(), 0);
+  for (std::size_t c = 0; c < column_cuts_.size(); ++c) {
+    const std::vector<std::uint64_t>& set = problem_.reach_sets[c];
+    for (std::size_t w = 0; w < set.size(); ++w) {
+      for (std::uint64_t word = set[w]; word != 0; word &= word - 1) {
+        const std::size_t p = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
+        column_cuts_[c] = add_units(column_cuts_[c], column[p]);
+      }
+    }
+  }
+  climb(column);
+}
+
+void SinkSolver::climb(const std::vector<std::int64_t>& values) {
+  network_.add_layer(values, problem_.demand[network_.layers() + 1]);
+}
+
+// min over t in {0} and {F} of t + what lies at nodes of layer k with a larger F. `at`: by node.
+std::int64_t SinkSolver::threshold_bound(std::size_t k, const std::int64_t* at) const {
+  const SinkLayer& layer = network_.layer(k);
+  std::int64_t best = kManyUnits;
+  std::int64_t above = 0;
+  for (const std::uint32_t p : layer.by_value) {
+    best = std::min(best, add_units(layer.value[p], above));
+    above = add_units(above, at[p]);
+    if (above >= best) return best;  // nothing below can be less
+  }
+  return std::min(best, above);
+}
+
+bool SinkSolver::pushed_bound_reaches(std::int64_t upper) {
+  here_.assign(row_.begin(), row_.end());
+  const std::size_t top = depth() - 1;
+  for (std::size_t k = top; k >= 2 && top - k < kDeepestPush; --k) {
+    const SinkLayer& layer = network_.layer(k);
+    const SinkLayer& lower = network_.layer(k - 1);
+    below_.resize(padded(lower.nodes));
+    const std::int64_t arrived = push_down({.capacity = layer.capacity.data(),
+                                            .nodes = layer.nodes,
+                                            .stride = padded(lower.nodes),
+                                            .mass = layer.mass.data(),
+                                            .widest = layer.widest.data()},
+                                           here_.data(), below_.data());
+    if (arrived < upper) return false;
+    if (threshold_bound(k - 1, below_.data()) >= upper) return true;
+    std::swap(here_, below_);
+  }
+  return false;
+}
+
+// Nodes of the top layer with supply, those that are given most for what they can deliver first, roughly: sorted into
+// buckets of a quarter of a power of two.
+void SinkSolver::order_sources() {
+  const SinkLayer& top = network_.layer(depth() - 1);
+  constexpr int kBuckets = 64;
+  std::uint32_t begin[kBuckets + 1] = {};
+  bucket_.resize(top.nodes);
+  std::size_t sources = 0;
+  for (std::size_t p = 0; p < top.nodes; ++p) {
+    if (row_[p] == 0) continue;
+    const float ratio = static_cast<float>(row_[p]) / static_cast<float>(top.value[p]);
+    const int quarter = static_cast<int>(std::bit_cast<std::uint32_t>(ratio) >> 21) - (127 - 12) * 4;  // of log2
+    bucket_[p] = static_cast<std::uint8_t>(kBuckets - 1 - std::clamp(quarter, 0, kBuckets - 1));
+    ++begin[bucket_[p] + 1];
+    ++sources;
+  }
+  for (int b = 0; b < kBuckets; ++b) begin[b + 1] += begin[b];
+  source_order_.resize(sources);
+  for (std::size_t p = 0; p < top.nodes; ++p) {
+    if (row_[p] != 0) source_order_[begin[bucket_[p]]++] = static_cast<std::uint32_t>(p);
+  }
+}
+
+std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
+                               StraightFirst straight_first) {
+  order_sources();
+  FlowPass pass = network_.pass();
+  pass.supply = row_.data();
+  pass.source_order = source_order_.data();
+  pass.sources = source_order_.size();
+  pass.enough = upper;
+  pass.straight_first = straight_first;
+  pass.position = static_cast<std::uint32_t>(position);
+  const std::int64_t greedy = greedy_flow(pass, false);
+  if (greedy == upper) {
+    ++counts_.greedy;
+    return greedy;
+  }
+  if (templates_.prove(pass.depth, position, row, row_cut, greedy)) {
+    ++counts_.templates;
+    return greedy;
+  }
+  greedy_flow(pass, true);
+  const std::int64_t flow = augment_flow(pass, greedy);
+  if (flow < upper) templates_.learn(position, pass);
+  clear_flow(pass);
+  ++counts_.search;
+  return flow;
+}
+
+SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position) {
+  const SinkLayer& top = network_.layer(depth() - 1);
+  SinkValue result;
+  result.column_cut = column_cuts_[reach_class];
+  row_.resize(padded(top.nodes));
+  std::int64_t row_cut = 0;
+  std::int64_t through = 0;
+  for (std::size_t p = 0; p < top.nodes; ++p) {
+    row_[p] = row[top.position[p]];
+    row_cut = add_units(row_cut, row_[p]);
+    through = add_units(through, std::min(row_[p], top.value[p]));
+  }
+  std::fill(row_.begin() + static_cast<std::ptrdiff_t>(top.nodes), row_.end(), 0);
+  result.row_cut = row_cut;
+  const std::int64_t upper = std::min(through, result.column_cut);
+  if (upper == 0 || depth() == 2) {
+    // One layer below are single arcs, which nothing else uses: the sum is exact.
+    result.flow = upper;
+    return result;
+  }
+  if (threshold_bound(depth() - 1, row_.data()) >= upper) {
+    ++counts_.bounds;
+    result.flow = upper;
+    return result;
+  }
+  Record& pushing = pushing_[depth()];
+  if (row_cut < kManyUnits && pushing.worth_trying()) {
+    const bool reached = pushed_bound_reaches(upper);
+    pushing.note(reached);
+    if (reached) {
+      ++counts_.pushed;
+      result.flow = upper;
+      return result;
+    }
+  }
+  static const int mode = std::getenv("SELF") ? std::atoi(std::getenv("SELF")) : 1;
+  result.flow = solve(row, position, row_cut, upper, static_cast<StraightFirst>(mode));
+  return result;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,97 @@
+// Flow from every source to one sink, level by level.
+//
+// Levels go up from the sink: when those of depth - 1 are known exactly, a pair at `depth` is tried by the cheapest
+// means first, until a lower and an upper bound meet (flow/flow.h has the bounds and their proofs):
+//   1. upper bounds: what the source's arcs carry to nodes that reach the sink; what the sink's arcs carry from nodes
+//      that the source reaches; sum_k min(row[k], F[k]);
+//   2. lower bound by a threshold over the values one layer down;
+//   3. the same further down, after the row's mass was pushed there in proportion to the arcs (flow/flow_bounds.h);
+//   4. a greedy pass (flow/blocking_flow.h);
+//   5. cuts of the shapes met before (flow/cut_templates.h);
+//   6. augmenting paths.
+// Means that rarely succeed at a depth are tried rarely. All are exact in integers, so what settles a pair never changes
+// its value.
+#ifndef ATTNFLOW_FLOW_SINK_SOLVER_H_
+#define ATTNFLOW_FLOW_SINK_SOLVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/flow/cut_templates.h"
+#include "attnflow/flow/sink_network.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow::internal {
+
+// What all sinks of a network share. Layer k = 0 ... depth of the network; blocks[k - 1] is [nodes of layer k, nodes of
+// layer k - 1] in units.
+struct SinkProblem {
+  std::vector<const Tensor<std::int64_t>*> blocks;
+  // reach_class[k][i], k = 1 ... depth: which set of nodes of layer 1 node i of layer k reaches; reach_sets are those,
+  // as bits.
+  std::vector<std::vector<std::uint32_t>> reach_class;
+  std::vector<std::vector<std::uint64_t>> reach_sets;
+  std::vector<std::vector<double>> demand;  // demand[k]: for k = 1 ..., sums of the arcs into the nodes of layer k
+
+  explicit SinkProblem(std::vector<const Tensor<std::int64_t>*> network);
+  std::size_t depth() const { return blocks.size(); }
+  // The sets that rows from outside the network reach: a block above the layer `depth - 1`.
+  std::vector<std::uint32_t> classes_of(const Tensor<std::int64_t>& rows, std::size_t depth);
+};
+
+// A value, and the two end cuts that it can be equal to.
+struct SinkValue {
+  std::int64_t flow = 0;
+  std::int64_t column_cut = 0;  // the sink's arcs from nodes of layer 1 that the source reaches
+  std::int64_t row_cut = 0;     // the source's arcs to nodes that reach the sink
+};
+
+class SinkSolver {
+ public:
+  explicit SinkSolver(const SinkProblem& problem);
+
+  // Begins with the sink whose arcs from the nodes of layer 1 are `column`.
+  void start(const std::vector<std::int64_t>& column);
+  // The level that the next row() belongs to: 2 after start().
+  std::size_t depth() const { return network_.layers() + 1; }
+  // The flow from a source at `position` with these arcs to the nodes of layer depth() - 1 [by position].
+  SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position);
+  // Goes one level up: `values` are the flows from the nodes of layer depth().
+  void climb(const std::vector<std::int64_t>& values);
+
+  // How often each means settled a pair, for tuning and tests: bounds, pushed mass, greedy pass, templates, search.
+  struct Counts {
+    std::int64_t bounds = 0, pushed = 0, greedy = 0, templates = 0, search = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  // Successes of a means at a depth; rarely successful ones are tried once in a while only.
+  struct Record {
+    std::uint32_t tried = 0, worked = 0, skipped = 0;
+    bool worth_trying();
+    void note(bool success);
+  };
+
+  std::int64_t threshold_bound(std::size_t k, const std::int64_t* at) const;
+  bool pushed_bound_reaches(std::int64_t upper);
+  std::int64_t solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
+                     StraightFirst straight_first);
+  void order_sources();
+
+  const SinkProblem& problem_;
+  SinkNetwork network_;
+  CutTemplates templates_;
+  std::vector<std::int64_t> column_cuts_;  // by reach class
+  std::vector<std::int64_t> row_;          // of the source, by node of the top layer
+  std::vector<std::int64_t> here_, below_;
+  std::vector<std::uint32_t> source_order_;
+  std::vector<std::uint8_t> bucket_;
+  std::vector<Record> pushing_;                  // by depth
+  Counts counts_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_SINK_SOLVER_H_
