@@ -105,8 +105,7 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
         break;
       }
     }
-    const std::size_t block = begin / kBlock;
-    if (all_zero(sink_left + block * kBlock)) clear_bit(pass.live_blocks, block);
+    // Whether the block is empty now is left to the next vector that reads it: asking here would wait for these stores.
   };
 
   const std::size_t cursor = layer.cursor[p];
@@ -161,6 +160,7 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
 // Sends up to `amount` from node p of layer k to the layer below, and returns what went.
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
+  ++*pass.pushes;
   if (k == 2) return push_to_layer_1<kRecord>(pass, p, amount);
   const FlowLayer& layer = pass.layers[k];
   const FlowLayer& below = pass.layers[k - 1];

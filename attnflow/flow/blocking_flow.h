@@ -61,6 +61,7 @@ struct FlowStep {
 
 // Which node sends along its straight arc (to the same position one layer down) before all others.
 enum class StraightFirst : std::uint8_t { kNone, kSource, kAll };  // kSource: only the source's own position
+inline constexpr std::size_t kStraightFirstWays = 3;
 
 struct FlowPass {
   FlowLayer* layers = nullptr;  // [depth]; index k; 0 is unused
@@ -78,6 +79,7 @@ struct FlowPass {
   std::int64_t* sink_left = nullptr;    // as sink_capacity
   std::uint64_t* live_blocks = nullptr;  // blocks of layer 1 with something left in sink_left, one bit each
   FlowStep* path = nullptr;              // [all nodes + 2]
+  std::uint64_t* pushes = nullptr;       // the greedy pass adds the number of its pushes, a measure of its work
   std::uint64_t* queue = nullptr;        // [all nodes]
 };
 

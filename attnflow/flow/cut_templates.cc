@@ -23,7 +23,6 @@ void bring_forward(std::vector<T>& list, std::size_t t) {
 
 template <class T>
 void remember(std::vector<T>& list, T item, std::size_t most) {
-  if (std::find(list.begin(), list.end(), item) != list.end()) return;
   list.insert(list.begin(), std::move(item));
   if (list.size() > most) list.pop_back();
 }
@@ -35,7 +34,7 @@ CutTemplates::CutTemplates(const std::vector<const Tensor<std::int64_t>*>& block
 
 void CutTemplates::start_sink(const std::vector<std::int64_t>& column) {
   for (auto& halves : lower_) halves.clear();
-  lower_[1].push_back({0, column});
+  lower_[1].push_back({.sink_side = {}, .price = 0, .room = column});
 }
 
 // Leaves `a` in arcs_ (or nothing there when the free layer is the top one: then a is the row). Saturates at limit + 1.
@@ -78,26 +77,34 @@ std::int64_t CutTemplates::upper_price(const UpperHalf& half, std::size_t depth,
   return price;
 }
 
-bool CutTemplates::prove(std::size_t depth, std::size_t position, const std::int64_t* row, std::int64_t row_cut,
-                         std::int64_t flow) {
-  std::vector<UpperHalf>& upper = upper_[depth];
-  for (std::size_t u = 0; u < upper.size(); ++u) {
-    std::vector<LowerHalf>& lower = lower_[upper[u].free_layer];
-    if (lower.empty()) continue;
-    const std::int64_t price = upper_price(upper[u], depth, position, row, row_cut, flow);
-    if (price > flow) continue;
-    const std::int64_t* a = upper[u].free_layer + 1 == depth ? row : arcs_.data();
-    for (std::size_t h = 0; h < lower.size(); ++h) {
-      const std::int64_t start = add_units(price, lower[h].price);
-      if (start > flow) continue;
-      if (sum_of_minima(a, lower[h].room.data(), lower[h].room.size(), start) <= flow) {
-        bring_forward(lower, h);
-        bring_forward(upper, u);
-        return true;
-      }
+std::int64_t CutTemplates::upper_bound(std::size_t depth, std::size_t position, const std::int64_t* row,
+                                       std::int64_t row_cut, std::int64_t flow, std::int64_t upper) {
+  std::vector<UpperHalf>& uppers = upper_[depth];
+  std::int64_t best = upper;
+  std::size_t best_upper = 0;
+  std::size_t best_lower = 0;
+  for (std::size_t u = 0; u < uppers.size() && best > flow; ++u) {
+    const std::size_t free_layer = uppers[u].free_layer;
+    const std::vector<LowerHalf>& lowers = lower_[free_layer];
+    if (lowers.empty()) continue;
+    const std::int64_t price = upper_price(uppers[u], depth, position, row, row_cut, best - 1);
+    if (price >= best) continue;
+    const std::int64_t* a = free_layer + 1 == depth ? row : arcs_.data();
+    for (std::size_t h = 0; h < lowers.size() && best > flow; ++h) {
+      const std::int64_t start = add_units(price, lowers[h].price);
+      if (start >= best) continue;
+      const std::int64_t sum = sum_of_minima(a, lowers[h].room.data(), lowers[h].room.size(), start);
+      if (sum >= best) continue;
+      best = sum;
+      best_upper = u;
+      best_lower = h;
     }
   }
-  return false;
+  if (best < upper) {
+    bring_forward(lower_[uppers[best_upper].free_layer], best_lower);
+    bring_forward(uppers, best_upper);
+  }
+  return best;
 }
 
 void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
@@ -128,10 +135,22 @@ void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
     });
     upper.members.push_back(std::move(members));
   }
-  remember(upper_[pass.depth], std::move(upper), kMostUpperHalves);
+  std::vector<UpperHalf>& uppers = upper_[pass.depth];
+  if (std::find(uppers.begin(), uppers.end(), upper) == uppers.end()) {
+    remember(uppers, std::move(upper), kMostUpperHalves);
+  }
   if (free_layer == 1) return;  // the lower half is the sink's column, known from the start
 
   LowerHalf lower;
+  lower.sink_side.resize(free_layer - 1);
+  for (std::size_t k = 1; k < free_layer; ++k) {
+    for (std::size_t p = 0; p < pass.layers[k].nodes; ++p) {
+      if (!on_source_side(k, p)) lower.sink_side[k - 1].push_back(static_cast<std::uint32_t>(p));
+    }
+  }
+  for (const LowerHalf& known : lower_[free_layer]) {
+    if (known.sink_side == lower.sink_side) return;
+  }
   for (std::size_t k = 1; k < free_layer; ++k) {
     for (std::size_t p = 0; p < pass.layers[k].nodes; ++p) {
       if (!on_source_side(k, p)) continue;
@@ -139,9 +158,7 @@ void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
         lower.price = add_units(lower.price, pass.sink_capacity[p]);
       } else {
         const std::int64_t* arcs = pass.layers[k].capacity + p * pass.layers[k].stride;
-        for (std::size_t q = 0; q < pass.layers[k - 1].nodes; ++q) {
-          if (!on_source_side(k - 1, q)) lower.price = add_units(lower.price, arcs[q]);
-        }
+        for (const std::uint32_t q : lower.sink_side[k - 2]) lower.price = add_units(lower.price, arcs[q]);
       }
     }
   }
@@ -150,9 +167,7 @@ void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
   for (std::size_t p = 0; p < layer.nodes; ++p) {
     const std::int64_t* arcs = pass.layers[free_layer].capacity + p * pass.layers[free_layer].stride;
     std::int64_t room = 0;
-    for (std::size_t q = 0; q < pass.layers[free_layer - 1].nodes; ++q) {
-      if (!on_source_side(free_layer - 1, q)) room = add_units(room, arcs[q]);
-    }
+    for (const std::uint32_t q : lower.sink_side[free_layer - 2]) room = add_units(room, arcs[q]);
     lower.room[layer.position[p]] = std::min(room, kManyUnits / 2);
   }
   remember(lower_[free_layer], std::move(lower), kMostLowerHalves);

@@ -34,9 +34,11 @@ class CutTemplates {
   // A new sink, whose arcs from the nodes of layer 1 have these capacities.
   void start_sink(const std::vector<std::int64_t>& column);
 
-  // Whether a known template has a cut of at most `flow` units for the source at `position`, whose arcs by position of
-  // layer depth - 1 are `row`; `row_cut`: those that lead to nodes that reach the sink, in all.
-  bool prove(std::size_t depth, std::size_t position, const std::int64_t* row, std::int64_t row_cut, std::int64_t flow);
+  // The least price of a known template for the source at `position`, whose arcs by position of layer depth - 1 are
+  // `row` (`row_cut`: those that lead to nodes that reach the sink, in all); `upper` when none is cheaper. Looks no
+  // further once a price is as low as `flow`, the value of a known flow.
+  std::int64_t upper_bound(std::size_t depth, std::size_t position, const std::int64_t* row, std::int64_t row_cut,
+                           std::int64_t flow, std::int64_t upper);
 
   // Learns from the source side of the cut that a search left in `pass`.
   void learn(std::size_t position, const FlowPass& pass);
@@ -53,9 +55,9 @@ class CutTemplates {
     friend bool operator==(const UpperHalf&, const UpperHalf&) = default;
   };
   struct LowerHalf {
+    std::vector<std::vector<std::uint32_t>> sink_side;  // R_k by node, k = 1 ... free layer - 1
     std::int64_t price = 0;
     std::vector<std::int64_t> room;  // b, by position of the free layer
-    friend bool operator==(const LowerHalf&, const LowerHalf&) = default;
   };
 
   std::int64_t upper_price(const UpperHalf& half, std::size_t depth, std::size_t position, const std::int64_t* row,

@@ -115,6 +115,7 @@ FlowPass SinkNetwork::pass() {
   pass.sink_left = sink_left_.data();
   pass.live_blocks = live_blocks_.data();
   pass.path = path_.data();
+  pass.pushes = &pushes_;
   pass.queue = queue_.data();
   return pass;
 }

@@ -62,6 +62,7 @@ class SinkNetwork {
   std::vector<std::int64_t> supply_left_, sink_left_;
   std::vector<std::uint64_t> live_blocks_, queue_;
   std::vector<FlowStep> path_;
+  std::uint64_t pushes_ = 0;
   std::vector<double> key_;
 };
 

@@ -63,20 +63,42 @@ std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& r
 }
 
 SinkSolver::SinkSolver(const SinkProblem& problem)
-    : problem_(problem), network_(problem.blocks), templates_(problem.blocks, network_), pushing_(problem.depth() + 1) {}
+    : problem_(problem), network_(problem.blocks), templates_(problem.blocks, network_), pushing_(problem.depth() + 1), straight_first_(2 * (problem.depth() + 1)) {}
 
 bool SinkSolver::Record::worth_trying() {
-  if (tried < 64 || worked * 8 >= tried || ++skipped % 64 == 0) return true;
-  return false;
+  constexpr double kTrials = 32.0;
+  constexpr std::uint32_t kEvery = 256;
+  return tried < kTrials || worked * 8.0 >= tried || ++skipped % kEvery == 0;
 }
 
-void SinkSolver::Record::note(bool success) {
-  ++tried;
-  worked += success;
-  if (tried >= 1024) {  // forget slowly
-    tried /= 2;
-    worked /= 2;
+void SinkSolver::Record::note(bool success, double work_done) {
+  constexpr double kMemory = 1024.0;
+  tried += 1.0;
+  worked += success ? 1.0 : 0.0;
+  work += work_done;
+  if (tried >= kMemory) {
+    tried /= 2.0;
+    worked /= 2.0;
+    work /= 2.0;
   }
+}
+
+StraightFirst SinkSolver::Choice::best() {
+  // Every way is tried some time; the others only now and then.
+  constexpr std::uint32_t kTrials = 16;
+  constexpr std::uint32_t kEvery = 128;
+  constexpr double kSearch = 4.0;  // what a search costs, in greedy passes
+  const std::uint32_t pair = pairs++;
+  if (pair < kStraightFirstWays * kTrials) return static_cast<StraightFirst>(pair / kTrials);
+  if (pair % kEvery == 0) return static_cast<StraightFirst>(pair / kEvery % kStraightFirstWays);
+  const auto cost = [](const Record& way) {
+    return way.work / way.tried * (1.0 + kSearch * (1.0 - way.worked / way.tried));
+  };
+  std::size_t cheapest = 0;
+  for (std::size_t w = 1; w < kStraightFirstWays; ++w) {
+    if (cost(ways[w]) < cost(ways[cheapest])) cheapest = w;
+  }
+  return static_cast<StraightFirst>(cheapest);
 }
 
 void SinkSolver::start(const std::vector<std::int64_t>& column) {
@@ -156,27 +178,34 @@ void SinkSolver::order_sources() {
 }
 
 std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
-                               StraightFirst straight_first) {
+                               Choice& straight_first) {
   order_sources();
   FlowPass pass = network_.pass();
   pass.supply = row_.data();
   pass.source_order = source_order_.data();
   pass.sources = source_order_.size();
   pass.enough = upper;
-  pass.straight_first = straight_first;
+  pass.straight_first = straight_first.best();
+  Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
   pass.position = static_cast<std::uint32_t>(position);
+  *pass.pushes = 0;
   const std::int64_t greedy = greedy_flow(pass, false);
+  const auto work = static_cast<double>(*pass.pushes);
   if (greedy == upper) {
+    record.note(true, work);
     ++counts_.greedy;
     return greedy;
   }
-  if (templates_.prove(pass.depth, position, row, row_cut, greedy)) {
+  pass.enough = templates_.upper_bound(pass.depth, position, row, row_cut, greedy, upper);
+  if (greedy == pass.enough) {
+    record.note(true, work);
     ++counts_.templates;
     return greedy;
   }
   greedy_flow(pass, true);
   const std::int64_t flow = augment_flow(pass, greedy);
-  if (flow < upper) templates_.learn(position, pass);
+  record.note(flow == greedy, work);
+  if (flow < pass.enough) templates_.learn(position, pass);
   clear_flow(pass);
   ++counts_.search;
   return flow;
@@ -217,8 +246,7 @@ SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, 
       return result;
     }
   }
-  static const int mode = std::getenv("SELF") ? std::atoi(std::getenv("SELF")) : 1;
-  result.flow = solve(row, position, row_cut, upper, static_cast<StraightFirst>(mode));
+  result.flow = solve(row, position, row_cut, upper, straight_first_[2 * depth() + (upper == result.column_cut)]);
   return result;
 }
 

@@ -67,17 +67,24 @@ class SinkSolver {
   const Counts& counts() const { return counts_; }
 
  private:
-  // Successes of a means at a depth; rarely successful ones are tried once in a while only.
+  // Successes of a means, and the work they took; old ones fade.
   struct Record {
-    std::uint32_t tried = 0, worked = 0, skipped = 0;
-    bool worth_trying();
-    void note(bool success);
+    double tried = 0.0, worked = 0.0, work = 0.0;
+    std::uint32_t skipped = 0;
+    bool worth_trying();  // often when it works often, else once in a while
+    void note(bool success, double work_done = 0.0);
+  };
+  // The ways to begin a greedy pass.
+  struct Choice {
+    Record ways[kStraightFirstWays];
+    std::uint32_t pairs = 0;
+    StraightFirst best();
   };
 
   std::int64_t threshold_bound(std::size_t k, const std::int64_t* at) const;
   bool pushed_bound_reaches(std::int64_t upper);
   std::int64_t solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
-                     StraightFirst straight_first);
+                     Choice& straight_first);
   void order_sources();
 
   const SinkProblem& problem_;
@@ -88,7 +95,8 @@ class SinkSolver {
   std::vector<std::int64_t> here_, below_;
   std::vector<std::uint32_t> source_order_;
   std::vector<std::uint8_t> bucket_;
-  std::vector<Record> pushing_;                  // by depth
+  std::vector<Record> pushing_;                   // by depth
+  std::vector<Choice> straight_first_;            // by depth, then by whether the sink's arcs are the upper bound
   Counts counts_;
 };
 
