@@ -144,8 +144,9 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
     }
     if (kRecord) {
       const FlowLayer& below = pass.layers[1];
-      for (std::size_t e = 0; e < kBlock; ++e) {
-        if (layer.flow[p * layer.stride + q + e] > 0) set_bit(below.inflow + (q + e) * below.inflow_words, p);
+      alignas(64) const std::int64_t none[kBlock] = {};
+      for (Bits sent = greater(layer.flow + p * layer.stride + q, none); sent != 0; sent &= sent - 1) {
+        set_bit(below.inflow + (q + static_cast<std::size_t>(std::countr_zero(sent))) * below.inflow_words, p);
       }
     }
     if (hn::AllTrue(d, hn::Eq(rest, hn::Zero(d)))) clear_bit(pass.live_blocks, block);
@@ -157,11 +158,19 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
   return amount - left;
 }
 
-// Sends up to `amount` from node p of layer k to the layer below, and returns what went.
+template <bool kRecord>
+std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount);
+
+// From node p of layer k - 1.
+template <bool kRecord>
+HWY_INLINE std::int64_t push_below(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
+  ++*pass.pushes;
+  return k == 3 ? push_to_layer_1<kRecord>(pass, p, amount) : push<kRecord>(pass, k - 1, p, amount);
+}
+
+// Sends up to `amount` from node p of layer k >= 3 to the layer below, and returns what went.
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
-  ++*pass.pushes;
-  if (k == 2) return push_to_layer_1<kRecord>(pass, p, amount);
   const FlowLayer& layer = pass.layers[k];
   const FlowLayer& below = pass.layers[k - 1];
   const std::int64_t* capacity = layer.capacity + p * layer.stride;
@@ -169,11 +178,11 @@ std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int
   std::int64_t sent = 0;
 
   if (straight != kNoNode && (pass.straight_first == StraightFirst::kAll ||
-                              (pass.straight_first == StraightFirst::kSource && p == pass.node_at[k][pass.position]))) {
+                              (pass.straight_first == StraightFirst::kSource && p == pass.own[k]))) {
     if (layer.straight_left[p] < 0) layer.straight_left[p] = capacity[straight];
     const std::int64_t wanted = smaller(amount, layer.straight_left[p]);
     if (wanted > 0 && below.next_alive[straight] == straight) {
-      const std::int64_t x = push<kRecord>(pass, k - 1, straight, wanted);
+      const std::int64_t x = push_below<kRecord>(pass, k, straight, wanted);
       if (x > 0) {
         if (kRecord) record_flow(pass, k, p, straight, x);
         sent += x;
@@ -181,31 +190,37 @@ std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int
       }
     }
   }
+  // Nothing below changes this node's state, so it can stay in registers.
+  std::uint32_t cursor = layer.cursor[p];
+  std::int64_t cursor_left = layer.cursor_left[p];
   while (sent < amount) {
-    const std::uint32_t q = alive(below.next_alive, layer.cursor[p]);
+    const std::uint32_t q = alive(below.next_alive, cursor);
+    if (q != cursor) {
+      cursor = q;
+      cursor_left = -1;
+    }
     if (q >= below.nodes) {
-      layer.cursor[p] = q;
       layer.next_alive[p] = p + 1;
       break;
     }
-    if (q != layer.cursor[p]) {
-      layer.cursor[p] = q;
-      layer.cursor_left[p] = -1;
+    if (q == straight && layer.straight_left[p] >= 0) {
+      cursor_left = layer.straight_left[p];
+    } else if (cursor_left < 0) {
+      cursor_left = capacity[q];
     }
-    std::int64_t& left = q == straight ? layer.straight_left[p] : layer.cursor_left[p];
-    if (left < 0) left = capacity[q];
-    const std::int64_t wanted = smaller(amount - sent, left);
-    const std::int64_t x = wanted > 0 ? push<kRecord>(pass, k - 1, q, wanted) : 0;
-    if (x > 0) {
-      if (kRecord) record_flow(pass, k, p, q, x);
-      sent += x;
-      left -= x;
-    }
-    if (left == 0) {
-      layer.cursor[p] = q + 1;
-      layer.cursor_left[p] = -1;
+    const std::int64_t wanted = smaller(amount - sent, cursor_left);
+    const std::int64_t x = wanted > 0 ? push_below<kRecord>(pass, k, q, wanted) : 0;
+    if (kRecord && x > 0) record_flow(pass, k, p, q, x);
+    sent += x;
+    cursor_left -= x;
+    if (q == straight) layer.straight_left[p] = cursor_left;
+    if (cursor_left == 0) {
+      cursor = q + 1;
+      cursor_left = -1;
     }
   }
+  layer.cursor[p] = cursor;
+  layer.cursor_left[p] = cursor_left;
   return sent;
 }
 
@@ -233,7 +248,7 @@ std::int64_t greedy(const FlowPass& pass) {
   std::int64_t total = 0;
   for (std::size_t o = 0; o < pass.sources && total < pass.enough; ++o) {
     const std::uint32_t p = pass.source_order[o];
-    const std::int64_t x = push<kRecord>(pass, top, p, smaller(pass.supply[p], pass.enough - total));
+    const std::int64_t x = push_below<kRecord>(pass, top + 1, p, smaller(pass.supply[p], pass.enough - total));
     if (kRecord) pass.supply_left[p] -= x;
     total += x;
   }
@@ -310,7 +325,8 @@ class Augmenter {
     return sink_distance_ >= 0;
   }
 
-  // Moves the current arc of a node to the next admissible one: residual capacity, and one step farther from the source.
+  // Moves the current arc of a node to the next admissible one: residual capacity, and one step farther from the
+  // source.
   bool advance(std::size_t k, std::size_t p, FlowStep& step, std::size_t& next_layer, std::size_t& next_node) {
     const FlowLayer& layer = layers_[k];
     const std::int64_t wanted = layer.distance[p] + 1;
@@ -381,8 +397,8 @@ class Augmenter {
             if (step.forward) {
               // Forward steps remember who sent, for the way back.
               const FlowLayer& below = layers_[step.layer - 1];
-              const std::size_t to =
-                  static_cast<std::size_t>(step.flow - (layers_[step.layer].flow + step.node * layers_[step.layer].stride));
+              const std::size_t to = static_cast<std::size_t>(
+                  step.flow - (layers_[step.layer].flow + step.node * layers_[step.layer].stride));
               set_bit(below.inflow + to * below.inflow_words, step.node);
               *step.flow += units;
             } else {

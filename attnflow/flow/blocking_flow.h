@@ -36,18 +36,18 @@ struct FlowLayer {
   const std::int64_t* capacity = nullptr;   // [nodes, stride]; k >= 2
   const std::uint32_t* straight = nullptr;  // [nodes] the node below at the same position, or kNoNode; k >= 3
   // Of the greedy pass, [nodes]:
-  std::uint32_t* cursor = nullptr;           // first arc that is not left yet
-  std::int64_t* cursor_left = nullptr;       // what remains of it; -1: all
-  std::int64_t* straight_left = nullptr;     // what remains of the straight arc; -1: all
-  std::uint32_t* next_alive = nullptr;       // [nodes + 1] a node's own number while alive; else a larger one (a forest)
+  std::uint32_t* cursor = nullptr;        // first arc that is not left yet
+  std::int64_t* cursor_left = nullptr;    // what remains of it; -1: all
+  std::int64_t* straight_left = nullptr;  // what remains of the straight arc; -1: all
+  std::uint32_t* next_alive = nullptr;    // [nodes + 1] a node's own number while alive; else a larger one (a forest)
   // Recorded flow:
-  std::int64_t* flow = nullptr;              // [nodes, stride]; k >= 2; zero between solves
-  std::uint64_t* inflow = nullptr;           // [nodes, bit_words(nodes above)] nodes above that ever sent; zero between
-  std::size_t inflow_words = 0;              // bit_words(nodes above)
+  std::int64_t* flow = nullptr;     // [nodes, stride]; k >= 2; zero between solves
+  std::uint64_t* inflow = nullptr;  // [nodes, bit_words(nodes above)] nodes above that ever sent; zero between
+  std::size_t inflow_words = 0;     // bit_words(nodes above)
   // Of the search:
-  std::int64_t* distance = nullptr;          // [padded(nodes)] from the source; -1 out of reach, -2 a dead end
-  std::uint64_t* unreached = nullptr;        // [bit_words(nodes)]
-  std::uint32_t* arc = nullptr;              // [nodes] current arc: forward ones first, then those back up
+  std::int64_t* distance = nullptr;    // [padded(nodes)] from the source; -1 out of reach, -2 a dead end
+  std::uint64_t* unreached = nullptr;  // [bit_words(nodes)]
+  std::uint32_t* arc = nullptr;        // [nodes] current arc: forward ones first, then those back up
 };
 
 // An arc as the depth-first search takes it.
@@ -64,19 +64,18 @@ enum class StraightFirst : std::uint8_t { kNone, kSource, kAll };  // kSource: o
 inline constexpr std::size_t kStraightFirstWays = 3;
 
 struct FlowPass {
-  FlowLayer* layers = nullptr;  // [depth]; index k; 0 is unused
-  std::size_t depth = 0;        // >= 3
+  FlowLayer* layers = nullptr;                  // [depth]; index k; 0 is unused
+  std::size_t depth = 0;                        // >= 3
   const std::int64_t* supply = nullptr;         // [padded(nodes of layer depth - 1)] the source's arcs
   const std::uint32_t* source_order = nullptr;  // nodes of layer depth - 1 with supply, in the order of the greedy pass
   std::size_t sources = 0;
   const std::int64_t* sink_capacity = nullptr;  // [padded(nodes of layer 1)]
   std::int64_t enough = 0;                      // an upper bound: reaching it ends the work
   StraightFirst straight_first = StraightFirst::kNone;
-  std::uint32_t position = 0;                   // of the source
-  const std::uint32_t* const* node_at = nullptr;  // [depth][position]: node of layer k at a position, or kNoNode
+  const std::uint32_t* own = nullptr;  // [depth] node of layer k at the source's position, or kNoNode
 
-  std::int64_t* supply_left = nullptr;  // as supply
-  std::int64_t* sink_left = nullptr;    // as sink_capacity
+  std::int64_t* supply_left = nullptr;   // as supply
+  std::int64_t* sink_left = nullptr;     // as sink_capacity
   std::uint64_t* live_blocks = nullptr;  // blocks of layer 1 with something left in sink_left, one bit each
   FlowStep* path = nullptr;              // [all nodes + 2]
   std::uint64_t* pushes = nullptr;       // the greedy pass adds the number of its pushes, a measure of its work

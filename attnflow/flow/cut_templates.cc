@@ -9,16 +9,17 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kFewMembers = 8;     // a layer with more nodes on the source side is the free one
+constexpr std::size_t kFewMembers = 8;  // a layer with more nodes on the source side is the free one
 constexpr std::size_t kMostUpperHalves = 16;
 constexpr std::size_t kMostLowerHalves = 8;
-constexpr std::int64_t kNear = 8;          // members this near the source are taken for neighbours
+constexpr std::int64_t kNear = 8;  // members this near the source are taken for neighbours
 
 // Puts element t first and keeps the order of the others.
 template <class T>
 void bring_forward(std::vector<T>& list, std::size_t t) {
-  if (t > 0) std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(t),
-                         list.begin() + static_cast<std::ptrdiff_t>(t) + 1);
+  if (t > 0)
+    std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(t),
+                list.begin() + static_cast<std::ptrdiff_t>(t) + 1);
 }
 
 template <class T>
@@ -73,7 +74,8 @@ std::int64_t CutTemplates::upper_price(const UpperHalf& half, std::size_t depth,
   const Tensor<std::int64_t>& block = *blocks_[half.free_layer];
   arcs_.assign(block.extent(1), 0);
   const SinkLayer& above = network_.layer(half.free_layer + 1);
-  for (const std::uint32_t p : side_) add_row(block.data() + above.position[p] * block.extent(1), arcs_.size(), arcs_.data());
+  for (const std::uint32_t p : side_)
+    add_row(block.data() + above.position[p] * block.extent(1), arcs_.size(), arcs_.data());
   return price;
 }
 

@@ -7,11 +7,12 @@
 //
 //   * upper half: the few nodes S_k of each layer k > m, as positions or as offsets from the source's position;
 //   * lower half: the nodes R_k on the sink's side, in each layer k < m. For one sink, its price is a number, the
-//     capacity of the arcs it cuts below layer m - 1, and a vector, b[j] = the arcs from node j of layer m into R_(m-1).
+//     capacity of the arcs it cuts below layer m - 1, and a vector, b[j] = the arcs from node j of layer m into
+//     R_(m-1).
 //
-// Any upper half with any lower half of the same free layer gives a cut for any pair, once each node j of the free layer
-// takes the cheaper side:  price(upper) + price(lower) + sum_j min(a[j], b[j]),  a[j] = the arcs from S_(m+1) into j.
-// Where that equals a known flow, the flow is proven maximum without any search.
+// Any upper half with any lower half of the same free layer gives a cut for any pair, once each node j of the free
+// layer takes the cheaper side:  price(upper) + price(lower) + sum_j min(a[j], b[j]),  a[j] = the arcs from S_(m+1)
+// into j. Where that equals a known flow, the flow is proven maximum without any search.
 //
 // O(n) a combination. Lower halves are forgotten with their sink; upper halves stay. What is tried never changes a
 // value, only how it is proven.

@@ -7,7 +7,9 @@
 #include <limits>
 #include <memory>
 
+#include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/flow/flow_memory.h"
 #include "attnflow/flow/sink_solver.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -31,7 +33,9 @@ struct Problem {
 
   std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.to_layer; }
   // Arcs that leave the output tokens of the wanted layer.
-  const Block& top(std::size_t wanted) const { return tops.empty() ? below.layers[depth_of(wanted) - 1] : tops[wanted]; }
+  const Block& top(std::size_t wanted) const {
+    return tops.empty() ? below.layers[depth_of(wanted) - 1] : tops[wanted];
+  }
   // How many units the true value may lie above the value in units: fewer than one for each arc of a minimum cut, and
   // an arc into a word stands for one into each of its pieces.
   std::int64_t spare_units(std::size_t depth, std::size_t sink) const {
@@ -62,6 +66,15 @@ struct Problem {
     }
   }
 };
+
+void add_counts(const FlowOptions& options, const FlowCounts& counts) {
+  if (options.counts == nullptr) return;
+  options.counts->bounds += counts.bounds;
+  options.counts->pushed += counts.pushed;
+  options.counts->greedy += counts.greedy;
+  options.counts->cuts += counts.cuts;
+  options.counts->search += counts.search;
+}
 
 void check_stop(const FlowOptions& options) {
   if (options.stop_token.stop_requested()) throw Cancelled();
@@ -132,6 +145,9 @@ void solve_all(const Problem& problem, FlowResult& result) {
     }
   };
   parallel_for(sinks, {threads, problem.options.progress, problem.options.stop_token}, solve_sink);
+  for (const auto& solver : solvers) {
+    if (solver) add_counts(problem.options, solver->counts());
+  }
 }
 
 // One output token: the network upside down, where that token is the only sink and each input token a source. One
@@ -142,6 +158,8 @@ void solve_row(const Problem& problem, FlowResult& result) {
   for (std::size_t k = problem.below.depth(); k-- > 0;) upside_down.push_back(transposed(problem.below.layers[k]));
   const std::size_t wanted_layers = problem.layers.size();
   const std::size_t threads = std::min(wanted_layers, resolve_threads(problem.options.threads));
+
+  std::vector<FlowCounts> counts(wanted_layers);
 
   const auto solve_layer = [&](std::size_t wanted, std::size_t) {
     const std::size_t depth = problem.depth_of(wanted);
@@ -175,8 +193,10 @@ void solve_row(const Problem& problem, FlowResult& result) {
       }
       if (level < depth) solver.climb(values);
     }
+    counts[wanted] = solver.counts();
   };
   parallel_for(wanted_layers, {threads, problem.options.progress, problem.options.stop_token}, solve_layer);
+  for (const FlowCounts& layer : counts) add_counts(problem.options, layer);
 }
 
 // Sums the columns of each group.
@@ -208,6 +228,22 @@ void check_groups(const TokenGroups& groups, std::size_t n) {
   }
 }
 
+void check_memory(const AttentionGraph& graph, const Problem& problem) {
+  const FlowOptions& options = problem.options;
+  const internal::FlowSize size{
+      .tokens = graph.tokens(),
+      .input_tokens = options.input_groups != nullptr ? options.input_groups->size() : graph.tokens(),
+      .depth = problem.layers.back() - options.to_layer,
+      .layers = problem.layers.size(),
+      .one_head = graph.one_head(),
+      .one_output_token = options.output_token.has_value(),
+      .threads = resolve_threads(options.threads)};
+  const bool small = internal::flow_bytes(size).value_or(SIZE_MAX) <= internal::kFlowBytesThatAlwaysFit;
+  if (options.memory_limit || !small) {
+    internal::check_flow_memory(size, options.memory_limit ? options.memory_limit : available_memory());
+  }
+}
+
 }  // namespace
 
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options) {
@@ -225,6 +261,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   }
 
   if (options.input_groups != nullptr) check_groups(*options.input_groups, n);
+  check_memory(graph, problem);
 
   // One fixed point for all layers, so that values of one network bound those of the next.
   LayeredNetwork below;

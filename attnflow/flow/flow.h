@@ -9,7 +9,7 @@
 // and do not sum to 1.
 //
 // What holds (let every A_k be row-stochastic, else read the largest row sum for 1; the first law needs row sums of at
-// most 1: proportions above 1 multiply, capacities do not).
+// most 1: proportions above 1 multiply, capacities do not). Proofs: docs/flow.md.
 //   * rollout[i, j] <= flow[i, j] <= min(1, sum_k A_(m+1)[k, j]): routing the rollout mass is a feasible flow.
 //   * l = m + 1: flow = A_l.  l = m + 2: flow[i, j] = sum_k min(A_l[i, k], A_(l-1)[k, j]).
 //   * Upper bound: flow_l[i, j] <= sum_k min(A_l[i, k], flow_(l-1)[k, j]): what passes k is at most both.
@@ -17,24 +17,31 @@
 //     flow_(l-1)[k, j] > t. Proof: let X be the nodes of layer l-1 on the source side of a minimum cut, and t the
 //     largest flow_(l-1) among them (0 if X is empty). The part of the cut below layer l-1 separates that node from j,
 //     so it costs at least t; the arcs from i to nodes outside X cost at least those to nodes with a larger flow.
+//   * The same bound holds further down for any amounts at the nodes of a layer that some flow from i brings there.
 //
 // Degeneracy. With depth the minimum cut moves to an end of the network and the layers between stop mattering: in
 // encoders to the first layer's column (then every output token has the same row), in decoders to the top row. A pair
 // is degenerate when l - m > 1 and its value equals one of these two end cuts within the tolerance; each value says so.
 //
-// Method. Capacities are scaled to integers of 2^-60 (FixedPoint), and everything is exact in those: values of layer l
-// - 1 give the two bounds for layer l; where they meet the pair is settled, else Dinic's algorithm solves it, stopping
-// at the upper bound. Work is split by input token; threads share only constants.
+// Method. Capacities are scaled to integers of 2^-60 (FixedPoint), and everything is exact in those. Input tokens (the
+// sinks) are independent of each other: threads share them out. For one sink, levels go up from the bottom, so that the
+// values one layer down are known; a pair is settled by the first of these that will: the two bounds above; the lower
+// bound further down; a greedy pass; a cut of a shape that settled another pair; augmenting paths (Dinic). Each is
+// described where it lives: flow/sink_solver.h and what it includes. One output token is the same problem upside down:
+// the token is the only sink, and all input tokens come out together.
 //
 // Enclosure. Rounding capacities down loses less than one unit for each arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
 // 12 layers of 256 tokens, or 6 of 512. (One layer down the value is the capacity, and the gap 0.) The enclosure does
 // not rest on the solver's tolerance: it has none.
 //
-// Complexity. O(L n^2) a pair that needs solving, L n^2 pairs: O(L^2 n^4) at worst, far less in practice. Memory: O(L
-// n^2) for the integers and the results, O(L n^2) a thread for flows.
+// Complexity. O(L n^2) for a search of one pair, of which there are L n^2; most pairs are settled in O(n) or by one
+// greedy pass. Measured: docs/flow.md. Memory: 16 bytes an arc (L n^2 of them) and 17 bytes a value; for each thread
+// another 16 bytes an arc of the layers between the first and the last. That is O(L n^2) for all pairs of all layers,
+// and known before the work starts: flow/flow_memory.h.
 //
-// Determinism: same input, same bits, whatever the thread count. Cancellable, with progress by input token.
+// Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
+// progress by input token.
 #ifndef ATTNFLOW_FLOW_FLOW_H_
 #define ATTNFLOW_FLOW_FLOW_H_
 
@@ -58,6 +65,16 @@ enum class FlowDegeneracy : std::uint8_t {
   kTopRow = 2,            // the value is what i sends to nodes that reach j
 };
 
+// How many pairs each means settled, of those more than two layers apart with a path. What is tried when depends on
+// what worked before, so these numbers depend on the number of threads; values do not.
+struct FlowCounts {
+  std::uint64_t bounds = 0;  // the bounds from the values one layer down
+  std::uint64_t pushed = 0;  // the lower bound further down
+  std::uint64_t greedy = 0;  // a greedy pass that met an upper bound
+  std::uint64_t cuts = 0;    // a greedy pass that met a cut of a known shape
+  std::uint64_t search = 0;  // augmenting paths
+};
+
 struct FlowOptions {
   std::vector<std::size_t> layers = {};  // the l wanted, increasing, in (to_layer, L]; empty: all of to_layer + 1 ... L
   std::size_t to_layer = 0;              // m
@@ -65,8 +82,10 @@ struct FlowOptions {
   const TokenGroups* input_groups = nullptr;     // words: pieces with one common sink; columns are then groups
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut
   std::size_t threads = 0;                       // 0: one per hardware thread
+  std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
   ProgressFunction progress = {};                // units of work: input tokens
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown
+  FlowCounts* counts = nullptr;                  // where to add up how pairs were settled, if anywhere
 };
 
 // All arrays are [layers wanted, output tokens, input tokens]; one output token when options name one.
@@ -77,7 +96,8 @@ struct FlowResult {
 };
 
 // Throws Error(kUsage) for layers or tokens out of range, weights that are negative or not finite, and groups that are
-// no partition of the tokens.
+// no partition of the tokens; Error(kOther), before any work, when it needs more memory than there is: the message says
+// how much, and what would fit.
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options = {});
 
 }  // namespace attnflow

@@ -18,8 +18,8 @@ struct PushedLayer {
   const std::int64_t* capacity = nullptr;
   std::size_t nodes = 0;
   std::size_t stride = 0;
-  const std::int64_t* mass = nullptr;      // [nodes] sum of a row, saturating at kManyUnits
-  const std::uint32_t* widest = nullptr;   // [nodes] where the largest arc of a row leads
+  const std::int64_t* mass = nullptr;     // [nodes] sum of a row, saturating at kManyUnits
+  const std::uint32_t* widest = nullptr;  // [nodes] where the largest arc of a row leads
 };
 
 // Spreads what lies at the upper nodes, `from` [nodes], over their arcs in proportion to the capacities (all of them

@@ -17,7 +17,7 @@ LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std
   return network;
 }
 
-void validate_network(const LayeredNetwork& network) {
+void validate_shapes(const LayeredNetwork& network) {
   if (network.layers.empty())
     throw Error(ErrorKind::kUsage, "flow: expected a network of at least one layer, found none");
   for (std::size_t k = 0; k < network.depth(); ++k) {
@@ -30,7 +30,13 @@ void validate_network(const LayeredNetwork& network) {
                       k + 1, k > 0 ? network.layers[k - 1].extent(0) : block.extent(block.rank() - 1),
                       shape_to_string(block.shape())));
     }
-    for (const double c : block.span()) {
+  }
+}
+
+void validate_network(const LayeredNetwork& network) {
+  validate_shapes(network);
+  for (std::size_t k = 0; k < network.depth(); ++k) {
+    for (const double c : network.layers[k].span()) {
       if (!(c >= 0.0 && std::isfinite(c))) {
         throw Error(ErrorKind::kUsage,
                     fmt::format("flow: expected finite capacities of at least 0, found {} in layer {}", c, k + 1));

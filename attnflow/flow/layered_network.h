@@ -26,6 +26,8 @@ LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std
 // Throws Error(kUsage) unless the network has a layer, consecutive blocks fit, and capacities are finite and not
 // negative.
 void validate_network(const LayeredNetwork& network);
+// The same without the capacities.
+void validate_shapes(const LayeredNetwork& network);
 
 // Fixed point: a capacity c stands for floor(c 2^exponent) units. With the exponent below, all capacities of a node's
 // outgoing arcs add up to less than 2^61 units: no sum of flows overflows std::int64_t, and a sum that saturates at

@@ -1,11 +1,11 @@
 // The truth that flow is tested against: maximum flow by augmenting paths (Ford and Fulkerson, 1956, shortest first) on
-// exact 128-bit multiples of 2^-100, with no bound, no phase and no layering.
+// exact 128-bit multiples of 2^-100, with no bound, no phase and no fixed point.
 #ifndef ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_
 #define ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
+#include <cstdint>
 #include <vector>
 
 #include "attnflow/flow/layered_network.h"
@@ -14,7 +14,7 @@ namespace attnflow {
 
 __extension__ using WideUnits = __int128;
 
-// A double in [0, 2^20) as a multiple of 2^-100: exact for values that are multiples of 2^-100, that is for every
+// A double in [0, 2^26) as a multiple of 2^-100: exact for values that are multiples of 2^-100, that is for every
 // double above 2^-47; smaller ones lose less than 2^-100.
 inline WideUnits wide_units(double value) {
   int exponent = 0;
@@ -24,48 +24,112 @@ inline WideUnits wide_units(double value) {
   return shift > -64 ? static_cast<WideUnits>(mantissa) >> -shift : 0;
 }
 
-// The value in units of 2^-100.
-inline WideUnits naive_max_flow(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
-  std::vector<std::size_t> first{0};
-  first.push_back(network.layers[0].extent(1));
-  for (const auto& block : network.layers) first.push_back(first.back() + block.extent(0));
-  const std::size_t nodes = first.back();
-  std::vector<std::vector<WideUnits>> residual(nodes, std::vector<WideUnits>(nodes, 0));
-  for (std::size_t k = 1; k <= network.depth(); ++k) {
-    const auto& block = network.layers[k - 1];
-    for (std::size_t p = 0; p < block.extent(0); ++p) {
-      for (std::size_t q = 0; q < block.extent(1); ++q) {
-        residual[first[k] + p][first[k - 1] + q] = wide_units(block(p, q));
-      }
-    }
+// Capacities, each below 2^120. Layers as in LayeredNetwork, bottom first; they must outlive the solver.
+class NaiveFlow {
+ public:
+  explicit NaiveFlow(std::vector<const Tensor<WideUnits>*> layers) : layers_(std::move(layers)), blocks_(depth() + 1) {
+    first_.push_back(0);
+    first_.push_back(layers_[0]->extent(1));
+    for (const auto* layer : layers_) first_.push_back(first_.back() + layer->extent(0));
   }
-  const std::size_t source = first[network.depth()] + output_token;
-  const std::size_t sink = first[0] + input_token;
-  WideUnits total = 0;
-  while (true) {
-    std::vector<std::size_t> parent(nodes, nodes);
-    parent[source] = source;
-    std::queue<std::size_t> queue;
-    queue.push(source);
-    while (!queue.empty() && parent[sink] == nodes) {
-      const std::size_t u = queue.front();
-      queue.pop();
-      for (std::size_t v = 0; v < nodes; ++v) {
-        if (parent[v] == nodes && residual[u][v] > 0) {
-          parent[v] = u;
-          queue.push(v);
+  std::size_t depth() const { return layers_.size(); }
+
+  WideUnits solve(std::size_t output_token, std::size_t input_token) {
+    for (std::size_t k = 1; k <= depth(); ++k) {
+      const Tensor<WideUnits>& layer = *layers_[k - 1];
+      blocks_[k].down.assign(layer.data(), layer.data() + layer.size());
+      blocks_[k].up.assign(layer.size(), 0);
+    }
+    const std::size_t source = first_[depth()] + output_token;
+    const std::size_t sink = first_[0] + input_token;
+    WideUnits total = 0;
+    while (search(source, sink)) {
+      WideUnits push = static_cast<WideUnits>(1) << 126;
+      for (std::size_t v = sink; v != source; v = parent_[v]) push = std::min(push, *step_[v].from);
+      for (std::size_t v = sink; v != source; v = parent_[v]) {
+        *step_[v].from -= push;
+        *step_[v].to += push;
+      }
+      total += push;
+    }
+    return total;
+  }
+
+ private:
+  struct Block {
+    std::vector<WideUnits> down, up;  // residual capacity, as the layer
+  };
+  struct Step {
+    WideUnits* from;  // what is left of the arc taken, and of its reverse
+    WideUnits* to;
+  };
+  struct Place {
+    std::size_t layer, node;
+  };
+
+  // Breadth first over every residual arc; whether the sink was reached.
+  bool search(std::size_t source, std::size_t sink) {
+    const std::size_t none = first_.back();
+    parent_.assign(none, none);
+    step_.resize(none);
+    queue_.clear();
+    parent_[source] = source;
+    queue_.push_back({depth(), source - first_[depth()]});
+    for (std::size_t head = 0; head < queue_.size(); ++head) {
+      const auto [k, p] = queue_[head];
+      const std::size_t here = first_[k] + p;
+      const auto visit = [&](std::size_t layer, std::size_t q, WideUnits& residual, WideUnits& reverse) {
+        const std::size_t v = first_[layer] + q;
+        if (residual <= 0 || parent_[v] != none) return;
+        parent_[v] = here;
+        step_[v] = {&residual, &reverse};
+        queue_.push_back({layer, q});
+      };
+      if (k >= 1) {
+        const std::size_t below = layers_[k - 1]->extent(1);
+        Block& block = blocks_[k];
+        for (std::size_t q = 0; q < below; ++q) visit(k - 1, q, block.down[p * below + q], block.up[p * below + q]);
+        if (parent_[sink] != none) return true;
+      }
+      if (k < depth()) {
+        const std::size_t width = layers_[k]->extent(1);
+        Block& block = blocks_[k + 1];
+        for (std::size_t r = 0; r < layers_[k]->extent(0); ++r) {
+          visit(k + 1, r, block.up[r * width + p], block.down[r * width + p]);
         }
       }
     }
-    if (parent[sink] == nodes) return total;
-    WideUnits push = static_cast<WideUnits>(1) << 125;
-    for (std::size_t v = sink; v != source; v = parent[v]) push = std::min(push, residual[parent[v]][v]);
-    for (std::size_t v = sink; v != source; v = parent[v]) {
-      residual[parent[v]][v] -= push;
-      residual[v][parent[v]] += push;
-    }
-    total += push;
+    return false;
   }
+
+  std::vector<const Tensor<WideUnits>*> layers_;
+  std::vector<Block> blocks_;       // blocks_[k]: between layers k and k - 1
+  std::vector<std::size_t> first_;  // number of a layer's first node
+  std::vector<std::size_t> parent_;
+  std::vector<Step> step_;
+  std::vector<Place> queue_;
+};
+
+// Capacities times 2^exponent, in units of 2^-100.
+inline Tensor<WideUnits> wide_block(const Tensor<double>& block, int exponent = 0) {
+  Tensor<WideUnits> wide(block.shape());
+  for (std::size_t e = 0; e < block.size(); ++e) wide.data()[e] = wide_units(std::ldexp(block.data()[e], exponent));
+  return wide;
+}
+
+inline Tensor<WideUnits> wide_block(const Tensor<std::int64_t>& block) {
+  Tensor<WideUnits> wide(block.shape());
+  std::copy_n(block.data(), block.size(), wide.data());
+  return wide;
+}
+
+// The maximum flow in units of 2^-100.
+inline WideUnits naive_max_flow(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
+  std::vector<Tensor<WideUnits>> wide;
+  for (const auto& block : network.layers) wide.push_back(wide_block(block));
+  std::vector<const Tensor<WideUnits>*> layers;
+  for (const auto& block : wide) layers.push_back(&block);
+  return NaiveFlow(layers).solve(output_token, input_token);
 }
 
 }  // namespace attnflow

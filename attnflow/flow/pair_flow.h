@@ -6,8 +6,18 @@
 // (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the solver that
 // found them: certify() does, in exact arithmetic, in time linear in the network.
 //
-// Method. Capacities are rounded down to a fixed point (FixedPoint), the maximum flow in units is found by Dinic's
-// algorithm, and the minimum cut of that solution is priced with the capacities rounded up. O(L n^2) a phase.
+// Method. Nodes and arcs that lie on no path from i to j are left out. The rest is rounded down to a fixed point
+// (FixedPoint); a greedy pass and Dinic's algorithm find the maximum flow in units, and the minimum cut of that
+// solution is priced with the capacities rounded up. O(L n^2) a search, 2 to 6 searches in practice.
+//
+// Which minimum cut. There may be many. Two of them are the same whatever maximum flow was found, and are offered: the
+// one nearest the output token (its source side is what the source still reaches over arcs with room) and the one
+// nearest the input token (its sink side is what still reaches the sink). Where they agree the minimum cut is unique.
+// (In units: capacities that agree to 2^-60 count as equal.)
+//
+// Where a cut lies. cut_shares() says how much of its capacity each layer holds. When all of it is at one end, the pair
+// is degenerate (flow/flow.h). Otherwise read it with care: an interior minimum cut usually takes a little from every
+// layer, and another one of the same capacity may divide it otherwise, so "the" layer of a cut means nothing.
 //
 // Source: S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020, section 3.2.
 #ifndef ATTNFLOW_FLOW_PAIR_FLOW_H_
@@ -39,8 +49,31 @@ struct PairFlow {
   std::vector<FlowArc> minimum_cut;  // arcs from the source side to the sink side, same order
 };
 
-// Throws Error(kUsage) for a bad network, or nodes that are not there.
-PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token);
+enum class MinimumCut {
+  kNearestOutput,
+  kNearestInput,
+};
+
+struct PairFlowOptions {
+  MinimumCut minimum_cut = MinimumCut::kNearestOutput;
+};
+
+// Throws Error(kUsage) for blocks that do not fit, nodes that are not there, and capacities that are negative or not
+// finite. (Capacities that no path from the output to the input token meets are not looked at.)
+PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
+                      const PairFlowOptions& options = {});
+
+// A layer's part of a cut.
+struct CutShare {
+  std::size_t layer = 0;
+  std::size_t arcs = 0;   // of the cut
+  double capacity = 0.0;  // of those, summed exactly and rounded up once
+  double share = 0.0;     // of the capacity of the whole cut
+};
+
+// Of flow.minimum_cut, for every layer from the top down; shares sum to 1 (or are 0 when nothing joins the pair).
+// Throws Error(kUsage) for arcs that the network does not have.
+std::vector<CutShare> cut_shares(const LayeredNetwork& network, const PairFlow& flow);
 
 // What a flow and a cut prove together.
 struct FlowCertificate {
@@ -54,7 +87,8 @@ struct FlowCertificate {
 };
 
 // Checks arcs that anyone may have made: `arc_flows` in units of 2^-fixed_point.exponent, and a cut as a list of arcs.
-// Exact (128-bit sums of units). Units so small that a row sum would not fit into 61 bits prove nothing. O(L n^2).
+// Exact (128-bit sums of units). Units so small that what leaves one node on the way would not fit into 61 bits prove
+// nothing. O(L n^2). Throws Error(kUsage) for a bad network, or nodes that are not there.
 FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                         const PairFlow& flow);
 

@@ -8,7 +8,7 @@
 namespace attnflow::internal {
 
 SinkNetwork::SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks)
-    : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), node_at_(blocks.size() + 1) {}
+    : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), own_(blocks.size() + 1) {}
 
 void SinkNetwork::add_layer(const std::vector<std::int64_t>& values, const std::vector<double>& demand) {
   const std::size_t k = ++layers_;
@@ -21,9 +21,8 @@ void SinkNetwork::add_layer(const std::vector<std::int64_t>& values, const std::
   for (const std::uint32_t p : layer.position) {
     key_[p] = demand[p] > 0 ? static_cast<double>(values[p]) / demand[p] : 0.0;
   }
-  std::sort(layer.position.begin(), layer.position.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return key_[a] != key_[b] ? key_[a] > key_[b] : a < b;
-  });
+  std::sort(layer.position.begin(), layer.position.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
   layer.nodes = layer.position.size();
   layer.node_at.assign(values.size(), kNoNode);
   layer.value.assign(padded(layer.nodes), 0);
@@ -89,7 +88,6 @@ void SinkNetwork::prepare_search(std::size_t k) {
               .distance = layer.distance.data(),
               .unreached = layer.unreached.data(),
               .arc = layer.arc.data()};
-  node_at_[k] = layer.node_at.data();
   if (k >= 2) {
     SinkLayer& below = layer_[k - 1];
     view_[k - 1].inflow_words = bit_words(layer.nodes);
@@ -98,9 +96,12 @@ void SinkNetwork::prepare_search(std::size_t k) {
   }
 }
 
-FlowPass SinkNetwork::pass() {
+FlowPass SinkNetwork::pass(std::size_t position) {
   std::size_t nodes = 0;
-  for (std::size_t k = 1; k <= layers_; ++k) nodes += layer_[k].nodes;
+  for (std::size_t k = 1; k <= layers_; ++k) {
+    nodes += layer_[k].nodes;
+    own_[k] = position < layer_[k].node_at.size() ? layer_[k].node_at[position] : kNoNode;
+  }
   queue_.resize(nodes);
   path_.resize(nodes + 2);
   supply_left_.resize(padded(layer_[layers_].nodes));
@@ -110,7 +111,7 @@ FlowPass SinkNetwork::pass() {
   pass.layers = view_.data();
   pass.depth = layers_ + 1;
   pass.sink_capacity = layer_[1].value.data();
-  pass.node_at = node_at_.data();
+  pass.own = own_.data();
   pass.supply_left = supply_left_.data();
   pass.sink_left = sink_left_.data();
   pass.live_blocks = live_blocks_.data();

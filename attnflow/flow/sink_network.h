@@ -21,14 +21,14 @@ namespace attnflow::internal {
 
 struct SinkLayer {
   std::size_t nodes = 0;
-  std::vector<std::uint32_t> position;   // [nodes] of a node in the layered network
-  std::vector<std::uint32_t> node_at;    // by position: the node, or kNoNode
-  std::vector<std::int64_t> value;       // [padded(nodes)] F
-  std::vector<std::uint32_t> by_value;   // nodes, F descending
-  std::vector<std::int64_t> capacity;    // [nodes, padded(nodes below)]; from layer 2
-  std::vector<std::int64_t> mass;        // [nodes] what a node's arcs carry in all, saturating at kManyUnits; from layer 2
-  std::vector<std::uint32_t> widest;     // [nodes] end of its largest arc; from layer 2
-  std::vector<std::uint32_t> straight;   // [nodes] the node below at the same position, or kNoNode; from layer 2
+  std::vector<std::uint32_t> position;  // [nodes] of a node in the layered network
+  std::vector<std::uint32_t> node_at;   // by position: the node, or kNoNode
+  std::vector<std::int64_t> value;      // [padded(nodes)] F
+  std::vector<std::uint32_t> by_value;  // nodes, F descending
+  std::vector<std::int64_t> capacity;   // [nodes, padded(nodes below)]; from layer 2
+  std::vector<std::int64_t> mass;     // [nodes] what a node's arcs carry in all, saturating at kManyUnits; from layer 2
+  std::vector<std::uint32_t> widest;  // [nodes] end of its largest arc; from layer 2
+  std::vector<std::uint32_t> straight;  // [nodes] the node below at the same position, or kNoNode; from layer 2
   // Room for the solver (FlowLayer).
   std::vector<std::uint32_t> cursor, next_alive, arc;
   std::vector<std::int64_t> cursor_left, straight_left, flow, distance;
@@ -48,17 +48,17 @@ class SinkNetwork {
   std::size_t layers() const { return layers_; }
   const SinkLayer& layer(std::size_t k) const { return layer_[k]; }
 
-  // Views for problems whose source lies above the top layer: depth = layers() + 1.
-  FlowPass pass();
+  // A view for a problem whose source, at `position`, lies above the top layer: depth = layers() + 1.
+  FlowPass pass(std::size_t position);
 
  private:
   void prepare_search(std::size_t k);
 
   const std::vector<const Tensor<std::int64_t>*>& blocks_;
   std::size_t layers_ = 0;
-  std::vector<SinkLayer> layer_;       // index k; 0 is unused
-  std::vector<FlowLayer> view_;        // the same
-  std::vector<const std::uint32_t*> node_at_;
+  std::vector<SinkLayer> layer_;  // index k; 0 is unused
+  std::vector<FlowLayer> view_;   // the same
+  std::vector<std::uint32_t> own_;
   std::vector<std::int64_t> supply_left_, sink_left_;
   std::vector<std::uint64_t> live_blocks_, queue_;
   std::vector<FlowStep> path_;

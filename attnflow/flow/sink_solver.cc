@@ -63,7 +63,11 @@ std::vector<std::uint32_t> SinkProblem::classes_of(const Tensor<std::int64_t>& r
 }
 
 SinkSolver::SinkSolver(const SinkProblem& problem)
-    : problem_(problem), network_(problem.blocks), templates_(problem.blocks, network_), pushing_(problem.depth() + 1), straight_first_(2 * (problem.depth() + 1)) {}
+    : problem_(problem),
+      network_(problem.blocks),
+      templates_(problem.blocks, network_),
+      pushing_(problem.depth() + 1),
+      straight_first_(2 * (problem.depth() + 1)) {}
 
 bool SinkSolver::Record::worth_trying() {
   constexpr double kTrials = 32.0;
@@ -180,14 +184,13 @@ void SinkSolver::order_sources() {
 std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, std::int64_t row_cut, std::int64_t upper,
                                Choice& straight_first) {
   order_sources();
-  FlowPass pass = network_.pass();
+  FlowPass pass = network_.pass(position);
   pass.supply = row_.data();
   pass.source_order = source_order_.data();
   pass.sources = source_order_.size();
   pass.enough = upper;
   pass.straight_first = straight_first.best();
   Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
-  pass.position = static_cast<std::uint32_t>(position);
   *pass.pushes = 0;
   const std::int64_t greedy = greedy_flow(pass, false);
   const auto work = static_cast<double>(*pass.pushes);
@@ -199,7 +202,7 @@ std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, st
   pass.enough = templates_.upper_bound(pass.depth, position, row, row_cut, greedy, upper);
   if (greedy == pass.enough) {
     record.note(true, work);
-    ++counts_.templates;
+    ++counts_.cuts;
     return greedy;
   }
   greedy_flow(pass, true);

@@ -9,8 +9,8 @@
 //   4. a greedy pass (flow/blocking_flow.h);
 //   5. cuts of the shapes met before (flow/cut_templates.h);
 //   6. augmenting paths.
-// Means that rarely succeed at a depth are tried rarely. All are exact in integers, so what settles a pair never changes
-// its value.
+// Means that rarely succeed at a depth are tried rarely. All are exact in integers, so what settles a pair never
+// changes its value.
 #ifndef ATTNFLOW_FLOW_SINK_SOLVER_H_
 #define ATTNFLOW_FLOW_SINK_SOLVER_H_
 
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "attnflow/flow/cut_templates.h"
+#include "attnflow/flow/flow.h"
 #include "attnflow/flow/sink_network.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -60,11 +61,7 @@ class SinkSolver {
   // Goes one level up: `values` are the flows from the nodes of layer depth().
   void climb(const std::vector<std::int64_t>& values);
 
-  // How often each means settled a pair, for tuning and tests: bounds, pushed mass, greedy pass, templates, search.
-  struct Counts {
-    std::int64_t bounds = 0, pushed = 0, greedy = 0, templates = 0, search = 0;
-  };
-  const Counts& counts() const { return counts_; }
+  const FlowCounts& counts() const { return counts_; }
 
  private:
   // Successes of a means, and the work they took; old ones fade.
@@ -95,9 +92,9 @@ class SinkSolver {
   std::vector<std::int64_t> here_, below_;
   std::vector<std::uint32_t> source_order_;
   std::vector<std::uint8_t> bucket_;
-  std::vector<Record> pushing_;                   // by depth
-  std::vector<Choice> straight_first_;            // by depth, then by whether the sink's arcs are the upper bound
-  Counts counts_;
+  std::vector<Record> pushing_;         // by depth
+  std::vector<Choice> straight_first_;  // by depth, then by whether the sink's arcs are the upper bound
+  FlowCounts counts_;
 };
 
 }  // namespace attnflow::internal

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-#: measure: every program of tools/bench and every *_benchmark.cc, or those whose names are given
+#: measure: explain, flow, degeneracy and every *_benchmark.cc, or those whose names are given
 
 command_bench() {
   local -a wanted=("$@")
+  local -a scripts=(explain flow degeneracy) # in tools/bench; what else is there makes their inputs
   local program name ran=0
   wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
   require_packages build test bench
@@ -21,13 +22,12 @@ command_bench() {
     fi
   done
   export ATTNFLOW="$ROOT/build/release/bin/attnflow"
-  for program in tools/bench/*.py; do
-    name="$(basename "$program" .py)"
+  for name in "${scripts[@]}"; do
     if wants "$name"; then
       say "$name"
-      "$PYTHON" "$program"
+      "$PYTHON" "tools/bench/$name.py"
       ((++ran))
     fi
   done
-  ((ran)) || die "bench: nothing of that name; there are: $(basename -a -s .py build/bench/*_benchmark tools/bench/*.py | xargs)"
+  ((ran)) || die "bench: nothing of that name; there are: ${scripts[*]} $(basename -a build/bench/*_benchmark '' | xargs)"
 }

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import encoders
+import flow
 import small_models
 import torch
 import transformers
@@ -37,6 +38,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix=".new.", dir=arguments.out) as scratch:
         scratch = Path(scratch)
         encoders.minilm(arguments.minilm, scratch / "minilm")
+        flow.generate(scratch / "minilm", scratch / "flow")
         if not arguments.without_albert:
             encoders.albert(albert, scratch / "albert_uspto")
         small_models.generate(scratch / "models")

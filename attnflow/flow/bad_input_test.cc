@@ -1,0 +1,265 @@
+// What attention_flow() does with input that is wrong or extreme, and when it is interrupted.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+#include "attnflow/flow/flow.h"
+#include "attnflow/flow/naive_flow_for_test.h"
+#include "attnflow/graph/random_stack_for_test.h"
+
+namespace attnflow {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+AttentionGraph random_graph(std::size_t layers, std::size_t tokens, std::uint64_t seed) {
+  return attention_graph(random_stack({.layers = layers, .heads = 2, .tokens = tokens, .seed = seed}));
+}
+
+// The error's kind and message; fails when there is none.
+template <class F>
+void expect_usage_error(const F& f, const std::string& says) {
+  try {
+    f();
+    ADD_FAILURE() << "expected an error that says '" << says << "'";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+  }
+}
+
+TEST(FlowBadInput, WeightsThatAreNoCapacitiesAreRefusedWhereverTheyAre) {
+  const double bad[] = {std::nan(""), -std::nan(""), -0.25, -1e-310, kInfinity, -kInfinity};
+  for (const double value : bad) {
+    for (const std::size_t layer : {0, 1, 2}) {
+      for (const bool one_row : {false, true}) {
+        AttentionGraph graph = random_graph(3, 4, 1);
+        graph.weights(layer, 2, 3) = value;
+        FlowOptions options;
+        if (one_row) options.output_token = 0;
+        expect_usage_error([&] { attention_flow(graph, options); }, "layer " + std::to_string(layer + 1));
+        // Also in what is only a top, or only below one.
+        AttentionGraph tops = random_graph(3, 4, 1);
+        tops.weights_below = tops.weights;
+        tops.weights(layer, 0, 1) = value;
+        expect_usage_error([&] { attention_flow(tops, options); }, "capacities");
+        AttentionGraph below = random_graph(3, 4, 1);
+        below.weights_below = below.weights;
+        below.weights_below(layer, 0, 1) = value;
+        expect_usage_error([&] { attention_flow(below, options); }, "layer " + std::to_string(layer + 1));
+      }
+    }
+  }
+}
+
+TEST(FlowBadInput, NothingToComputeIsAnError) {
+  AttentionGraph empty;
+  EXPECT_THROW(attention_flow(empty), Error);
+  AttentionGraph no_layers;
+  no_layers.weights = Tensor<double>({0, 3, 3});
+  EXPECT_THROW(attention_flow(no_layers), Error);
+  AttentionGraph no_tokens;
+  no_tokens.weights = Tensor<double>({2, 0, 0});
+  EXPECT_THROW(attention_flow(no_tokens, {.output_token = 0}), Error);
+  // All pairs of no tokens are none: an error too, or nothing.
+  try {
+    EXPECT_EQ(attention_flow(no_tokens).flow.size(), 0U);
+  } catch (const Error&) {
+  }
+}
+
+TEST(FlowBadInput, QuestionsOutOfRangeAreRefused) {
+  const AttentionGraph graph = random_graph(3, 4, 2);
+  expect_usage_error([&] { attention_flow(graph, {.layers = {0}}); }, "found 0");
+  expect_usage_error([&] { attention_flow(graph, {.layers = {2, 4}}); }, "found 4");
+  expect_usage_error([&] { attention_flow(graph, {.layers = {1}, .to_layer = 1}); }, "found 1");
+  expect_usage_error([&] { attention_flow(graph, {.to_layer = 3}); }, "found 3");
+  expect_usage_error([&] { attention_flow(graph, {.output_token = 4}); }, "found 4");
+  const TokenGroups empty_group{{0, 1}, {}, {2, 3}};  // a word of no pieces: its sink receives nothing
+  const FlowResult grouped = attention_flow(graph, {.input_groups = &empty_group});
+  for (std::size_t l = 0; l < 3; ++l) EXPECT_EQ(grouped.flow(l, 0, 1), 0.0);
+}
+
+// low <= truth <= low + gap, where capacities times 2^exponent are below 2^20.
+void expect_enclosure(const AttentionGraph& graph, int exponent) {
+  const FlowResult all = attention_flow(graph);
+  for (std::size_t l = 1; l <= graph.layers(); ++l) {
+    LayeredNetwork network = attention_network(graph, l, 0);
+    std::vector<Tensor<WideUnits>> wide;
+    for (const auto& block : network.layers) wide.push_back(wide_block(block, exponent));
+    std::vector<const Tensor<WideUnits>*> layers;
+    for (const auto& block : wide) layers.push_back(&block);
+    NaiveFlow naive(layers);
+    for (std::size_t i = 0; i < graph.tokens(); ++i) {
+      for (std::size_t j = 0; j < graph.tokens(); ++j) {
+        const double low = all.flow(l - 1, i, j);
+        const double high = std::nextafter(low + all.flow_gap(l - 1, i, j), kInfinity);
+        const WideUnits truth = naive.solve(i, j);
+        const auto slack = static_cast<WideUnits>(graph.tokens() * graph.tokens() * l);  // rounded off in wide_block()
+        EXPECT_TRUE(std::isfinite(low) && low >= 0.0) << low;
+        EXPECT_TRUE(std::isfinite(high)) << high;
+        EXPECT_TRUE(wide_units(std::ldexp(low, exponent)) <= truth + slack) << l << " " << i << " " << j << " " << low;
+        EXPECT_TRUE(truth <= wide_units(std::min(std::ldexp(high, exponent), 0x1p26)) + 1)
+            << l << " " << i << " " << j << " " << low << " to " << high;
+      }
+    }
+  }
+}
+
+AttentionGraph graph_with(std::size_t layers, std::size_t tokens, const std::vector<double>& sizes,
+                          std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(0.25, 1.0);
+  std::uniform_int_distribution<std::size_t> pick(0, sizes.size() - 1);
+  AttentionGraph graph;
+  graph.residual = 0.0;
+  graph.weights = Tensor<double>({layers, tokens, tokens});
+  for (double& w : graph.weights.span()) w = uniform(random) * sizes[pick(random)];
+  return graph;
+}
+
+TEST(FlowBadInput, SubnormalAndHugeCapacitiesAreEnclosed) {
+  const double tiny = std::numeric_limits<double>::min();
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    expect_enclosure(graph_with(4, 5, {tiny / 16.0}, seed), 1040);      // subnormal only
+    expect_enclosure(graph_with(4, 5, {1.0, tiny / 16.0}, seed), 18);   // here and there
+    expect_enclosure(graph_with(4, 5, {1e300}, seed), -980);            // huge only
+    expect_enclosure(graph_with(4, 5, {1e300, 1.0, 0.0}, seed), -980);  // huge beside ordinary
+    expect_enclosure(graph_with(4, 5, {1e300, 1e-300}, seed), -980);    // both ends
+    expect_enclosure(graph_with(4, 5, {1e-300}, seed), 1000);
+    expect_enclosure(graph_with(4, 5, {0.0}, seed), 0);
+    expect_enclosure(graph_with(4, 5, {-0.0}, seed), 0);
+  }
+}
+
+// Rows whose sum is no double any more: refused, or a wide enclosure, but no wrong value.
+TEST(FlowBadInput, RowSumsThatOverflow) {
+  const double most = std::numeric_limits<double>::max();
+  for (const bool one_row : {false, true}) {
+    const AttentionGraph graph = graph_with(3, 4, {most}, 1);
+    FlowOptions options;
+    if (one_row) options.output_token = 1;
+    try {
+      const FlowResult all = attention_flow(graph, options);
+      for (std::size_t e = 0; e < all.flow.size(); ++e) {
+        EXPECT_TRUE(all.flow.data()[e] >= 0.0 && all.flow_gap.data()[e] >= 0.0);  // NaN is neither
+      }
+      for (std::size_t j = 0; j < 4; ++j) {
+        EXPECT_TRUE(all.flow(2, 0, j) + all.flow_gap(2, 0, j) >= most / 4.0) << all.flow(2, 0, j);
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    }
+  }
+}
+
+TEST(FlowBadInput, MoreThreadsThanSinks) {
+  const AttentionGraph graph = random_graph(4, 3, 3);
+  const FlowResult one = attention_flow(graph, {.threads = 1});
+  for (const std::size_t threads : {4, 64, 1000000}) {
+    const FlowResult many = attention_flow(graph, {.threads = threads});
+    EXPECT_EQ(many.flow, one.flow);
+    EXPECT_EQ(many.flow_gap, one.flow_gap);
+    EXPECT_EQ(many.degenerate, one.degenerate);
+    const FlowResult row = attention_flow(graph, {.output_token = 1, .threads = threads});
+    for (std::size_t l = 0; l < 4; ++l) {
+      for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(row.flow(l, 0, j), one.flow(l, 1, j));
+    }
+  }
+}
+
+TEST(FlowInterrupted, StoppedByTheProgressCallback) {
+  const AttentionGraph graph = random_graph(5, 24, 4);
+  for (const std::size_t threads : {1, 4}) {
+    for (const bool one_row : {false, true}) {
+      std::stop_source stop;
+      std::atomic<std::size_t> calls{0};
+      FlowOptions options;
+      options.threads = threads;
+      if (one_row) options.output_token = 3;
+      options.stop_token = stop.get_token();
+      options.progress = [&](std::size_t done, std::size_t) {
+        ++calls;
+        if (done == 2) stop.request_stop();
+      };
+      EXPECT_THROW(attention_flow(graph, options), Cancelled);
+      // Work in flight may still finish, and nothing is called any more.
+      const std::size_t then = calls;
+      EXPECT_GE(then, 2U);
+      EXPECT_LE(then, 2 + threads);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(calls, then);
+    }
+  }
+}
+
+// Stopped in the middle of a sink, not only between two: a sink of a long text takes seconds.
+TEST(FlowInterrupted, StoppedByAnotherThread) {
+  const AttentionGraph graph = random_graph(12, 160, 5);
+  for (const bool one_row : {false, true}) {
+    std::stop_source stop;
+    FlowOptions options;
+    options.threads = 2;
+    if (one_row) {
+      options.output_token = 7;
+      options.layers = {12};
+    }
+    options.stop_token = stop.get_token();
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      stop.request_stop();
+    });
+    bool cancelled = false;
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      attention_flow(graph, options);
+    } catch (const Cancelled&) {
+      cancelled = true;
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    other.join();
+    // One row can be done before; all pairs cannot.
+    EXPECT_TRUE(cancelled || one_row);
+    EXPECT_LT(took.count(), 20.0);
+  }
+}
+
+struct OwnException : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+TEST(FlowInterrupted, AnExceptionOfTheProgressCallbackComesOut) {
+  const AttentionGraph graph = random_graph(4, 16, 6);
+  for (const std::size_t threads : {1, 2, 8}) {
+    for (const bool one_row : {false, true}) {
+      std::atomic<std::size_t> calls{0};
+      FlowOptions options;
+      options.threads = threads;
+      if (one_row) options.output_token = 0;
+      options.progress = [&](std::size_t done, std::size_t) {
+        ++calls;
+        if (done == 2) throw OwnException("no more");
+      };
+      try {
+        attention_flow(graph, options);
+        ADD_FAILURE() << "expected the callback's exception";
+      } catch (const OwnException& exception) {
+        EXPECT_STREQ(exception.what(), "no more");
+      }
+      const std::size_t then = calls;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(calls, then) << "a thread went on";
+    }
+  }
+  // And the next question is answered as if nothing had happened.
+  const FlowResult again = attention_flow(graph, {.threads = 4});
+  EXPECT_EQ(again.flow, attention_flow(graph, {.threads = 1}).flow);
+}
+
+}  // namespace
+}  // namespace attnflow

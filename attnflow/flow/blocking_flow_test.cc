@@ -1,0 +1,189 @@
+#include "attnflow/flow/blocking_flow.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "attnflow/flow/sink_problem_for_test.h"
+#include "attnflow/flow/test_share_for_test.h"
+#include "attnflow/flow/vector_targets_for_test.h"
+
+namespace attnflow::internal {
+namespace {
+
+// The recorded flow: within capacities, conserved at each node, of this value, and remembered by those that receive it.
+void expect_flow(const FlowPass& pass, std::int64_t value) {
+  const std::size_t top = pass.depth - 1;
+  std::vector<std::int64_t> arrived(pass.layers[top].nodes);
+  std::int64_t sent = 0;
+  for (std::size_t p = 0; p < arrived.size(); ++p) {
+    arrived[p] = pass.supply[p] - pass.supply_left[p];
+    EXPECT_GE(arrived[p], 0);
+    EXPECT_GE(pass.supply_left[p], 0);
+    sent += arrived[p];
+  }
+  EXPECT_EQ(sent, value);
+  for (std::size_t k = top; k >= 2; --k) {
+    const FlowLayer& layer = pass.layers[k];
+    const FlowLayer& below = pass.layers[k - 1];
+    std::vector<std::int64_t> lower(below.nodes, 0);
+    for (std::size_t p = 0; p < layer.nodes; ++p) {
+      std::int64_t out = 0;
+      for (std::size_t q = 0; q < layer.stride; ++q) {
+        const std::int64_t flow = layer.flow[p * layer.stride + q];
+        ASSERT_TRUE(flow >= 0 && flow <= layer.capacity[p * layer.stride + q]) << k << " " << p << " " << q;
+        if (flow == 0) continue;
+        ASSERT_LT(q, below.nodes);
+        out += flow;
+        lower[q] += flow;
+        EXPECT_TRUE(below.inflow[q * below.inflow_words + p / 64] >> (p % 64) & 1) << k << " " << p << " " << q;
+      }
+      EXPECT_EQ(out, arrived[p]) << "layer " << k << " node " << p;
+    }
+    arrived = std::move(lower);
+  }
+  for (std::size_t p = 0; p < arrived.size(); ++p) {
+    EXPECT_EQ(pass.sink_capacity[p] - pass.sink_left[p], arrived[p]);
+    EXPECT_GE(pass.sink_left[p], 0);
+  }
+}
+
+// No path down to the sink has room on all its arcs: what makes a flow a blocking one.
+bool blocks_every_path_down(const FlowPass& pass) {
+  const std::size_t top = pass.depth - 1;
+  std::vector<bool> reached(pass.layers[top].nodes);
+  for (std::size_t p = 0; p < reached.size(); ++p) reached[p] = pass.supply_left[p] > 0;
+  for (std::size_t k = top; k >= 2; --k) {
+    const FlowLayer& layer = pass.layers[k];
+    std::vector<bool> lower(pass.layers[k - 1].nodes);
+    for (std::size_t p = 0; p < layer.nodes; ++p) {
+      for (std::size_t q = 0; reached[p] && q < lower.size(); ++q) {
+        if (layer.flow[p * layer.stride + q] < layer.capacity[p * layer.stride + q]) lower[q] = true;
+      }
+    }
+    reached = std::move(lower);
+  }
+  for (std::size_t p = 0; p < reached.size(); ++p) {
+    if (reached[p] && pass.sink_left[p] > 0) return false;
+  }
+  return true;
+}
+
+// The capacity of the cut between nodes with a distance and those without.
+std::int64_t cut_capacity(const FlowPass& pass) {
+  const std::size_t top = pass.depth - 1;
+  const auto inside = [&pass](std::size_t k, std::size_t p) { return pass.layers[k].distance[p] >= 0; };
+  std::int64_t capacity = 0;
+  for (std::size_t p = 0; p < pass.layers[top].nodes; ++p) {
+    if (!inside(top, p)) capacity += pass.supply[p];
+  }
+  for (std::size_t k = top; k >= 2; --k) {
+    const FlowLayer& layer = pass.layers[k];
+    for (std::size_t p = 0; p < layer.nodes; ++p) {
+      for (std::size_t q = 0; inside(k, p) && q < pass.layers[k - 1].nodes; ++q) {
+        if (!inside(k - 1, q)) capacity += layer.capacity[p * layer.stride + q];
+      }
+    }
+  }
+  for (std::size_t p = 0; p < pass.layers[1].nodes; ++p) {
+    if (inside(1, p)) capacity += pass.sink_capacity[p];
+  }
+  return capacity;
+}
+
+void expect_no_flow(const FlowPass& pass) {
+  for (std::size_t k = 1; k < pass.depth; ++k) {
+    const FlowLayer& layer = pass.layers[k];
+    for (std::size_t e = 0; k >= 2 && e < layer.nodes * layer.stride; ++e) ASSERT_EQ(layer.flow[e], 0);
+    for (std::size_t e = 0; k + 1 < pass.depth && e < padded(layer.nodes) * layer.inflow_words; ++e) {
+      ASSERT_EQ(layer.inflow[e], 0U);
+    }
+  }
+}
+
+struct Tally {
+  std::size_t passes = 0, greedy_was_enough = 0;
+};
+
+// Every means on one source, with an upper bound or without.
+void check_source(const FlowPass& pass, std::int64_t truth, Tally& tally) {
+  const std::int64_t expected = std::min(truth, pass.enough);
+  const std::int64_t greedy = greedy_flow(pass, false);
+  EXPECT_LE(greedy, expected);
+  EXPECT_EQ(greedy_flow(pass, true), greedy) << "recording changes nothing";
+  expect_flow(pass, greedy);
+  if (greedy < pass.enough) {
+    EXPECT_TRUE(blocks_every_path_down(pass));
+  }
+  EXPECT_EQ(augment_flow(pass, greedy), expected);
+  expect_flow(pass, expected);
+  if (expected < pass.enough) {
+    EXPECT_EQ(cut_capacity(pass), expected) << "the cut proves the flow";
+  }
+  clear_flow(pass);
+  expect_no_flow(pass);
+  ++tally.passes;
+  tally.greedy_was_enough += greedy == expected;
+}
+
+// All sources of all levels of one network.
+void check_network(const std::vector<UnitBlock>& blocks, const std::vector<std::vector<std::int64_t>>& truth,
+                   std::mt19937_64& random, Tally& tally) {
+  const auto pointers = pointers_to(blocks);
+  std::size_t positions = blocks[0].extent(0);  // that all layers have
+  for (const UnitBlock& block : blocks) positions = std::min(positions, block.extent(0));
+  SinkNetwork network(pointers);
+  // Twice, because what one sink leaves behind must not reach the next.
+  for (int sink = 0; sink < 2; ++sink) {
+    network.clear();
+    for (std::size_t k = 1; k < blocks.size(); ++k) {
+      network.add_layer(truth[k], demand_of_layer(blocks, k));
+      const std::size_t depth = k + 1;
+      if (depth < 3) continue;
+      const UnitBlock& top = blocks[depth - 1];
+      for (std::size_t i = 0; i < top.extent(0); i += 1 + top.extent(0) / 6) {
+        const std::int64_t flow = truth[depth][i];
+        if (flow == 0) continue;
+        SourceOfPass source(network, top.data() + i * top.extent(1), i % positions, random);
+        const std::int64_t bounds[] = {kManyUnits, flow, flow + 1, (flow + 1) / 2};
+        for (const std::int64_t enough : bounds) {
+          for (const StraightFirst straight : {StraightFirst::kNone, StraightFirst::kSource, StraightFirst::kAll}) {
+            source.pass().enough = enough;
+            source.pass().straight_first = straight;
+            check_source(source.pass(), flow, tally);
+          }
+        }
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+void check_networks(const UnitNetworkOptions& options, std::size_t count, std::uint64_t seed, bool naive,
+                    Tally& tally) {
+  for (std::size_t t = 0; t < count; ++t) {
+    SCOPED_TRACE("seed " + std::to_string(seed + t));
+    std::mt19937_64 random(seed + t);
+    const std::vector<UnitBlock> blocks = random_unit_network(random, options);
+    const auto truth = naive ? naive_flows_to_sink(blocks) : dinic_flows_to_sink(blocks);
+    for_each_vector_target([&] { check_network(blocks, truth, random, tally); });
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
+  const std::size_t count = share_of(80, "random networks");
+  Tally tally;
+  check_networks({.depth = 6, .least_nodes = 1, .most_nodes = 12}, count, 100, true, tally);
+  check_networks({.depth = 5, .least_nodes = 9, .most_nodes = 20, .square = true}, 1 + count / 4, 2000, true, tally);
+  // More nodes than a word has bits.
+  Tally large;
+  check_networks({.depth = 6, .least_nodes = 62, .most_nodes = 70}, 1 + count / 20, 3004, false, large);
+  for (const Tally& some : {tally, large}) {
+    EXPECT_GT(some.greedy_was_enough, 0U);
+    EXPECT_LT(some.greedy_was_enough, some.passes) << "no search was tested";
+  }
+}
+
+}  // namespace
+}  // namespace attnflow::internal

@@ -1,0 +1,32 @@
+// What flow_of_pair() and certify() share: the checks of a pair's nodes, and the price of a cut.
+#ifndef ATTNFLOW_FLOW_CUT_CAPACITY_H_
+#define ATTNFLOW_FLOW_CUT_CAPACITY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/flow/layered_network.h"
+#include "attnflow/flow/pair_flow.h"
+
+namespace attnflow::internal {
+
+// __int128 is not ISO C++, and long sums of units need it.
+__extension__ using WideSum = __int128;
+
+// Throws Error(kUsage) for nodes that are not in the network.
+void check_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token);
+
+// The capacity of an arc in units, rounded up: one more than rounding down unless it is a whole number of units.
+// Nothing above kManyUnits comes out: such an arc is priced at kManyUnits, which no flow reaches.
+std::int64_t units_above(const FixedPoint& fixed_point, double capacity);
+
+// The smallest double that is not below this many units.
+double value_above(const FixedPoint& fixed_point, WideSum units);
+
+// The capacity of a list of arcs, rounded up; infinite with an arc of kManyUnits or more.
+double capacity_above(const LayeredNetwork& network, const FixedPoint& fixed_point, const std::vector<FlowArc>& cut);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_CUT_CAPACITY_H_

@@ -1,0 +1,133 @@
+#include "attnflow/flow/flow_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/error.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+
+// Sums of products that stay at kMost once they would be larger.
+std::size_t times(std::initializer_list<std::size_t> factors) {
+  return checked_product(std::span(factors.begin(), factors.size())).value_or(kMost);
+}
+std::size_t plus(std::size_t a, std::size_t b) { return a > kMost - b ? kMost : a + b; }
+
+std::string readable(std::size_t bytes) {
+  if (bytes == kMost) return "more than 16 EiB";
+  const char* const units[] = {"MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 0x1p20;
+  std::size_t unit = 0;
+  for (; value >= 1024.0 && unit + 1 < std::size(units); ++unit) value /= 1024.0;
+  return fmt::format("{:.{}f} {}", value, value < 10.0 ? 1 : 0, units[unit]);
+}
+
+// Largest value in [1, most] for which `fits` holds (it holds for all smaller ones then), or 0.
+template <typename Fits>
+std::size_t largest(std::size_t most, Fits fits) {
+  std::size_t low = 0;
+  std::size_t high = most;
+  while (low < high) {
+    const std::size_t middle = high - (high - low) / 2;
+    if (fits(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+std::optional<std::size_t> flow_bytes(const FlowSize& size) {
+  const std::size_t n = size.tokens;
+  const std::size_t arcs = times({n, n});
+  const std::size_t rows = size.one_output_token ? 1 : n;
+  const std::size_t tops = size.one_head ? size.layers : 0;
+  // A thread for each input token, or, for one output token, for each layer wanted.
+  const std::size_t workers = std::min(size.threads, size.one_output_token ? size.layers : size.input_tokens);
+  const std::size_t inner = size.depth > 2 ? size.depth - 2 : 0;
+  std::size_t bytes = times({16, plus(size.depth, tops), arcs});
+  bytes = plus(bytes, times({17, size.layers, rows, size.input_tokens}));
+  bytes = plus(bytes, times({16, workers, inner, arcs}));
+  bytes = plus(bytes, times({size.depth, arcs}) / 8);
+  if (size.one_output_token) bytes = plus(bytes, times({8, size.depth, arcs}));
+  bytes = plus(bytes, bytes / 20);
+  if (bytes == kMost) return std::nullopt;
+  return bytes;
+}
+
+void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available) {
+  const std::optional<std::size_t> needed = flow_bytes(size);
+  if (!available || (needed && *needed <= *available)) return;
+
+  const auto bytes_of = [](const FlowSize& other) { return flow_bytes(other).value_or(kMost); };
+  const auto fits = [&](const FlowSize& other) { return bytes_of(other) <= *available; };
+  std::vector<std::string> ways;
+  const auto add = [&](const FlowSize& other, const std::string& what) {
+    ways.push_back(fmt::format("{} ({})", what, readable(bytes_of(other))));
+  };
+
+  // The question on as many of its threads as fit, at least one.
+  const auto with_threads_that_fit = [&](FlowSize other) {
+    other.threads = std::max<std::size_t>(1, largest(size.threads, [&](std::size_t threads) {
+                                            other.threads = threads;
+                                            return fits(other);
+                                          }));
+    return other;
+  };
+  const auto threads_of = [&](const FlowSize& other, const char* before) {
+    if (other.threads == size.threads) return std::string();
+    return fmt::format("{}{} thread{}", before, other.threads, other.threads == 1 ? "" : "s");
+  };
+
+  FlowSize smaller = with_threads_that_fit(size);
+  if (fits(smaller)) add(smaller, threads_of(smaller, ""));
+  smaller = size;
+  smaller.one_output_token = true;
+  smaller = with_threads_that_fit(smaller);
+  if (!size.one_output_token && fits(smaller)) add(smaller, "one output token" + threads_of(smaller, " on "));
+
+  // From the same lower layer up, as many of the layers wanted as remain.
+  const auto with_depth = [&](std::size_t depth) {
+    FlowSize other = size;
+    other.depth = depth;
+    other.layers = std::min(size.layers, depth);
+    return other;
+  };
+  if (size.depth > 1) {
+    const std::size_t depth = largest(size.depth - 1, [&](std::size_t d) { return fits(with_depth(d)); });
+    if (depth > 0)
+      add(with_depth(depth), fmt::format("{} layer{} instead of {}", depth, depth == 1 ? "" : "s", size.depth));
+  }
+  if (ways.empty()) {
+    FlowSize least = size;
+    least.threads = 1;
+    least.one_output_token = true;
+    const std::size_t tokens = largest(size.tokens, [&](std::size_t n) {
+      FlowSize other = least;
+      other.tokens = n;
+      other.input_tokens = std::min(least.input_tokens, n);
+      return fits(other);
+    });
+    least.tokens = tokens;
+    least.input_tokens = std::min(least.input_tokens, tokens);
+    if (tokens > 0) add(least, fmt::format("one output token of at most {} input tokens, on one thread", tokens));
+  }
+  throw Error(ErrorKind::kOther,
+              fmt::format("flow of {} tokens over {} layers: expected {} of memory, found {} available; {}",
+                          size.tokens, size.depth, readable(needed.value_or(kMost)), readable(*available),
+                          ways.empty() ? std::string("no smaller question would fit")
+                                       : fmt::format("what would fit: {}", fmt::join(ways, ", or "))));
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,41 @@
+// How much memory attention flow takes, known before it starts.
+//
+// What counts, for blocks of n^2 arcs, D = l - m layers, W layers wanted, R output tokens asked for, S input tokens and
+// T threads at work:
+//   * the capacities, as numbers and as units: 16 bytes an arc, D n^2 arcs (W n^2 more for one head);
+//   * the results: 17 bytes a value, W R S values;
+//   * for each thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes an arc;
+//   * for one output token, the network upside down: 8 bytes an arc;
+//   * which input tokens each node reaches: n bits a node at most.
+// What grows with n only is not counted; a twentieth is added for it.
+#ifndef ATTNFLOW_FLOW_FLOW_MEMORY_H_
+#define ATTNFLOW_FLOW_FLOW_MEMORY_H_
+
+#include <cstddef>
+#include <optional>
+
+namespace attnflow::internal {
+
+struct FlowSize {
+  std::size_t tokens = 0;        // n
+  std::size_t input_tokens = 0;  // S: tokens, or groups
+  std::size_t depth = 0;         // D, of the deepest layer wanted
+  std::size_t layers = 0;        // W
+  bool one_head = false;
+  bool one_output_token = false;
+  std::size_t threads = 1;  // as asked for, at least 1
+};
+
+// Bytes, or nothing when they do not fit into std::size_t.
+std::optional<std::size_t> flow_bytes(const FlowSize& size);
+
+// The system is not asked for questions that need less: that would take longer than answering them.
+inline constexpr std::size_t kFlowBytesThatAlwaysFit = std::size_t{64} << 20;
+
+// Throws Error(kOther) when the question needs more than `available` bytes (nothing: unknown, and all is well). The
+// message says how much it needs, how much there is, and which smaller questions would fit.
+void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_FLOW_MEMORY_H_

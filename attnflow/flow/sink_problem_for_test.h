@@ -1,0 +1,138 @@
+// Seeded random networks of one sink in units, for tests of the solver's parts.
+#ifndef ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_
+#define ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/flow/layered_dinic.h"
+#include "attnflow/flow/naive_flow_for_test.h"
+#include "attnflow/flow/sink_network.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow::internal {
+
+using UnitBlock = Tensor<std::int64_t>;
+
+inline std::vector<const UnitBlock*> pointers_to(const std::vector<UnitBlock>& blocks) {
+  std::vector<const UnitBlock*> pointers;
+  for (const UnitBlock& block : blocks) pointers.push_back(&block);
+  return pointers;
+}
+
+struct UnitNetworkOptions {
+  std::size_t depth = 4;
+  std::size_t least_nodes = 1, most_nodes = 20;
+  bool square = false;  // all layers of one size
+  std::size_t sinks = 1;
+};
+
+// blocks[k - 1]: arcs from layer k to layer k - 1. Capacities of wide and of few different sizes, dense and sparse,
+// with hubs and with strong straight arcs. Rows sum to less than 2^61.
+inline std::vector<UnitBlock> random_unit_network(std::mt19937_64& random, const UnitNetworkOptions& options) {
+  const auto integer = [&](std::size_t least, std::size_t most) {
+    return std::uniform_int_distribution<std::size_t>(least, most)(random);
+  };
+  const std::size_t kind = integer(0, 3);
+  const double density = integer(0, 2) == 0 ? 0.3 : 1.0;
+  const bool straight = integer(0, 1) == 1;
+  const std::size_t hub = integer(0, 2);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  std::vector<UnitBlock> blocks;
+  std::size_t below = options.sinks;
+  std::size_t nodes = integer(options.least_nodes, options.most_nodes);
+  for (std::size_t k = 1; k <= options.depth; ++k) {
+    UnitBlock block({nodes, below});
+    for (std::size_t p = 0; p < nodes; ++p) {
+      for (std::size_t q = 0; q < below; ++q) {
+        if (uniform(random) > density) continue;
+        double size = uniform(random);
+        if (kind == 1) size = std::pow(2.0, -30.0 * size);
+        if (kind == 2) size = static_cast<double>(integer(0, 3)) * 0x1p-40;  // exact ties
+        if (kind == 3 && q == hub) size *= 20.0;
+        if (straight && p == q) size *= 4.0;
+        block(p, q) = static_cast<std::int64_t>(size * 0x1p49);
+      }
+    }
+    blocks.push_back(std::move(block));
+    below = nodes;
+    if (!options.square) nodes = integer(options.least_nodes, options.most_nodes);
+  }
+  return blocks;
+}
+
+// Maximum flows from every node of every layer to sink 0: flows[k][p]. For networks that take the naive solver minutes.
+inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vector<UnitBlock>& blocks) {
+  const IntegerNetwork network{FixedPoint{}, blocks};
+  LayeredDinic dinic(network);
+  std::vector<std::vector<std::int64_t>> flows(blocks.size() + 1);
+  for (std::size_t k = 1; k <= blocks.size(); ++k) {
+    const UnitBlock& block = blocks[k - 1];
+    for (std::size_t p = 0; p < block.extent(0); ++p) {
+      flows[k].push_back(dinic.solve(block.data() + p * block.extent(1), k, 0));
+    }
+  }
+  return flows;
+}
+
+// The same by the naive solver.
+inline std::vector<std::vector<std::int64_t>> naive_flows_to_sink(const std::vector<UnitBlock>& blocks) {
+  std::vector<Tensor<WideUnits>> wide;
+  for (const UnitBlock& block : blocks) wide.push_back(wide_block(block));
+  std::vector<std::vector<std::int64_t>> flows(blocks.size() + 1);
+  std::vector<const Tensor<WideUnits>*> layers;
+  for (std::size_t k = 1; k <= blocks.size(); ++k) {
+    layers.push_back(&wide[k - 1]);
+    NaiveFlow naive(layers);
+    for (std::size_t p = 0; p < blocks[k - 1].extent(0); ++p) {
+      flows[k].push_back(static_cast<std::int64_t>(naive.solve(p, 0)));
+    }
+  }
+  return flows;
+}
+
+// Sums of the arcs into the nodes of layer k, as SinkNetwork::add_layer() wants them.
+inline std::vector<double> demand_of_layer(const std::vector<UnitBlock>& blocks, std::size_t k) {
+  std::vector<double> demand(blocks[k].extent(1), 0.0);
+  for (std::size_t p = 0; p < blocks[k].extent(0); ++p) {
+    for (std::size_t q = 0; q < demand.size(); ++q) demand[q] += static_cast<double>(blocks[k](p, q));
+  }
+  return demand;
+}
+
+// One source of a SinkNetwork, as a FlowPass wants it.
+class SourceOfPass {
+ public:
+  // `row`: its arcs by position of the network's top layer. The order of the greedy pass is a random one.
+  SourceOfPass(SinkNetwork& network, const std::int64_t* row, std::size_t position, std::mt19937_64& random)
+      : pass_(network.pass(position)) {
+    const SinkLayer& top = network.layer(network.layers());
+    supply_.assign(padded(top.nodes), 0);
+    for (std::size_t p = 0; p < top.nodes; ++p) {
+      supply_[p] = row[top.position[p]];
+      row_cut_ += supply_[p];
+      if (supply_[p] > 0) order_.push_back(static_cast<std::uint32_t>(p));
+    }
+    std::shuffle(order_.begin(), order_.end(), random);
+    pass_.supply = supply_.data();
+    pass_.source_order = order_.data();
+    pass_.sources = order_.size();
+    pass_.enough = kManyUnits;
+  }
+  FlowPass& pass() { return pass_; }
+  std::int64_t row_cut() const { return row_cut_; }  // all that its arcs carry to nodes that reach the sink
+
+ private:
+  FlowPass pass_;
+  std::vector<std::int64_t> supply_;
+  std::vector<std::uint32_t> order_;
+  std::int64_t row_cut_ = 0;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_

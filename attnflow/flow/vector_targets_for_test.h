@@ -1,0 +1,56 @@
+// Vector code is compiled for several kinds of processor and chosen at run time: tests go through all of those that
+// this machine can run.
+#ifndef ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
+#define ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attnflow::internal {
+
+inline std::vector<std::int64_t> vector_targets() { return hwy::SupportedAndGeneratedTargets(); }
+
+// While it lives, every call of vector code takes the version for one target.
+class VectorTarget {
+ public:
+  explicit VectorTarget(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    EXPECT_EQ(hwy::SupportedTargets(), target) << hwy::TargetName(target);
+  }
+  ~VectorTarget() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  VectorTarget(const VectorTarget&) = delete;
+  VectorTarget& operator=(const VectorTarget&) = delete;
+};
+
+// Calls f() once for each target.
+template <class F>
+void for_each_vector_target(const F& f) {
+  for (const std::int64_t target : vector_targets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const VectorTarget scope(target);
+    f();
+  }
+}
+
+// Their names, for the log of a test.
+inline std::string vector_target_names() {
+  std::string names;
+  for (const std::int64_t target : vector_targets()) {
+    if (!names.empty()) names += ", ";
+    names += hwy::TargetName(target);
+  }
+  return names;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_

@@ -1,0 +1,24 @@
+// The network of one pair, cut out of the layers of an attention graph.
+#ifndef ATTNFLOW_TOOLS_BENCH_FLOW_PAIR_NETWORK_H_
+#define ATTNFLOW_TOOLS_BENCH_FLOW_PAIR_NETWORK_H_
+
+#include <cstddef>
+
+#include "attnflow/tensor/tensor.h"
+#include "tools/bench/flow/peer.h"
+
+namespace attnflow_bench {
+
+enum class NetworkParts {
+  kPaths,  // the arcs that lie on a path from the source to the sink: no solver has to find out which are of no use
+  kWhole,  // every arc of layers 1 to l: one network for all pairs of a layer, as the definition states it
+};
+
+// The network in which a maximum flow from node (layer, output_token) to node (0, input_token) is asked for, without
+// arcs of capacity 0. `capacities` is [layer, from, to], bottom first. Both nodes must be joined by a path.
+PairNetwork pair_network(const attnflow::Tensor<double>& capacities, std::size_t layer, std::size_t output_token,
+                         std::size_t input_token, NetworkParts parts);
+
+}  // namespace attnflow_bench
+
+#endif  // ATTNFLOW_TOOLS_BENCH_FLOW_PAIR_NETWORK_H_

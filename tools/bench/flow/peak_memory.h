@@ -1,0 +1,23 @@
+// Peak memory of this process.
+#ifndef ATTNFLOW_TOOLS_BENCH_FLOW_PEAK_MEMORY_H_
+#define ATTNFLOW_TOOLS_BENCH_FLOW_PEAK_MEMORY_H_
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+namespace attnflow_bench {
+
+// In KiB. Not getrusage(): what that says survives exec, so a small program that a large one starts looks large.
+inline long peak_memory_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    long kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib;
+  }
+  throw std::runtime_error("peak memory: expected a line VmHWM in /proc/self/status, found none; Linux is needed");
+}
+
+}  // namespace attnflow_bench
+
+#endif  // ATTNFLOW_TOOLS_BENCH_FLOW_PEAK_MEMORY_H_

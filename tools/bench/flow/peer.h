@@ -1,0 +1,58 @@
+// A general maximum-flow solver, as the benchmark sees it. Plain C++17: LEMON's headers are older than C++20.
+#ifndef ATTNFLOW_TOOLS_BENCH_FLOW_PEER_H_
+#define ATTNFLOW_TOOLS_BENCH_FLOW_PEER_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace attnflow_bench {
+
+struct Arc {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  double capacity = 0.0;
+};
+
+// The network of one pair. Arcs are sorted by the node they leave; the source is node 0, the sink the last node.
+struct PairNetwork {
+  std::size_t nodes = 0;
+  std::vector<Arc> arcs;
+};
+
+class Peer {
+ public:
+  Peer() = default;
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+  virtual ~Peer() = default;
+  virtual std::string version() const = 0;
+  // Not timed: makes the library's own graph of it.
+  virtual void build(const PairNetwork& network) = 0;
+  // Timed: from the graph to the value of a maximum flow. May be called again: it starts from no flow each time.
+  virtual double solve() = 0;
+  // How far the value can be from the true one because of the library's number type.
+  virtual double tolerance() const = 0;
+};
+
+// Solvers that take integers get the capacities in units of 2^-55, rounded down. A row of attention sums to 1 (and a
+// little), so every sum that a solver forms stays far below 2^63. Rounding costs less than one unit for each arc of a
+// cut, and a cut has no more arcs than the network.
+constexpr int kExponent = 55;
+inline std::int64_t units(double capacity) {
+  return static_cast<std::int64_t>(std::floor(std::ldexp(capacity, kExponent)));
+}
+inline double from_units(std::int64_t flow) { return std::ldexp(static_cast<double>(flow), -kExponent); }
+inline double units_tolerance(std::size_t arcs) { return std::ldexp(static_cast<double>(arcs), -kExponent); }
+
+std::unique_ptr<Peer> make_lemon_preflow();
+std::unique_ptr<Peer> make_boost_push_relabel();
+std::unique_ptr<Peer> make_boost_boykov_kolmogorov();
+std::unique_ptr<Peer> make_igraph();
+
+}  // namespace attnflow_bench
+
+#endif  // ATTNFLOW_TOOLS_BENCH_FLOW_PEER_H_
