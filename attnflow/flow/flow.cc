@@ -228,6 +228,20 @@ void check_groups(const TokenGroups& groups, std::size_t n) {
   }
 }
 
+void check_shape(const AttentionGraph& graph) {
+  const auto fits = [](const Tensor<double>& weights) {
+    return weights.rank() == 3 && weights.extent(0) > 0 && weights.extent(1) > 0 &&
+           weights.extent(1) == weights.extent(2);
+  };
+  if (!fits(graph.weights) || (graph.one_head() && graph.weights_below.shape() != graph.weights.shape())) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("flow: expected weights of at least one layer and one token, the same number of queries and keys, "
+                    "and the same below the top; found shapes {} and {}",
+                    shape_to_string(graph.weights.shape()), shape_to_string(graph.weights_below.shape())));
+  }
+}
+
 void check_memory(const AttentionGraph& graph, const Problem& problem) {
   const FlowOptions& options = problem.options;
   const internal::FlowSize size{
@@ -247,6 +261,11 @@ void check_memory(const AttentionGraph& graph, const Problem& problem) {
 }  // namespace
 
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options) {
+  check_shape(graph);
+  if (!(options.tolerance >= 0.0)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("flow: expected a tolerance of at least 0, found {}", options.tolerance));
+  }
   Problem problem{.options = options,
                   .layers = resolve_layers(options.layers, options.to_layer, graph.layers()),
                   .below = {},
@@ -273,6 +292,11 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     validate_network(tops);
   }
   const double row_sum = std::max(largest_row_sum(below), largest_row_sum(tops));
+  if (!std::isfinite(row_sum)) {
+    throw Error(ErrorKind::kUsage,
+                "flow: expected capacities whose sum over a row is a finite number, found a larger "
+                "sum; divide all weights by a power of two");
+  }
   problem.below = to_units(below, FixedPoint::for_row_sum(row_sum));
   problem.tops = to_units(tops, problem.below.fixed_point).layers;
   problem.sink_size.assign(n, 1);

@@ -123,11 +123,12 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
     least.input_tokens = std::min(least.input_tokens, tokens);
     if (tokens > 0) add(least, fmt::format("one output token of at most {} input tokens, on one thread", tokens));
   }
-  throw Error(ErrorKind::kOther,
-              fmt::format("flow of {} tokens over {} layers: expected {} of memory, found {} available; {}",
-                          size.tokens, size.depth, readable(needed.value_or(kMost)), readable(*available),
-                          ways.empty() ? std::string("no smaller question would fit")
-                                       : fmt::format("what would fit: {}", fmt::join(ways, ", or "))));
+  throw Error(
+      ErrorKind::kOther,
+      fmt::format("flow of {} tokens over {} layer{}: expected {} of memory, found {} available; {}", size.tokens,
+                  size.depth, size.depth == 1 ? "" : "s", readable(needed.value_or(kMost)), readable(*available),
+                  ways.empty() ? std::string("no smaller question would fit")
+                               : fmt::format("what would fit: {}", fmt::join(ways, ", or "))));
 }
 
 }  // namespace attnflow::internal

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-#: build a preset (release by default; dev, consumer, bench, fuzz) [TARGET...]
+#: build a preset (release by default; dev, tsan, consumer, bench, fuzz) [TARGET...]
 
 command_build() {
   local preset="${1:-release}"

@@ -189,7 +189,7 @@ build_preset() {
     mkdir -p "$folder"
     if ! cmake --preset "$preset" >"$folder/configure.log" 2>&1; then
       cat "$folder/configure.log" >&2
-      die "cmake failed for the preset '$preset' (presets: release, dev, consumer, bench, fuzz)"
+      die "cmake failed for the preset '$preset' (presets: release, dev, tsan, consumer, bench, fuzz)"
     fi
   fi
   local -a quiet=(--quiet)

@@ -4,7 +4,7 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli oracle browser consumer lint dev)
+STAGES=(release cli oracle browser consumer lint dev tsan)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -36,6 +36,11 @@ unittest_folder() {
 stage_release() { build_preset release && ctest_folder build/release; }
 
 stage_dev() { build_preset dev && ctest_folder build/dev --label-regex fast; }
+
+# What runs on several threads, and nothing else: a third build of everything would take minutes.
+stage_tsan() {
+  build_preset tsan base_test rollout_test flow_test && ctest_folder build/tsan --tests-regex '^(base|rollout|flow)$'
+}
 
 stage_cli() { unittest_folder tests/cli; }
 
