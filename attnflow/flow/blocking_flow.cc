@@ -6,6 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attnflow/flow/blocking_flow.cc"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 // Code below is compiled once for each kind of processor, so it uses no templates of the standard library: their
@@ -208,6 +209,8 @@ std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int
     } else if (cursor_left < 0) {
       cursor_left = capacity[q];
     }
+    // The next node's row is likely to be wanted next, and to be out of the cache when rows are long.
+    if (k == 3 && q + 1 < below.nodes) hwy::Prefetch(below.capacity + (q + 1) * below.stride + below.cursor[q + 1]);
     const std::int64_t wanted = smaller(amount - sent, cursor_left);
     const std::int64_t x = wanted > 0 ? push_below<kRecord>(pass, k, q, wanted) : 0;
     if (kRecord && x > 0) record_flow(pass, k, p, q, x);
