@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
@@ -103,6 +104,7 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
   resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   std::vector<std::string> notes_of_later;
   resolve_output_token(options.settings.output_token, report.input.tokens, info.causal, notes_of_later);
+  certified_pairs(options, report.input.tokens, info.causal);
   ModelInput input;
   std::vector<std::size_t> masks;
   for (std::size_t t = 0; t < n; ++t) {

@@ -26,14 +26,15 @@ namespace attnflow {
 inline constexpr std::size_t kMostTokensForAllFlows = 128;
 
 struct ExplainOptions {
-  ReportSettings settings;              // what to compute; `layers` empty: all above to_layer
-  bool keep_attention = false;          // Report::attention is filled
-  bool truncate = false;                // text that is too long for the model is cut instead of refused
-  std::vector<std::string> candidates;  // words whose probability at the mask is reported
-  bool renormalize = false;             // array files: rows are divided by their sums
-  bool any_weights = false;             // array files: rows need not sum to 1
-  std::size_t threads = 0;              // 0: one per hardware thread
-  ProgressFunction progress = {};       // of the flow computation, in input tokens
+  ReportSettings settings;                // what to compute; `layers` empty: all above to_layer
+  bool keep_attention = false;            // Report::attention is filled
+  std::vector<std::string> certificates;  // "OUT,IN": pairs whose flow is proven, from the last layer down to to_layer
+  bool truncate = false;                  // text that is too long for the model is cut instead of refused
+  std::vector<std::string> candidates;    // words whose probability at the mask is reported
+  bool renormalize = false;               // array files: rows are divided by their sums
+  bool any_weights = false;               // array files: rows need not sum to 1
+  std::size_t threads = 0;                // 0: one per hardware thread
+  ProgressFunction progress = {};         // of the flow computation, in input tokens
   std::stop_token stop_token = {};
 };
 

@@ -191,17 +191,152 @@ TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
   }
 }
 
-TEST(ExplainAttention, SaysWhenFlowIsDegenerate) {
+std::vector<std::string> notes_about(const Report& report, const std::string& word) {
+  std::vector<std::string> notes;
+  for (const std::string& note : report.notes) {
+    if (note.find(word) != std::string::npos) notes.push_back(note);
+  }
+  return notes;
+}
+
+TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   AttentionInput deep;
   deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});
   const Report report = explain_attention(deep, {});
-  ASSERT_FALSE(report.notes.empty());
-  EXPECT_NE(report.notes.back().find("degenerate"), std::string::npos);
+  const std::vector<std::string> notes = notes_about(report, "degenerate");
+  ASSERT_EQ(notes.size(), 1U);
+  // The note agrees with the flags of the cells.
+  std::vector<std::size_t> mostly;
+  for (std::size_t l = 0; l < 8; ++l) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < 12; ++i) {
+      for (std::size_t j = 0; j < 12; ++j) count += report.flow_degenerate(l, i, j) != 0;
+    }
+    if (2 * count > 144) mostly.push_back(l + 1);
+  }
+  ASSERT_FALSE(mostly.empty());
+  ASSERT_EQ(mostly.back(), 8U);
+  ASSERT_EQ(mostly.size(), 9 - mostly.front());  // without a gap
+  EXPECT_NE(notes[0].find("from layers " + std::to_string(mostly.front()) + "-8 is"), std::string::npos) << notes[0];
+  for (const char* part : {"% of the pairs", "layer 1's attention to the input token", "--to-layer", "rollout",
+                           "--residual", "--heads", "of the values shown for one output token"}) {
+    EXPECT_NE(notes[0].find(part), std::string::npos) << part << ": " << notes[0];
+  }
+
   AttentionInput shallow;
   shallow.stack = random_stack({.layers = 1, .heads = 1, .tokens = 12, .seed = 1});
-  for (const std::string& note : explain_attention(shallow, {}).notes) {
-    EXPECT_EQ(note.find("degenerate"), std::string::npos);
+  EXPECT_TRUE(notes_about(explain_attention(shallow, {}), "degenerate").empty());
+}
+
+TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
+  // Attention goes to the first token, whose column holds more than any row sends, and in the last layer nothing else
+  // is left: the top row decides, but for the first token itself.
+  constexpr std::size_t kTokens = 24;
+  Tensor<float> weights({4, 1, kTokens, kTokens});
+  for (std::size_t l = 0; l < 4; ++l) {
+    for (std::size_t q = 0; q < kTokens; ++q) {
+      weights(l, 0, q, q) = l == 3 ? 0.0F : 0.25F;
+      weights(l, 0, q, 0) = 1.0F - (q == 0 ? 0.0F : weights(l, 0, q, q));
+    }
   }
+  AttentionInput sink;
+  sink.stack = AttentionStack(std::move(weights));
+  ExplainOptions options;
+  options.settings.layers = {4};
+  const std::vector<std::string> top = notes_about(explain_attention(sink, options), "degenerate");
+  ASSERT_EQ(top.size(), 1U);
+  EXPECT_NE(top[0].find("layer 4's own attention"), std::string::npos) << top[0];
+  EXPECT_EQ(top[0].find("to the input token"), std::string::npos) << top[0];
+  // From layer 2 down to layer 1 there is nothing between.
+  options.settings.layers = {2};
+  options.settings.to_layer = 1;
+  EXPECT_TRUE(notes_about(explain_attention(sink, options), "degenerate").empty());
+}
+
+TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 4, .heads = 1, .tokens = 12, .seed = 1});
+  ExplainOptions options;
+  options.any_weights = true;
+  options.settings.method = {"flow"};
+  options.settings.flow_tolerance = 1e-12;
+  EXPECT_TRUE(notes_about(explain_attention(input, options), "enclosure").empty());
+  // Rows that sum to 10^6 leave larger units.
+  Tensor<float> weights = input.stack.weights();
+  for (float& weight : weights.span()) weight *= 1e6F;
+  input.stack = AttentionStack(weights);
+  const Report report = explain_attention(input, options);
+  const std::vector<std::string> notes = notes_about(report, "enclosure");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("--flow-tolerance 1e-12"), std::string::npos) << notes[0];
+  options.settings.flow_tolerance = 1e-6;
+  EXPECT_TRUE(notes_about(explain_attention(input, options), "enclosure").empty());
+}
+
+TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 4, .heads = 2, .tokens = 9, .sharpness = 3.0, .seed = 5});
+  const AttentionGraph graph = attention_graph(input.stack);
+  ExplainOptions options;
+  options.certificates = {"2,7", "auto,last", "last,0"};
+  for (const std::size_t m : {0U, 1U}) {
+    options.settings.layers = {2, 4};
+    options.settings.to_layer = m;
+    options.settings.normalize = m == 0 ? "none" : "row";  // certificates are never normalised
+    const Report report = explain_attention(input, options);
+    ASSERT_EQ(report.certificates.size(), 3U);
+    const LayeredNetwork network = attention_network(graph, 4, m);
+    const std::size_t pairs[3][2] = {{2, 7}, {0, 8}, {8, 0}};
+    for (std::size_t c = 0; c < 3; ++c) {
+      const ReportCertificate& certificate = report.certificates[c];
+      EXPECT_TRUE(certificate.holds()) << certificate.problem;
+      EXPECT_EQ(certificate.layer, 4U);
+      EXPECT_EQ(certificate.to_layer, m);
+      EXPECT_EQ(certificate.output_token, pairs[c][0]);
+      EXPECT_EQ(certificate.input_token, pairs[c][1]);
+      EXPECT_EQ(certificate.low, certificate.flow);
+      const FlowResult all = attention_flow(graph, {.layers = {4}, .to_layer = m});
+      EXPECT_NEAR(certificate.flow, all.flow(0, pairs[c][0], pairs[c][1]), 1e-15);
+      // What the report holds is a proof by itself: the same arcs, counted from layer m, are checked again.
+      PairFlow again{.flow = certificate.flow,
+                     .flow_gap = certificate.flow_gap,
+                     .fixed_point = {certificate.unit_exponent},
+                     .arc_flows = {},
+                     .minimum_cut = {}};
+      double capacity = 0.0;
+      for (const ReportFlowArc& arc : certificate.arc_flows) {
+        again.arc_flows.push_back({arc.layer - m, arc.from, arc.to, static_cast<std::int64_t>(arc.units)});
+      }
+      for (const ReportCutArc& arc : certificate.minimum_cut) {
+        again.minimum_cut.push_back({arc.layer - m, arc.from, arc.to, 0});
+        EXPECT_EQ(arc.capacity, network.layers[arc.layer - m - 1](arc.from, arc.to));
+        capacity += arc.capacity;
+      }
+      EXPECT_TRUE(certify(network, pairs[c][0], pairs[c][1], again).holds());
+      EXPECT_NEAR(capacity, certificate.high, 1e-14);
+      ASSERT_EQ(certificate.cut_shares.size(), 4 - m);
+      EXPECT_EQ(certificate.cut_shares.front().layer, 4U);
+      EXPECT_EQ(certificate.cut_shares.back().layer, m + 1);
+    }
+  }
+}
+
+TEST(ExplainAttention, RefusesCertificatesOfTokensThatAreNotThere) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 2, .heads = 1, .tokens = 4, .seed = 1});
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"0,4"}, {"4,0"}, {"cls,0"}, {"mask,0"}, {"0"}, {"0,3", "0,last"}, {"all,0"}}) {
+    ExplainOptions options;
+    options.certificates = wrong;
+    EXPECT_THROW(explain_attention(input, options), Error) << wrong[0];
+  }
+  // Words: found before the model runs.
+  MadeUpModel model(ModelHead::kNone, 1000);
+  ExplainOptions options;
+  options.certificates = {"cls,1"};
+  EXPECT_EQ(explain(model, "the cabinets", options).certificates.size(), 1U);
+  options.settings.words = true;
+  EXPECT_THROW(explain(model, "the cabinets", options), Error);
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ MixingOptions mixing_options(const ReportSettings& settings, const std::vector<R
 bool is_mask_piece(const std::string& piece) { return piece == "[MASK]" || piece == "<mask>"; }
 bool is_class_piece(const std::string& piece) { return piece == "[CLS]" || piece == "<s>" || piece == "<cls>"; }
 
-std::size_t resolve_output_token(const std::string& asked, const std::vector<ReportToken>& tokens, bool causal,
-                                 std::vector<std::string>& notes) {
+std::size_t resolve_token(const std::string& asked, const std::string& option, const std::vector<ReportToken>& tokens,
+                          bool causal, std::vector<std::string>& notes) {
   const std::size_t n = tokens.size();
   const auto find = [&](bool (*is_kind)(const std::string&)) -> std::optional<std::size_t> {
     for (std::size_t t = 0; t < n; ++t) {
@@ -163,31 +163,54 @@ std::size_t resolve_output_token(const std::string& asked, const std::vector<Rep
   if (asked == "mask") {
     if (const auto mask = find(is_mask_piece)) return *mask;
     throw Error(ErrorKind::kUsage,
-                "--output-token mask: expected a mask token ([MASK] or <mask>) in the input, found "
-                "none; write one into the text or choose another output token");
+                fmt::format("--{} mask: expected a mask token ([MASK] or <mask>) in the input, found none; write one "
+                            "into the text or choose another token",
+                            option));
   }
   if (asked == "cls") {
     if (const auto cls = find(is_class_piece)) return *cls;
-    throw Error(ErrorKind::kUsage,
-                "--output-token cls: expected a class token ([CLS] or <s>) in the input, found none; "
-                "choose an index, or last");
+    throw Error(ErrorKind::kUsage, fmt::format("--{} cls: expected a class token ([CLS] or <s>) in the input, found "
+                                               "none; choose an index, or last",
+                                               option));
   }
-  if (asked == "auto" || asked == "all") {
+  if (asked == "auto") {
     if (const auto mask = find(is_mask_piece)) return *mask;
     if (causal) return n - 1;
     if (const auto cls = find(is_class_piece)) return *cls;
-    notes.emplace_back(
-        "No token is marked as a mask or class token, so the output token is position 0; --output-token chooses "
-        "another.");
+    notes.emplace_back(fmt::format(
+        "No token is marked as a mask or class token, so the output token is position 0; --{} chooses another.",
+        option));
     return 0;
   }
   const auto index = parse_number(asked);
   if (!index || *index >= n) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--output-token: expected auto, cls, mask, last, all or a position from 0 to {}, found {}",
-                            n - 1, asked));
+                fmt::format("--{}: expected auto, cls, mask, last{} or a position from 0 to {}, found {}", option,
+                            option == "output-token" ? ", all" : "", n - 1, asked));
   }
   return *index;
+}
+
+std::size_t resolve_output_token(const std::string& asked, const std::vector<ReportToken>& tokens, bool causal,
+                                 std::vector<std::string>& notes) {
+  return resolve_token(asked == "all" ? "auto" : asked, "output-token", tokens, causal, notes);
+}
+
+CertificatePair parse_certificate(const std::string& text) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  const auto is_token = [](const std::string& part, bool output) {
+    return (output && part == "auto") || is_one_of(part, {"cls", "mask", "last"}) || parse_number(part).has_value();
+  };
+  CertificatePair pair;
+  if (parts.size() == 2) pair = {std::string(parts[0]), std::string(parts[1])};
+  if (parts.size() != 2 || !is_token(pair.output_token, true) || !is_token(pair.input_token, false)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--certificate: expected an output token (auto, cls, mask, last or a position), a comma and "
+                    "an input token (cls, mask, last or a position), such as cls,5, found '{}'",
+                    text));
+  }
+  return pair;
 }
 
 }  // namespace attnflow

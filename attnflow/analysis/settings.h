@@ -30,6 +30,17 @@ bool is_class_piece(const std::string& piece);
 std::size_t resolve_output_token(const std::string& asked, const std::vector<ReportToken>& tokens, bool causal,
                                  std::vector<std::string>& notes);
 
+// The position that one token of `option` means: auto, cls, mask, last or an index. Throws Error(kUsage).
+std::size_t resolve_token(const std::string& asked, const std::string& option, const std::vector<ReportToken>& tokens,
+                          bool causal, std::vector<std::string>& notes);
+
+// "cls,5" -> the two parts, which are checked as far as they can be without an input. Throws Error(kUsage).
+struct CertificatePair {
+  std::string output_token;  // as resolve_output_token, without all
+  std::string input_token;   // the same, without auto
+};
+CertificatePair parse_certificate(const std::string& text);
+
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_ANALYSIS_SETTINGS_H_

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/html.h"
@@ -84,6 +85,11 @@ void check_output(const std::filesystem::path& path) {
 }
 
 bool is_picture(const std::filesystem::path& path) { return kind_of(path).write == write_picture; }
+
+bool shows_certificates(const std::filesystem::path& path) {
+  const std::string_view ending = kind_of(path).ending;
+  return ending == ".json" || ending == ".md" || ending == ".txt";
+}
 
 void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
   kind_of(path).write(path, report, figure);

@@ -18,6 +18,9 @@ void check_output(const std::filesystem::path& path);
 // Whether the ending is that of a picture (.svg, .pdf, .png).
 bool is_picture(const std::filesystem::path& path);
 
+// Whether the ending is that of a file that shows certificates (.json, .md, .txt).
+bool shows_certificates(const std::filesystem::path& path);
+
 // Writes under a temporary name and renames: the file is complete or absent. `figure` is for .svg, .pdf and .png.
 // Throws as check_output.
 void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure = {});

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -68,6 +69,7 @@ void run_explain(ExplainArguments& arguments) {
   ExplainOptions& options = arguments.options;
   options.settings.layers = parse_layers(arguments.layers);
   validate_settings(options.settings);
+  for (const std::string& pair : options.certificates) parse_certificate(pair);
   FigureOptions figure;
   const std::optional<FigureView> view = figure_view_from_name(arguments.view);
   if (!view) {
@@ -91,6 +93,13 @@ void run_explain(ExplainArguments& arguments) {
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
                 "--keep-attention: expected a file to keep it in (-o FILE.npz) or --json, found neither");
+  }
+  if (!options.certificates.empty() && !arguments.outputs.empty() && !arguments.json &&
+      std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_certificates)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--certificate: expected a place that shows it (the terminal, --json, or -o FILE.json, .md "
+                            "or .txt), found only {}",
+                            fmt::join(arguments.outputs, ", ")));
   }
   if (from_file && (arguments.text || arguments.pair || !arguments.model.empty())) {
     throw Error(ErrorKind::kUsage, "expected either a text with --model (and --pair), or --attention FILE, found both");
@@ -206,7 +215,9 @@ void add_explain_command(CLI::App& app) {
       ->capture_default_str()
       ->group(how);
   command->add_flag("--words", settings.words, "Merge the pieces of a word")->group(how);
-  command->add_option("--flow-tolerance", settings.flow_tolerance, "When a flow counts as equal to an end cut")
+  command
+      ->add_option("--flow-tolerance", settings.flow_tolerance,
+                   "When a flow counts as equal to an end cut, 1e-12 to 1; wider enclosures get a note")
       ->capture_default_str()
       ->group(how);
   command->add_flag("--renormalize", arguments->options.renormalize, "--attention: divide each row by its sum")
@@ -228,6 +239,13 @@ void add_explain_command(CLI::App& app) {
       ->group(show);
   command
       ->add_flag("--keep-attention", arguments->options.keep_attention, "Keep the attention of all heads (npz, json)")
+      ->group(show);
+
+  command
+      ->add_option("--certificate", arguments->options.certificates,
+                   "Prove the flow of one pair (flow on arcs, minimum cut), such as cls,5. May be repeated")
+      ->type_name("OUT,IN")
+      ->take_all()
       ->group(show);
 
   const char* run = "How to run";

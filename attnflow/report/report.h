@@ -71,6 +71,53 @@ struct ReportPrediction {
   std::vector<ReportChoice> candidates;  // masked: the words asked for, in the order asked
 };
 
+// The arc (layer, from) -> (layer - 1, to) of the attention graph.
+struct ReportCutArc {
+  std::size_t layer = 0;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  double capacity = 0.0;
+};
+
+struct ReportFlowArc {
+  std::size_t layer = 0;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::uint64_t units = 0;  // of 2^-unit_exponent
+};
+
+// A layer's part of a cut.
+struct ReportCutShare {
+  std::size_t layer = 0;
+  std::size_t arcs = 0;
+  double capacity = 0.0;  // of those
+  double share = 0.0;     // of the whole cut's
+};
+
+// The flow of one pair and its proof (flow/pair_flow.h): never normalised, and between tokens, not words.
+struct ReportCertificate {
+  std::size_t layer = 0;
+  std::size_t to_layer = 0;
+  std::size_t output_token = 0;
+  std::size_t input_token = 0;
+  double flow = 0.0;
+  double flow_gap = 0.0;
+  // What checking the proof said: the flow is feasible and conserves, so the maximum is at least `low`; the cut
+  // separates, so it is at most `high`. `problem` is empty when all is well.
+  bool feasible = false;
+  bool conserves = false;
+  bool separates = false;
+  double low = 0.0;
+  double high = 0.0;
+  std::string problem;
+  std::vector<ReportCutShare> cut_shares;  // every layer, from the top down
+  bool only_minimum_cut = false;           // no other cut is as small
+  std::vector<ReportCutArc> minimum_cut;   // the one nearest the output token
+  int unit_exponent = 0;
+  std::vector<ReportFlowArc> arc_flows;  // a maximum flow
+  bool holds() const { return feasible && conserves && separates && problem.empty(); }
+};
+
 // Values are [layer, output_token, input_token]: first dimension as settings.layers. A method that was not asked for
 // has an empty tensor. n is input.tokens.size().
 struct Report {
@@ -94,6 +141,8 @@ struct Report {
   // The weights of every layer 1..L that the pictures of the graph draw, [L, n, n] (query, key), without the residual:
   // equal to `raw` when all layers were asked for and heads is not a single head.
   Tensor<double> graph;
+
+  std::vector<ReportCertificate> certificates;  // of the pairs asked for
 
   std::vector<std::string> notes;  // warnings, whole sentences
 };

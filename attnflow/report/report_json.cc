@@ -133,6 +133,40 @@ Json prediction_json(const ReportPrediction& prediction) {
   return json;
 }
 
+Json certificate_json(const ReportCertificate& certificate) {
+  Json shares = Json::array();
+  for (const ReportCutShare& share : certificate.cut_shares) {
+    shares.push_back(
+        {{"layer", share.layer}, {"arcs", share.arcs}, {"capacity", share.capacity}, {"share", share.share}});
+  }
+  Json cut = Json::array();
+  for (const ReportCutArc& arc : certificate.minimum_cut) {
+    cut.push_back(Json::array({arc.layer, arc.from, arc.to, arc.capacity}));
+  }
+  Json flows = Json::array();
+  for (const ReportFlowArc& arc : certificate.arc_flows) {
+    flows.push_back(Json::array({arc.layer, arc.from, arc.to, arc.units}));
+  }
+  return {{"layer", certificate.layer},
+          {"to_layer", certificate.to_layer},
+          {"output_token", certificate.output_token},
+          {"input_token", certificate.input_token},
+          {"flow", certificate.flow},
+          {"flow_gap", certificate.flow_gap},
+          {"checked",
+           {{"feasible", certificate.feasible},
+            {"conserves", certificate.conserves},
+            {"separates", certificate.separates},
+            {"low", certificate.low},
+            {"high", certificate.high},  // null when infinite
+            {"problem", valid_utf8(certificate.problem)}}},
+          {"cut_shares", std::move(shares)},
+          {"only_minimum_cut", certificate.only_minimum_cut},
+          {"minimum_cut", std::move(cut)},
+          {"unit_exponent", certificate.unit_exponent},
+          {"arc_flows", std::move(flows)}};
+}
+
 // Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
 template <typename Stored, typename T, typename Convert>
 void append_converted(std::string& out, std::span<const T> values, Convert convert) {
@@ -221,6 +255,13 @@ std::string report_to_json(const Report& report, const ReportJsonOptions& option
     double largest = 0.0;
     for (const double gap : report.flow_gap.span()) largest = gap <= largest ? largest : gap;
     field("flow_gap_max", largest);
+  }
+  if (!report.certificates.empty()) {
+    Json certificates = Json::array();
+    for (const ReportCertificate& certificate : report.certificates) {
+      certificates.push_back(certificate_json(certificate));
+    }
+    field("certificates", certificates);
   }
   field("notes", text_list(report.notes));
 

@@ -77,6 +77,12 @@ class Field {
     if (!value_->is_boolean()) fail(path_, "true or false", describe(*value_));
     out = value_->get<bool>();
   }
+  void get(int& out) const {
+    if (!value_->is_number_integer() || *value_ < -2000 || *value_ > 2000) {
+      fail(path_, "an integer from -2000 to 2000", describe(*value_));
+    }
+    out = value_->get<int>();
+  }
   void get(std::size_t& out) const {
     if (!value_->is_number_unsigned()) fail(path_, "a non-negative integer", describe(*value_));
     out = value_->get<std::size_t>();
@@ -240,6 +246,75 @@ void check_layers(const Report& report) {
   }
 }
 
+// [layer, from, to, value]: an arc of the graph.
+template <typename Arc, typename Value>
+std::vector<Arc> read_arcs(const std::optional<Field>& json, Value Arc::*value, const Report& report) {
+  std::vector<Arc> arcs;
+  const std::size_t count = json ? json->length() : 0;
+  const std::size_t n = report.input.tokens.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Field entry = json->element(i);
+    if (entry.length() != 4) {
+      fail(entry.path(), "[layer, from, to, value]", fmt::format("{} entries", entry.length()));
+    }
+    Arc& arc = arcs.emplace_back();
+    entry.element(0).get(arc.layer);
+    entry.element(1).get(arc.from);
+    entry.element(2).get(arc.to);
+    entry.element(3).get(arc.*value);
+    if (arc.layer < 1 || arc.layer > report.model.layers || arc.from >= n || arc.to >= n) {
+      fail(entry.path(), fmt::format("a layer from 1 to {} and positions below {}", report.model.layers, n),
+           fmt::format("[{}, {}, {}]", arc.layer, arc.from, arc.to));
+    }
+  }
+  return arcs;
+}
+
+std::vector<ReportCertificate> read_certificates(const std::optional<Field>& json, const Report& report) {
+  std::vector<ReportCertificate> certificates;
+  const std::size_t count = json ? json->length() : 0;
+  const std::size_t n = report.input.tokens.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Field field = json->element(i);
+    ReportCertificate& certificate = certificates.emplace_back();
+    field.at("layer").get(certificate.layer);
+    field.read("to_layer", certificate.to_layer);
+    field.at("output_token").get(certificate.output_token);
+    field.at("input_token").get(certificate.input_token);
+    if (certificate.layer > report.model.layers || certificate.to_layer >= certificate.layer ||
+        certificate.output_token >= n || certificate.input_token >= n) {
+      fail(field.path(), fmt::format("layers from {} down, and positions below {}", report.model.layers, n),
+           fmt::format("layer {}, to_layer {}, output_token {}, input_token {}", certificate.layer,
+                       certificate.to_layer, certificate.output_token, certificate.input_token));
+    }
+    field.read("flow", certificate.flow);
+    field.read("flow_gap", certificate.flow_gap);
+    if (const auto checked = field.find("checked")) {
+      checked->read("feasible", certificate.feasible);
+      checked->read("conserves", certificate.conserves);
+      checked->read("separates", certificate.separates);
+      checked->read("low", certificate.low);
+      certificate.high = std::numeric_limits<double>::infinity();
+      checked->read("high", certificate.high);
+      checked->read("problem", certificate.problem);
+    }
+    const auto shares = field.find("cut_shares");
+    for (std::size_t s = 0; shares && s < shares->length(); ++s) {
+      const Field entry = shares->element(s);
+      ReportCutShare& share = certificate.cut_shares.emplace_back();
+      entry.at("layer").get(share.layer);
+      entry.read("arcs", share.arcs);
+      entry.read("capacity", share.capacity);
+      entry.read("share", share.share);
+    }
+    field.read("only_minimum_cut", certificate.only_minimum_cut);
+    certificate.minimum_cut = read_arcs(field.find("minimum_cut"), &ReportCutArc::capacity, report);
+    field.read("unit_exponent", certificate.unit_exponent);
+    certificate.arc_flows = read_arcs(field.find("arc_flows"), &ReportFlowArc::units, report);
+  }
+  return certificates;
+}
+
 // Little-endian words as T, converted where they are stored narrower.
 template <typename Stored, typename T>
 std::vector<T> decode(const Field& data, std::size_t count) {
@@ -349,6 +424,7 @@ Report report_from_json(std::string_view json) {
   document.read("flow_output_tokens", report.flow_output_tokens);
   check_positions("output_tokens", report.output_tokens, n);
   check_positions("flow_output_tokens", report.flow_output_tokens, n);
+  report.certificates = read_certificates(document.find("certificates"), report);
   document.read("notes", report.notes);
   if (const auto arrays = document.find("arrays")) read_arrays(*arrays, report);
   return report;

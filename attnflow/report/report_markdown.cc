@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnflow/report/display_width.h"
+#include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_table.h"
 
@@ -99,6 +100,13 @@ std::string markdown_table(const Report& report) {
                       report.settings.layers[layer], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
       append_ranking(out, report, methods, output, layer);
     }
+  }
+  for (const ReportCertificate& certificate : report.certificates) {
+    const CertificateText text = certificate_text(report, certificate, "\u2026");
+    out += "\n## " + escaped(text.title) + "\n";
+    for (const std::string& sentence : text.sentences) out += "\n" + escaped(sentence) + "\n";
+    if (!text.arcs.empty()) out += "\n";
+    for (const std::string& arc : text.arcs) out += "- " + escaped(arc) + "\n";
   }
   if (!report.notes.empty()) {
     out += "\n";

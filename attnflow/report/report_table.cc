@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnflow/report/display_width.h"
+#include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
@@ -57,6 +58,7 @@ class TableWriter {
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
+    for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
     if (!report_.notes.empty()) {
       out_ += '\n';
       for (const std::string& note : report_.notes) paragraph("Note: " + clean_line(note));
@@ -110,6 +112,14 @@ class TableWriter {
       fresh = false;
     }
     flush();
+  }
+
+  void certify(const ReportCertificate& certificate) {
+    const CertificateText text = certificate_text(report_, certificate, marks_.ellipsis);
+    out_ += '\n';
+    paragraph(text.title, kBold);
+    for (const std::string& sentence : text.sentences) paragraph(sentence);
+    for (const std::string& arc : text.arcs) paragraph("- " + arc);
   }
 
   void rankings(const std::vector<std::string>& methods) {

@@ -23,10 +23,10 @@ build/bench or to --images (those of docs/flow.md: docs/images), and prints the 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import environment
@@ -52,23 +52,28 @@ class StudyError(Exception):
 
 class Program:
     def __init__(self, path, folder):
-        self.path, self.output, self.runs = path, folder / "out.npz", 0
+        self.path, self.output = path, folder / "out.npz"
 
     def explain(self, stack, *options):
-        """The arrays that `attnflow explain` gives for all pairs of tokens."""
+        """The arrays that `attnflow explain` gives for all pairs of tokens, and the processor time that it took."""
         import numpy as np
+
+        def used():
+            usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return usage.ru_utime + usage.ru_stime
 
         command = [self.path, "explain", "--attention", stack, "--method", "rollout,flow", "--output-token", "all"]
         command += [*options, "-o", self.output]
+        before = used()
         result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True)
+        seconds = used() - before
         if result.returncode != 0:
             message = result.stderr.decode(errors="replace").strip()
             raise StudyError(f"{' '.join(map(str, command))} ended with {result.returncode}: {message}")
         with np.load(self.output, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         self.output.unlink()
-        self.runs += 1
-        return arrays
+        return arrays, seconds
 
 
 def rows_apart(values, causal):
@@ -120,9 +125,7 @@ MEASURES = {
 def study(program, name, path, residual=RESIDUAL, to_layer=0, mixing=(), label=None):
     """A record for each layer above `to_layer`."""
     options = ["--residual", residual, "--to-layer", to_layer, *mixing]
-    start = time.perf_counter()
-    arrays = program.explain(path, *options)
-    seconds = time.perf_counter() - start
+    arrays, seconds = program.explain(path, *options)
     kind, tokens = name.split("-")
     records = []
     for at, layer in enumerate(arrays["layers"]):
@@ -141,7 +144,7 @@ def study(program, name, path, residual=RESIDUAL, to_layer=0, mixing=(), label=N
                 "pairs": pairs,
                 "column": int((degenerate == 1).sum()) / pairs,
                 "row": int((degenerate == 2).sum()) / pairs,
-                "seconds": seconds,  # of the whole run, all layers
+                "processor_seconds": seconds,  # of the whole run, all layers
                 "largest_gap": float(arrays["flow_gap"][at].max()),
                 "rollout": rows_apart(arrays["rollout"][at], kind == "dec"),
                 "flow": rows_apart(arrays["flow"][at], kind == "dec"),
@@ -181,7 +184,7 @@ def check_uniform(program, folder):
     for tokens, layers, residuals in UNIFORM:
         np.save(path, np.full((layers, 1, tokens, tokens), 1 / tokens, dtype=np.float32))
         for residual in residuals:
-            arrays = program.explain(path, "--residual", residual)
+            arrays, _ = program.explain(path, "--residual", residual)
             for layer, values in zip(arrays["layers"], arrays["flow"], strict=True):
                 off = np.abs(values[~np.eye(tokens, dtype=bool)] - uniform_flow(tokens, int(layer), residual))
                 worst = max(worst, float(off.max()))

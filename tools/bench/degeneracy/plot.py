@@ -55,8 +55,8 @@ def depth(document, path):
     save(figure, path)
 
 
-def lines(axes, groups, label):
-    """A line for each group, light to dark, named at its steepest part by a legend in the order of the lines."""
+def lines(axes, groups, label, named):
+    """A line for each group, light to dark."""
     shades = plt.get_cmap("viridis_r")
     marks = "osD^vP"
     for at, (value, records) in enumerate(groups):
@@ -65,9 +65,8 @@ def lines(axes, groups, label):
         every = max(len(x) // 6, 1)
         style = {"marker": marks[at % len(marks)], "markersize": 4.5, "markevery": every, "linewidth": 1.5}
         axes.plot(x, y, color=shade, label=label.format(value), clip_on=False, **style)
-    axes.legend(
-        fontsize=SMALL, frameon=True, facecolor="white", edgecolor="none", framealpha=0.9, loc="best", handlelength=1.6
-    )
+    if named:
+        axes.legend(fontsize=SMALL, frameon=False, loc="best", handlelength=1.6)
 
 
 def settings(document, path):
@@ -81,7 +80,8 @@ def settings(document, path):
             key = "length" if varied == "tokens" else "residual"
             values = sorted({r[varied] for r in records[key]})
             groups = [(v, [r for r in records[key] if r[varied] == v and r["layer"] >= 2]) for v in values]
-            lines(axes, groups, label)
+            # Residuals are the same in both rows of panels: one legend, where there is room.
+            lines(axes, groups, label, named=varied == "tokens" or kind == "enc")
             axes.set_xlabel("layer l")
         lengths = range(2, layers + 1)
         spans = [[share(r) for r in records["span"] if r["layer"] - r["to_layer"] == length] for length in lengths]

@@ -1,0 +1,84 @@
+#include "attnflow/analysis/certificates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/analysis/settings.h"
+#include "attnflow/flow/pair_flow.h"
+
+namespace attnflow {
+namespace {
+
+ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedPair& pair, std::size_t to_layer) {
+  const PairFlow flow = flow_of_pair(network, pair.output_token, pair.input_token);
+  const FlowCertificate checked = certify(network, pair.output_token, pair.input_token, flow);
+  const PairFlow other =
+      flow_of_pair(network, pair.output_token, pair.input_token, {.minimum_cut = MinimumCut::kNearestInput});
+  ReportCertificate certificate;
+  certificate.layer = to_layer + network.depth();
+  certificate.to_layer = to_layer;
+  certificate.output_token = pair.output_token;
+  certificate.input_token = pair.input_token;
+  certificate.flow = flow.flow;
+  certificate.flow_gap = flow.flow_gap;
+  certificate.feasible = checked.feasible;
+  certificate.conserves = checked.conserves;
+  certificate.separates = checked.separates;
+  certificate.low = checked.low;
+  certificate.high = checked.high;
+  certificate.problem = checked.problem;
+  // Layers of the network count from 1; those of the graph from the layer looked down to.
+  for (const CutShare& share : cut_shares(network, flow)) {
+    certificate.cut_shares.push_back({to_layer + share.layer, share.arcs, share.capacity, share.share});
+  }
+  certificate.only_minimum_cut = other.minimum_cut == flow.minimum_cut;
+  for (const FlowArc& arc : flow.minimum_cut) {
+    certificate.minimum_cut.push_back(
+        {to_layer + arc.layer, arc.from, arc.to, network.layers[arc.layer - 1](arc.from, arc.to)});
+  }
+  certificate.unit_exponent = flow.fixed_point.exponent;
+  for (const FlowArc& arc : flow.arc_flows) {
+    certificate.arc_flows.push_back({to_layer + arc.layer, arc.from, arc.to, static_cast<std::uint64_t>(arc.units)});
+  }
+  return certificate;
+}
+
+}  // namespace
+
+std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<ReportToken>& tokens,
+                                           bool causal) {
+  std::vector<CertifiedPair> pairs;
+  if (!options.certificates.empty() && options.settings.words) {
+    throw Error(ErrorKind::kUsage,
+                "expected --certificate or --words, found both: a certificate is of one flow between two tokens, and "
+                "the flow between words is a mean of several");
+  }
+  std::vector<std::string> guesses;  // the certificate names the token that auto found
+  for (const std::string& text : options.certificates) {
+    const CertificatePair asked = parse_certificate(text);
+    const CertifiedPair pair{resolve_token(asked.output_token, "certificate", tokens, causal, guesses),
+                             resolve_token(asked.input_token, "certificate", tokens, causal, guesses)};
+    const auto same = [&](const CertifiedPair& other) {
+      return other.output_token == pair.output_token && other.input_token == pair.input_token;
+    };
+    if (std::any_of(pairs.begin(), pairs.end(), same)) {
+      throw Error(ErrorKind::kUsage, fmt::format("--certificate: expected each pair once, found positions {},{} twice",
+                                                 pair.output_token, pair.input_token));
+    }
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+void add_certificates(Report& report, const AttentionGraph& graph, const std::vector<CertifiedPair>& pairs,
+                      const ExplainOptions& options) {
+  if (pairs.empty()) return;
+  const LayeredNetwork network = attention_network(graph, report.settings.layers.back(), report.settings.to_layer);
+  for (const CertifiedPair& pair : pairs) {
+    if (options.stop_token.stop_requested()) throw Cancelled();
+    report.certificates.push_back(certificate_of(network, pair, report.settings.to_layer));
+  }
+}
+
+}  // namespace attnflow

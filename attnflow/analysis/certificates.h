@@ -1,0 +1,31 @@
+// Flows of single pairs with their proofs, for a report.
+#ifndef ATTNFLOW_ANALYSIS_CERTIFICATES_H_
+#define ATTNFLOW_ANALYSIS_CERTIFICATES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/explain.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+struct CertifiedPair {
+  std::size_t output_token = 0;
+  std::size_t input_token = 0;
+};
+
+// The pairs that options.certificates name. Throws Error(kUsage) for tokens that are not there, a pair named twice, and
+// for words: a word is a set of tokens, and its flow a mean of several.
+std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<ReportToken>& tokens,
+                                           bool causal);
+
+// Fills report.certificates: from the last of report.settings.layers down to to_layer.
+void add_certificates(Report& report, const AttentionGraph& graph, const std::vector<CertifiedPair>& pairs,
+                      const ExplainOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_CERTIFICATES_H_

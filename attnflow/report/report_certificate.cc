@@ -1,0 +1,77 @@
+#include "attnflow/report/report_certificate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/report/display_width.h"
+
+namespace attnflow {
+namespace {
+
+std::string count_of(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// '5 "cabinets"', or '5' where tokens have no text.
+std::string token_name(const Report& report, std::size_t token, std::string_view ellipsis) {
+  constexpr std::size_t kMaxCells = 24;
+  const std::string text = shorten(clean_line(display_text(report, token)), kMaxCells, ellipsis);
+  return text.empty() ? std::to_string(token) : fmt::format("{} \"{}\"", token, text);
+}
+
+// At least 0.1% where there is something, and 100% only for all of it.
+std::string percent(double share) {
+  if (share <= 0.0 || share >= 1.0) return share <= 0.0 ? "0%" : "100%";
+  if (share < 0.0005) return "under 0.1%";
+  return share > 0.9995 ? "over 99.9%" : fmt::format("{:.1f}%", 100.0 * share);
+}
+
+}  // namespace
+
+CertificateText certificate_text(const Report& report, const ReportCertificate& certificate,
+                                 std::string_view ellipsis) {
+  CertificateText text;
+  text.title = fmt::format(
+      "Flow from output token {} of layer {} to input token {}{}: {:.6g}, {}",
+      token_name(report, certificate.output_token, ellipsis), certificate.layer,
+      token_name(report, certificate.input_token, ellipsis),
+      certificate.to_layer == 0 ? std::string() : fmt::format(" of layer {}", certificate.to_layer), certificate.flow,
+      certificate.flow_gap == 0.0 ? "exactly" : fmt::format("or at most {:.1e} more", certificate.flow_gap));
+  if (certificate.holds()) {
+    text.sentences.push_back(fmt::format(
+        "Checked: a flow on {} keeps to every capacity and is conserved; a cut of {} with the same capacity leaves no "
+        "path.",
+        count_of(certificate.arc_flows.size(), "arc"), count_of(certificate.minimum_cut.size(), "arc")));
+  } else {
+    text.sentences.push_back("Not proven: " + clean_line(certificate.problem) + ".");
+  }
+  if (certificate.minimum_cut.empty()) {
+    text.sentences.emplace_back("No path joins the two.");
+    return text;
+  }
+  std::string shares;
+  for (const ReportCutShare& share : certificate.cut_shares) {
+    if (share.arcs == 0) continue;
+    shares += fmt::format("{}layer {} {} ({})", shares.empty() ? "" : ", ", share.layer, percent(share.share),
+                          count_of(share.arcs, "arc"));
+  }
+  text.sentences.push_back(fmt::format("{}: {}.",
+                                       certificate.only_minimum_cut
+                                           ? "The only minimum cut, by layer"
+                                           : "The minimum cut nearest the output token (there are others), by layer",
+                                       shares));
+  std::vector<ReportCutArc> arcs = certificate.minimum_cut;
+  std::stable_sort(arcs.begin(), arcs.end(),
+                   [](const ReportCutArc& a, const ReportCutArc& b) { return a.capacity > b.capacity; });
+  const std::size_t shown = std::min(arcs.size(), report.settings.top_k);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text.arcs.push_back(fmt::format("layer {}: {} to {}, {:.6g}", arcs[i].layer,
+                                    token_name(report, arcs[i].from, ellipsis),
+                                    token_name(report, arcs[i].to, ellipsis), arcs[i].capacity));
+  }
+  if (shown < arcs.size()) text.arcs.push_back(fmt::format("and {} more", arcs.size() - shown));
+  return text;
+}
+
+}  // namespace attnflow

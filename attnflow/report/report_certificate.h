@@ -1,0 +1,24 @@
+// Certificates of a report in words.
+#ifndef ATTNFLOW_REPORT_REPORT_CERTIFICATE_H_
+#define ATTNFLOW_REPORT_REPORT_CERTIFICATE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+struct CertificateText {
+  std::string title;                   // which pair, and its flow
+  std::vector<std::string> sentences;  // how it was checked; where the minimum cut lies
+  std::vector<std::string> arcs;       // the settings.top_k largest arcs of the cut, by falling capacity
+};
+
+// On one line each, safe to print.
+CertificateText certificate_text(const Report& report, const ReportCertificate& certificate, std::string_view ellipsis);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_CERTIFICATE_H_

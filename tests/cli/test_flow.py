@@ -1,0 +1,210 @@
+"""Flow on the command line: certificates, degeneracy, tolerance, and memory that is not there."""
+
+import json
+import resource
+import subprocess
+import unittest
+from fractions import Fraction
+
+import numpy as np
+from support import MODELS, OTHER, PROGRAM, USAGE, CommandTest, random_attention
+
+BERT = str(MODELS / "bert_masked_lm")
+
+
+def mixing(weights: np.ndarray) -> np.ndarray:
+    """A_l of the default options: mean over heads, residual 0.5."""
+    mean = weights.astype(np.float64).mean(axis=1)
+    return 0.5 * mean + 0.5 * np.eye(mean.shape[-1])
+
+
+class CertificateTest(CommandTest):
+    def check(self, certificate, capacities) -> None:
+        """The proof, in exact fractions, from nothing but the report and the network."""
+        layer, to_layer = certificate["layer"], certificate["to_layer"]
+        source = (layer, certificate["output_token"])
+        sink = (to_layer, certificate["input_token"])
+        capacity = {}
+        for k in range(to_layer + 1, layer + 1):
+            for p, q in np.ndindex(capacities[k - 1].shape):
+                capacity[k, p, q] = Fraction(float(capacities[k - 1][p, q]))
+        unit = Fraction(1, 2 ** certificate["unit_exponent"])
+        balance = {}
+        for k, p, q, units in certificate["arc_flows"]:
+            # The product may round differently here: one unit in the last place of the capacity.
+            self.assertLessEqual(units * unit, capacity[k, p, q] * (1 + Fraction(1, 2**51)))
+            balance[k, p] = balance.get((k, p), 0) + units
+            balance[k - 1, q] = balance.get((k - 1, q), 0) - units
+        value = balance.pop(source, 0)
+        self.assertEqual(balance.pop(sink, 0), -value)
+        self.assertTrue(all(units == 0 for units in balance.values()))
+        flow, gap = Fraction(certificate["flow"]), Fraction(certificate["flow_gap"])
+        self.assertLessEqual(flow, value * unit)
+
+        cut = {(k, p, q) for k, p, q, _ in certificate["minimum_cut"]}
+        price = sum(capacity[arc] for arc in cut)
+        self.assertLessEqual(price, (flow + gap) * (1 + Fraction(1, 2**50)))
+        reached = {certificate["output_token"]}
+        for k in range(layer, to_layer, -1):
+            rows = capacities[k - 1]
+            reached = {q for p in reached for q in range(rows.shape[1]) if rows[p, q] > 0 and (k, p, q) not in cut}
+        self.assertNotIn(certificate["input_token"], reached)
+
+        checked = certificate["checked"]
+        self.assertEqual([checked[key] for key in ("feasible", "conserves", "separates")], [True] * 3)
+        self.assertEqual(checked["problem"], "")
+        self.assertEqual(checked["low"], certificate["flow"])
+        self.assertLessEqual(checked["high"], certificate["flow"] + certificate["flow_gap"])
+        shares = certificate["cut_shares"]
+        self.assertEqual([share["layer"] for share in shares], list(range(layer, to_layer, -1)))
+        for share in shares:
+            arcs = [arc for arc in certificate["minimum_cut"] if arc[0] == share["layer"]]
+            self.assertEqual(share["arcs"], len(arcs))
+            self.assertAlmostEqual(share["capacity"], sum(arc[3] for arc in arcs), places=14)
+        self.assertAlmostEqual(sum(share["share"] for share in shares), 1.0 if cut else 0.0, places=14)
+
+    def test_of_an_attention_file(self):
+        for causal in (False, True):
+            weights = random_attention(layers=4, heads=2, tokens=7, causal=causal)
+            path = self.save_attention(weights)
+            pairs = ("3,1", "last,0", "auto,2", "0,6")
+            for layers, to_layer in ((None, 0), ("2-3", 1), ("1", 0)):
+                more = [*(["--layers", layers] if layers else []), "--to-layer", to_layer]
+                asked = [part for pair in pairs for part in ("--certificate", pair)]
+                document = self.run_program("explain", "--attention", path, *more, *asked, "--json").stdout
+                report = json.loads(document)
+                self.assertEqual(len(report["certificates"]), len(pairs))
+                self.run_program("explain", "--attention", path, *more, "--output-token", "all", "-o", "a.npz")
+                with np.load(self.folder / "a.npz") as made:
+                    flow, gap = made["flow"][-1], made["flow_gap"][-1]
+                for certificate in report["certificates"]:
+                    self.check(certificate, mixing(weights))
+                    at = certificate["output_token"], certificate["input_token"]
+                    self.assertLessEqual(certificate["flow"], flow[at] + gap[at])
+                    self.assertLessEqual(flow[at], certificate["flow"] + certificate["flow_gap"])
+
+    def test_of_a_text(self):
+        arguments = ("explain", "the key to the cabinets", "--model", BERT, "--certificate", "cls,2")
+        self.run_program(*arguments, "--keep-attention", "-o", "a.json", "-o", "a.npz")
+        report = json.loads((self.folder / "a.json").read_text())
+        weights = np.load(self.folder / "a.npz")["attention"]
+        self.check(report["certificates"][0], mixing(weights))
+        table = self.run_program(*arguments).stdout
+        self.assertIn("Flow from output token 0", table)
+        self.assertIn("Checked: a flow on", table)
+        self.assertIn("minimum cut", table)
+        for kind in ("md", "txt"):
+            self.run_program(*arguments, "-o", f"a.{kind}")
+            self.assertIn("Checked", (self.folder / f"a.{kind}").read_text())
+
+    def test_without_flow_of_all_pairs(self):
+        path = self.save_attention(random_attention())
+        done = self.run_program("explain", "--attention", path, "--method", "raw", "--certificate", "0,1", "--json")
+        report = json.loads(done.stdout)
+        self.assertNotIn("flow", report["arrays"])
+        self.check(report["certificates"][0], mixing(random_attention()))
+
+    def test_same_bytes_whatever_the_threads(self):
+        path = self.save_attention(random_attention(layers=5, tokens=30))
+        documents = {
+            self.run_program(
+                "explain", "--attention", path, "--certificate", "3,4", "--threads", threads, "--json"
+            ).stdout
+            for threads in (1, 3)
+        }
+        self.assertEqual(len(documents), 1)
+
+    def test_what_is_refused(self):
+        path = self.save_attention(random_attention())
+        for pair in ("5", "1,2,3", "all,1", "1,auto", "x,1", "1, 2"):
+            self.refuse(
+                USAGE, ["--certificate", "such as cls,5"], "explain", "--attention", path, f"--certificate={pair}"
+            )
+        for pair in ("5,0", "0,5", "99999999999999999999999,0"):
+            self.refuse(USAGE, ["--certificate"], "explain", "--attention", path, "--certificate", pair)
+        for pair, kind in (("cls,0", "class token"), ("0,mask", "mask token")):
+            self.refuse(USAGE, ["--certificate", kind], "explain", "--attention", path, "--certificate", pair)
+        twice = ("--certificate", "0,4", "--certificate", "0,last")
+        self.refuse(USAGE, ["0,4", "twice"], "explain", "--attention", path, *twice)
+        words = ("explain", "a key", "--model", BERT, "--words", "--certificate", "cls,1")
+        self.refuse(USAGE, ["--certificate", "--words"], *words)
+        nowhere = ("--certificate", "0,1", "-o", "a.npz", "-o", "a.svg")
+        self.refuse(USAGE, ["--certificate", ".json", "a.npz"], "explain", "--attention", path, *nowhere)
+
+
+class DegeneracyTest(CommandTest):
+    def notes(self, *arguments):
+        report = json.loads(self.run_program("explain", *arguments, "--json").stdout)
+        return [note for note in report["notes"] if "degenerate" in note]
+
+    def test_deep_flow_says_so_once(self):
+        path = self.save_attention(random_attention(layers=9, heads=4, tokens=10))
+        notes = self.notes("--attention", path)
+        self.assertEqual(len(notes), 1)
+        for part in ("-9 is mostly degenerate", "% of the pairs", "attention", "--to-layer", "rollout", "--residual"):
+            self.assertIn(part, notes[0])
+        self.run_program("explain", "--attention", path, "-o", "a.npz")
+        degenerate = np.load(self.folder / "a.npz")["flow_degenerate"] != 0
+        first = next(layer for layer in range(9) if degenerate[layer].mean() > 0.5) + 1
+        self.assertIn(f"layers {first}-9", notes[0])
+        # In the terminal, and beside files, it stands once.
+        for more in ((), ("-o", "a.json")):
+            done = self.run_program("explain", "--attention", path, *more)
+            self.assertEqual((done.stdout + done.stderr).count("mostly degenerate"), 1)
+
+    def test_shallow_flow_does_not(self):
+        path = self.save_attention(random_attention(layers=9, heads=4, tokens=10))
+        self.assertEqual(self.notes("--attention", path, "--layers", "1"), [])
+        self.assertEqual(self.notes("--attention", path, "--method", "rollout"), [])
+
+
+class ToleranceTest(CommandTest):
+    def test_bounds(self):
+        path = self.save_attention(random_attention())
+        for wrong in ("0", "1e-13", "1.5", "-1", "nan", "x"):
+            self.refuse(USAGE, ["--flow-tolerance"], "explain", "--attention", path, f"--flow-tolerance={wrong}")
+        for fine in ("1e-12", "1"):
+            self.run_program("explain", "--attention", path, "--flow-tolerance", fine)
+
+    def test_a_wider_enclosure_is_named(self):
+        weights = random_attention(layers=4, tokens=12)
+        for scale, named in ((1.0, False), (1e6, True)):
+            path = self.save_attention((weights * np.float32(scale)).astype(np.float32))
+            done = self.run_program(
+                *("explain", "--attention", path, "--any-weights", "--method", "flow"),
+                *("--flow-tolerance", "1e-12", "--json"),
+            )
+            report = json.loads(done.stdout)
+            notes = [note for note in report["notes"] if "--flow-tolerance 1e-12" in note]
+            self.assertEqual(len(notes), int(named), report["notes"])
+            self.assertEqual(report["flow_gap_max"] > 1e-12, named)
+
+
+class MemoryTest(CommandTest):
+    def test_too_little_is_said_before_it_starts(self):
+        # One layer of 4,000 tokens: 0.6 GB for its flow, and no work, should the check be missing.
+        n = 4000
+        weights = np.broadcast_to(np.full((n, n), 1 / n, np.float16), (1, 1, n, n))
+        np.save(self.folder / "a.npy", weights)
+        limit = 450 << 20  # bytes of address space
+
+        def explain(*more):
+            return subprocess.run(
+                [PROGRAM, "explain", "--attention", "a.npy", "--method", "flow", "--threads", "1", *more],
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+            )
+
+        done = explain("--output-token", "all", "-o", "out.npz")
+        self.assertEqual(done.returncode, OTHER, done.stderr)
+        for part in ("flow of 4000 tokens over 1 layer:", "expected", "found", "available", "what would fit", "MiB"):
+            self.assertIn(part, done.stderr)
+        self.assertFalse((self.folder / "out.npz").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
