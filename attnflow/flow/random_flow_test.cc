@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "attnflow/flow/flow.h"
-#include "attnflow/flow/layered_dinic.h"
+#include "attnflow/flow/layered_dinic_for_test.h"
 #include "attnflow/flow/naive_flow_for_test.h"
 #include "attnflow/flow/random_flow_for_test.h"
 #include "attnflow/flow/test_share_for_test.h"

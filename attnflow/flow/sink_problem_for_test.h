@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/flow/layered_dinic.h"
+#include "attnflow/flow/layered_dinic_for_test.h"
 #include "attnflow/flow/naive_flow_for_test.h"
 #include "attnflow/flow/sink_network.h"
 #include "attnflow/tensor/tensor.h"

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "attnflow/flow/layered_dinic.h"
+#include "attnflow/flow/layered_dinic_for_test.h"
 #include "attnflow/flow/random_flow_for_test.h"
 #include "attnflow/flow/sink_problem_for_test.h"
 #include "attnflow/flow/test_share_for_test.h"
