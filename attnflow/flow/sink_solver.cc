@@ -67,7 +67,8 @@ SinkSolver::SinkSolver(const SinkProblem& problem)
       network_(problem.blocks),
       templates_(problem.blocks, network_),
       pushing_(problem.depth() + 1),
-      straight_first_(2 * (problem.depth() + 1)) {}
+      straight_first_(2 * (problem.depth() + 1)),
+      searched_(problem.depth() + 1) {}
 
 bool SinkSolver::Record::worth_trying() {
   constexpr double kTrials = 32.0;
@@ -191,21 +192,30 @@ std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, st
   pass.enough = upper;
   pass.straight_first = straight_first.best();
   Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
+  // A pass that records its flow costs about twice as much, but need not be run again for a search. Sources that needed
+  // one for the last sink mostly need one for this.
+  std::vector<bool>& searched = searched_[pass.depth];
+  if (searched.size() <= position) searched.resize(position + 1, false);
+  const bool recorded = searched[position];
+  searched[position] = false;
   *pass.pushes = 0;
-  const std::int64_t greedy = greedy_flow(pass, false);
+  const std::int64_t greedy = greedy_flow(pass, recorded);
   const auto work = static_cast<double>(*pass.pushes);
   if (greedy == upper) {
     record.note(true, work);
     ++counts_.greedy;
+    if (recorded) clear_flow(pass);
     return greedy;
   }
   pass.enough = templates_.upper_bound(pass.depth, position, row, row_cut, greedy, upper);
   if (greedy == pass.enough) {
     record.note(true, work);
     ++counts_.cuts;
+    if (recorded) clear_flow(pass);
     return greedy;
   }
-  greedy_flow(pass, true);
+  if (!recorded) greedy_flow(pass, true);
+  searched[position] = true;
   const std::int64_t flow = augment_flow(pass, greedy);
   record.note(flow == greedy, work);
   if (flow < pass.enough) templates_.learn(position, pass);
@@ -219,14 +229,10 @@ SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, 
   SinkValue result;
   result.column_cut = column_cuts_[reach_class];
   row_.resize(padded(top.nodes));
-  std::int64_t row_cut = 0;
-  std::int64_t through = 0;
-  for (std::size_t p = 0; p < top.nodes; ++p) {
-    row_[p] = row[top.position[p]];
-    row_cut = add_units(row_cut, row_[p]);
-    through = add_units(through, std::min(row_[p], top.value[p]));
-  }
+  for (std::size_t p = 0; p < top.nodes; ++p) row_[p] = row[top.position[p]];
   std::fill(row_.begin() + static_cast<std::ptrdiff_t>(top.nodes), row_.end(), 0);
+  const std::int64_t row_cut = sum_of_minima(row_.data(), row_.data(), row_.size(), 0);
+  const std::int64_t through = sum_of_minima(row_.data(), top.value.data(), row_.size(), 0);
   result.row_cut = row_cut;
   const std::int64_t upper = std::min(through, result.column_cut);
   if (upper == 0 || depth() == 2) {
@@ -240,7 +246,8 @@ SinkValue SinkSolver::value(const std::int64_t* row, std::uint32_t reach_class, 
     return result;
   }
   Record& pushing = pushing_[depth()];
-  if (row_cut < kManyUnits && pushing.worth_trying()) {
+  // From depth 3 there is only one layer to push through, for a bound weaker than the greedy pass there, and as costly.
+  if (depth() > 3 && row_cut < kManyUnits && pushing.worth_trying()) {
     const bool reached = pushed_bound_reaches(upper);
     pushing.note(reached);
     if (reached) {

@@ -92,8 +92,9 @@ class SinkSolver {
   std::vector<std::int64_t> here_, below_;
   std::vector<std::uint32_t> source_order_;
   std::vector<std::uint8_t> bucket_;
-  std::vector<Record> pushing_;         // by depth
-  std::vector<Choice> straight_first_;  // by depth, then by whether the sink's arcs are the upper bound
+  std::vector<Record> pushing_;              // by depth
+  std::vector<Choice> straight_first_;       // by depth, then by whether the sink's arcs are the upper bound
+  std::vector<std::vector<bool>> searched_;  // by depth and position: whether the last pair there needed a search
   FlowCounts counts_;
 };
 

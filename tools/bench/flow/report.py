@@ -1,6 +1,8 @@
 """Writes the tables of a flow benchmark: flow.json -> flow.md beside it, and standard output.
 
-report.py FLOW.json
+report.py FLOW.json [PAGE.md]
+
+With a page, puts the tables there as well, between its lines <!-- bench --> and <!-- /bench -->.
 """
 
 import json
@@ -212,14 +214,31 @@ def report(document):
     return "\n".join(lines)
 
 
+def replace_file(path, text):
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def put_into(page, text):
+    """The tables, one heading level lower and without the title, between the marks of a page."""
+    begin, end = "<!-- bench -->\n", "<!-- /bench -->\n"
+    old = page.read_text(encoding="utf-8")
+    if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
+        sys.exit(f"{page}: expected the lines {begin.strip()} and {end.strip()} once each, in this order")
+    lines = [f"#{line}" if line.startswith("#") else line for line in text.splitlines()[2:]]
+    before, after = old.split(begin)[0], old.split(end)[1]
+    replace_file(page, before + begin + "\n" + "\n".join(lines).strip() + "\n\n" + end + after)
+
+
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     path = Path(sys.argv[1])
     text = report(json.loads(path.read_text()))
-    temporary = path.with_name(f".{path.stem}.md.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path.with_suffix(".md"))
+    replace_file(path.with_suffix(".md"), text)
+    if len(sys.argv) == 3:
+        put_into(Path(sys.argv[2]), text)
     print(text)
     return 0
 
