@@ -174,7 +174,8 @@ void add_explain_command(CLI::App& app) {
                    "Write a file; its ending chooses the kind (.html .svg .pdf .png .json .csv .npz .safetensors .md "
                    ".txt). May be repeated. Without it a table is printed")
       ->type_name("FILE")
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Print the report document on standard output");
 
   const char* how = "What to compute";
@@ -246,6 +247,7 @@ void add_explain_command(CLI::App& app) {
                    "Prove the flow of one pair (flow on arcs, minimum cut), such as cls,5. May be repeated")
       ->type_name("OUT,IN")
       ->take_all()
+      ->allow_extra_args(false)
       ->group(show);
 
   const char* run = "How to run";

@@ -74,6 +74,11 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     if (certificate.problem.empty()) certificate.problem = std::move(sentence);
   };
 
+  constexpr int kCoarsest = -1100;  // no double is as large as such a unit
+  if (flow.fixed_point.exponent < kCoarsest) {
+    fail(fmt::format("the exponent of the unit, {}, is below {}", flow.fixed_point.exponent, kCoarsest));
+    return certificate;
+  }
   const FixedPoint finest = FixedPoint::for_row_sum(largest_sum_on_paths(network, output_token, input_token));
   if (flow.fixed_point.exponent > finest.exponent) {
     // Capacities might not fit into std::int64_t, and a sum that wrapped around could prove anything.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,9 @@ void check_pair(const LayeredNetwork& network, std::size_t output_token, std::si
 }
 
 std::int64_t units_above(const FixedPoint& fixed_point, double capacity) {
-  const double units = std::ceil(std::ldexp(capacity, fixed_point.exponent));
+  if (capacity <= 0.0) return 0;
+  // At least one: the power of two may be too small for a double.
+  const double units = std::max(1.0, std::ceil(std::ldexp(capacity, fixed_point.exponent)));
   return units < static_cast<double>(kManyUnits) ? static_cast<std::int64_t>(units) : kManyUnits;
 }
 
@@ -56,6 +59,11 @@ std::vector<CutShare> cut_shares(const LayeredNetwork& network, const PairFlow& 
     }
     const std::int64_t arc_units =
         internal::units_above(flow.fixed_point, network.layers[arc.layer - 1](arc.from, arc.to));
+    if (arc_units == kManyUnits) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("cut: expected capacities below 2^62 units of 2^-{}, found {}", flow.fixed_point.exponent,
+                              network.layers[arc.layer - 1](arc.from, arc.to)));
+    }
     units[arc.layer] += arc_units;
     total += arc_units;
     ++shares[depth - arc.layer].arcs;

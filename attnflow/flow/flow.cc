@@ -292,11 +292,6 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
     validate_network(tops);
   }
   const double row_sum = std::max(largest_row_sum(below), largest_row_sum(tops));
-  if (!std::isfinite(row_sum)) {
-    throw Error(ErrorKind::kUsage,
-                "flow: expected capacities whose sum over a row is a finite number, found a larger "
-                "sum; divide all weights by a power of two");
-  }
   problem.below = to_units(below, FixedPoint::for_row_sum(row_sum));
   problem.tops = to_units(tops, problem.below.fixed_point).layers;
   problem.sink_size.assign(n, 1);

@@ -41,7 +41,7 @@
 // and known before the work starts: flow/flow_memory.h.
 //
 // Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
-// progress by input token.
+// progress by input token; for one output token by layer wanted, and each of those takes one thread.
 #ifndef ATTNFLOW_FLOW_FLOW_H_
 #define ATTNFLOW_FLOW_FLOW_H_
 
@@ -83,7 +83,7 @@ struct FlowOptions {
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut
   std::size_t threads = 0;                       // 0: one per hardware thread
   std::optional<std::size_t> memory_limit = {};  // bytes it may take; absent: what the machine has available
-  ProgressFunction progress = {};                // units of work: input tokens
+  ProgressFunction progress = {};                // units of work: input tokens, or layers
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown
   FlowCounts* counts = nullptr;                  // where to add up how pairs were settled, if anywhere
 };

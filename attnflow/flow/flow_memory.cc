@@ -59,7 +59,8 @@ std::optional<std::size_t> flow_bytes(const FlowSize& size) {
   std::size_t bytes = times({16, plus(size.depth, tops), arcs});
   bytes = plus(bytes, times({17, size.layers, rows, size.input_tokens}));
   bytes = plus(bytes, times({16, workers, inner, arcs}));
-  bytes = plus(bytes, times({size.depth, arcs}) / 8);
+  bytes = plus(bytes, times({plus(size.depth, times({workers, inner})), arcs}) / 8);  // bits: reach, and who sent
+  bytes = plus(bytes, std::size_t{1} << 20);
   if (size.one_output_token) bytes = plus(bytes, times({8, size.depth, arcs}));
   bytes = plus(bytes, bytes / 20);
   if (bytes == kMost) return std::nullopt;

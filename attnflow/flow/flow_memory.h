@@ -7,7 +7,8 @@
 //   * for each thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes an arc;
 //   * for one output token, the network upside down: 8 bytes an arc;
 //   * which input tokens each node reaches: n bits a node at most.
-// What grows with n only is not counted; a twentieth is added for it.
+//   * who sent to whom: n bits a node and thread.
+// What grows with n only is not counted; a mebibyte and a twentieth are added for it.
 #ifndef ATTNFLOW_FLOW_FLOW_MEMORY_H_
 #define ATTNFLOW_FLOW_FLOW_MEMORY_H_
 

@@ -1,5 +1,5 @@
-// Dinic's algorithm on a layered network with dense blocks: one source, one sink, integer capacities. An independent and
-// plain solver, for tests at sizes where flow/naive_flow_for_test.h is too slow.
+// Dinic's algorithm on a layered network with dense blocks: one source, one sink, integer capacities. An independent
+// and plain solver, for tests at sizes where flow/naive_flow_for_test.h is too slow.
 //
 // Problem. The source is a node of layer `depth` with arcs to every node of layer depth - 1; the sink is node s of
 // layer 0. Find a maximum flow.
@@ -112,7 +112,7 @@ inline void LayeredDinic::clear() {
 }
 
 inline std::int64_t LayeredDinic::solve(const std::int64_t* top_row, std::size_t depth, std::size_t sink,
-                                 std::int64_t enough) {
+                                        std::int64_t enough) {
   assert(depth >= 1 && depth <= network_.depth());
   clear();
   top_row_ = top_row;
@@ -177,7 +177,7 @@ inline bool LayeredDinic::search() {
 
 // Moves the current arc of a node to the next admissible one: residual capacity, and one step farther from the source.
 inline bool LayeredDinic::advance(std::size_t layer, std::size_t node, Step& step, std::size_t& next_layer,
-                           std::size_t& next_node) {
+                                  std::size_t& next_node) {
   const int wanted = distance_[layer][node] + 1;
   std::size_t& arc = current_[layer][node];
   std::size_t forward_arcs = 1;

@@ -20,15 +20,21 @@ LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std
 void validate_shapes(const LayeredNetwork& network) {
   if (network.layers.empty())
     throw Error(ErrorKind::kUsage, "flow: expected a network of at least one layer, found none");
+  if (network.depth() > kMostFlowLayers) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("flow: expected at most {} layers, found {}", kMostFlowLayers, network.depth()));
+  }
   for (std::size_t k = 0; k < network.depth(); ++k) {
     const Tensor<double>& block = network.layers[k];
-    if (block.rank() != 2 || (k > 0 && block.extent(1) != network.layers[k - 1].extent(0))) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("flow: expected layer {} to be a matrix with one column for each of the {} nodes below it, "
-                      "found shape {}",
-                      k + 1, k > 0 ? network.layers[k - 1].extent(0) : block.extent(block.rank() - 1),
-                      shape_to_string(block.shape())));
+    if (block.rank() != 2) {
+      throw Error(ErrorKind::kUsage, fmt::format("flow: expected layer {} to be a matrix, found shape {}", k + 1,
+                                                 shape_to_string(block.shape())));
+    }
+    if (k > 0 && block.extent(1) != network.layers[k - 1].extent(0)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("flow: expected layer {} to have one column for each of the {} nodes below it, found "
+                              "shape {}",
+                              k + 1, network.layers[k - 1].extent(0), shape_to_string(block.shape())));
     }
   }
 }
@@ -46,7 +52,12 @@ void validate_network(const LayeredNetwork& network) {
 }
 
 FixedPoint FixedPoint::for_row_sum(double row_sum) {
-  if (!(row_sum > 0.0)) return {};
+  if (!std::isfinite(row_sum)) {
+    throw Error(ErrorKind::kUsage,
+                "flow: expected capacities whose sum over a row is a finite number, found a larger "
+                "sum; divide all weights by a power of two");
+  }
+  if (row_sum <= 0.0) return {};
   // row_sum < 2^(ilogb + 1), so row_sum * 2^(60 - ilogb) < 2^61. Subnormal sums are not worth a larger exponent.
   return {60 - std::max(std::ilogb(row_sum), -900)};
 }

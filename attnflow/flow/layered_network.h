@@ -19,6 +19,9 @@ struct LayeredNetwork {
   std::size_t depth() const { return layers.size(); }
 };
 
+// The greedy pass calls itself once a layer, so there is a limit.
+inline constexpr std::size_t kMostFlowLayers = 4096;
+
 // The network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being graph.top(l).
 // Throws Error(kUsage) unless m < l <= L.
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m);
@@ -36,7 +39,7 @@ void validate_shapes(const LayeredNetwork& network);
 struct FixedPoint {
   int exponent = 60;
 
-  // For capacities whose largest row sum is `row_sum`.
+  // For capacities whose largest row sum is `row_sum`. Throws Error(kUsage) when that is not finite.
   static FixedPoint for_row_sum(double row_sum);
   std::int64_t units(double capacity) const;     // rounded down
   double value_below(std::int64_t units) const;  // the largest double <= units / 2^exponent

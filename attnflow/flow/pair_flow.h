@@ -88,7 +88,7 @@ struct FlowCertificate {
 
 // Checks arcs that anyone may have made: `arc_flows` in units of 2^-fixed_point.exponent, and a cut as a list of arcs.
 // Exact (128-bit sums of units). Units so small that what leaves one node on the way would not fit into 61 bits prove
-// nothing. O(L n^2). Throws Error(kUsage) for a bad network, or nodes that are not there.
+// nothing. O(L n^2 log n). Throws Error(kUsage) for a bad network, or nodes that are not there.
 FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                         const PairFlow& flow);
 

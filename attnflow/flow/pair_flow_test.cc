@@ -239,5 +239,47 @@ TEST(Certify, ArcsAnywhereAndOfAnySize) {
   EXPECT_FALSE(certify(network, 0, 0, lost).feasible);
 }
 
+TEST(PairFlow, SumsThatAreNoNumberAreRefused) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  LayeredNetwork one;
+  one.layers = {Tensor<double>({1, 1}, {kMost})};
+  EXPECT_THROW(flow_of_pair(one, 0, 0), Error);
+  LayeredNetwork sums;
+  sums.layers = {Tensor<double>({2, 1}, {1.5e308, 1.5e308}), Tensor<double>({1, 2}, {1.5e308, 1.5e308})};
+  EXPECT_THROW(flow_of_pair(sums, 0, 0), Error);
+  EXPECT_THROW(certify(sums, 0, 0, {}), Error);
+}
+
+TEST(Certify, ACapacityFarBelowTheUnitStillCounts) {
+  // In units of about 1e300 / 2^60, 1e-100 is nothing, but a cut through it is no cut of 0.
+  LayeredNetwork uneven;
+  uneven.layers = {Tensor<double>({1, 1}, {1e-100}), Tensor<double>({1, 1}, {1e300})};
+  const PairFlow pair = flow_of_pair(uneven, 0, 0);
+  EXPECT_EQ(pair.flow, 0.0);
+  EXPECT_GE(pair.flow_gap, 1e-100);
+  EXPECT_GE(certify(uneven, 0, 0, pair).high, 1e-100);
+  // Nor do units of anyone's choice make it one.
+  LayeredNetwork plain;
+  plain.layers = {Tensor<double>({1, 1}, {0.5})};
+  for (const int exponent : {-1000, -2000, std::numeric_limits<int>::min()}) {
+    PairFlow claim;
+    claim.fixed_point.exponent = exponent;
+    claim.minimum_cut.push_back({1, 0, 0, 0});
+    const FlowCertificate certificate = certify(plain, 0, 0, claim);
+    EXPECT_FALSE(certificate.holds() && certificate.high < 0.5) << exponent;
+  }
+}
+
+TEST(PairFlow, NetworksThatAreNoneAreRefused) {
+  LayeredNetwork flat;
+  flat.layers = {Tensor<double>(Shape{}), Tensor<double>({1, 1}, {1.0})};
+  EXPECT_THROW(flow_of_pair(flat, 0, 0), Error);
+  LayeredNetwork deep;
+  for (std::size_t k = 0; k <= kMostFlowLayers; ++k) deep.layers.emplace_back(Shape{1, 1});
+  EXPECT_THROW(flow_of_pair(deep, 0, 0), Error);
+  deep.layers.pop_back();
+  EXPECT_EQ(flow_of_pair(deep, 0, 0).flow, 0.0);
+}
+
 }  // namespace
 }  // namespace attnflow

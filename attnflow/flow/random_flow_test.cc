@@ -85,7 +85,7 @@ class Truth {
     // low + gap is rounded to nearest, so one more step up is allowed. What is far too large is cut to fit.
     const double high = std::nextafter(low + gap, std::numeric_limits<double>::infinity());
     const auto wide = [this](double value) { return wide_units(std::min(std::ldexp(value, exponent_), 0x1p26)); };
-    const auto arcs = static_cast<WideUnits>(64 * wide_.size());  // what wide_units() may have rounded off
+    const auto arcs = 64 * static_cast<WideUnits>(wide_.size());  // what wide_units() may have rounded off
     return wide(low) <= truth + arcs && truth <= wide(high) + 1;
   }
 

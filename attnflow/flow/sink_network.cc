@@ -8,7 +8,16 @@
 namespace attnflow::internal {
 
 SinkNetwork::SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks)
-    : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), own_(blocks.size() + 1) {}
+    : blocks_(blocks), layer_(blocks.size() + 1), view_(blocks.size() + 1), own_(blocks.size() + 1) {
+  // The largest sizes at once: growing from sink to sink would copy, and hold twice as much for a moment.
+  for (std::size_t k = 2; k < blocks.size(); ++k) {
+    const std::size_t nodes = blocks[k - 1]->extent(0);
+    const std::size_t below = padded(blocks[k - 1]->extent(1));
+    layer_[k].capacity.reserve(nodes * below);
+    layer_[k].flow.reserve(nodes * below);
+    layer_[k - 1].inflow.reserve(below * bit_words(nodes));
+  }
+}
 
 void SinkNetwork::add_layer(const std::vector<std::int64_t>& values, const std::vector<double>& demand) {
   const std::size_t k = ++layers_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <map>
 
 #include "attnflow/flow/flow_bounds.h"
@@ -214,7 +215,11 @@ std::int64_t SinkSolver::solve(const std::int64_t* row, std::size_t position, st
     if (recorded) clear_flow(pass);
     return greedy;
   }
-  if (!recorded) greedy_flow(pass, true);
+  if (!recorded) {
+    // The same pushes: `enough` may be lower now, but the pass did not get that far.
+    [[maybe_unused]] const std::int64_t again = greedy_flow(pass, true);
+    assert(again == greedy);
+  }
   searched[position] = true;
   const std::int64_t flow = augment_flow(pass, greedy);
   record.note(flow == greedy, work);

@@ -115,7 +115,10 @@ struct ReportCertificate {
   std::vector<ReportCutArc> minimum_cut;   // the one nearest the output token
   int unit_exponent = 0;
   std::vector<ReportFlowArc> arc_flows;  // a maximum flow
-  bool holds() const { return feasible && conserves && separates && problem.empty(); }
+  // The proof is one of [flow, flow + flow_gap].
+  bool holds() const {
+    return feasible && conserves && separates && problem.empty() && low >= flow && high <= flow + flow_gap;
+  }
 };
 
 // Values are [layer, output_token, input_token]: first dimension as settings.layers. A method that was not asked for

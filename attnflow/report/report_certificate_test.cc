@@ -44,6 +44,7 @@ TEST(Certificate, RoundTripKeepsEveryBit) {
   Report report = report_with_certificate();
   report.certificates.push_back(certificate());
   report.certificates[1].to_layer = 1;
+  report.certificates[1].cut_shares.pop_back();
   report.certificates[1].separates = false;
   report.certificates[1].high = std::numeric_limits<double>::infinity();
   report.certificates[1].problem = "the cut leaves a path";
@@ -97,6 +98,9 @@ TEST(Certificate, WrongFieldsAreRefusedByTheirPlace) {
   expect_refused("/certificates/0/arc_flows/1", json::array({1, 0, 2, 0.5}), "certificates[0].arc_flows[1]");
   expect_refused("/certificates/0/arc_flows/1", json::array({1, 0, 2, -1}), "certificates[0].arc_flows[1]");
   expect_refused("/certificates/0/cut_shares/0", json::object(), "certificates[0].cut_shares[0]");
+  expect_refused("/certificates/0/cut_shares/0/layer", 99999, "99999");
+  expect_refused("/certificates/0/unit_exponent", std::numeric_limits<std::uint64_t>::max(), "unit_exponent");
+  expect_refused("/certificates/0/flow", -1e308, "at least 0");
 }
 
 TEST(Certificate, InTables) {
@@ -121,6 +125,10 @@ TEST(Certificate, SaysWhatIsNotProven) {
   made.conserves = false;
   made.problem = "flow is not conserved at (1, 2)";
   EXPECT_EQ(certificate_text(report, made, "...").sentences[0], "Not proven: flow is not conserved at (1, 2).");
+  // A proof of another value is none of this one.
+  made = certificate();
+  made.high = 5.0;
+  EXPECT_EQ(certificate_text(report, made, "...").sentences[0].rfind("Not proven: ", 0), 0U);
   made = certificate();
   made.only_minimum_cut = false;
   EXPECT_NE(certificate_text(report, made, "...").sentences[1].find("there are others"), std::string::npos);

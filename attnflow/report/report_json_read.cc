@@ -78,7 +78,9 @@ class Field {
     out = value_->get<bool>();
   }
   void get(int& out) const {
-    if (!value_->is_number_integer() || *value_ < -2000 || *value_ > 2000) {
+    // An unsigned number beyond 63 bits would compare as a negative one.
+    const bool huge = value_->is_number_unsigned() && value_->get<std::uint64_t>() > 2000;
+    if (!value_->is_number_integer() || huge || *value_ < -2000 || *value_ > 2000) {
       fail(path_, "an integer from -2000 to 2000", describe(*value_));
     }
     out = value_->get<int>();
@@ -289,6 +291,10 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
     }
     field.read("flow", certificate.flow);
     field.read("flow_gap", certificate.flow_gap);
+    if (!(certificate.flow >= 0.0 && certificate.flow_gap >= 0.0)) {
+      fail(field.path(), "a flow and a gap of at least 0",
+           fmt::format("{} and {}", certificate.flow, certificate.flow_gap));
+    }
     if (const auto checked = field.find("checked")) {
       checked->read("feasible", certificate.feasible);
       checked->read("conserves", certificate.conserves);
@@ -306,6 +312,10 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
       entry.read("arcs", share.arcs);
       entry.read("capacity", share.capacity);
       entry.read("share", share.share);
+      if (share.layer <= certificate.to_layer || share.layer > certificate.layer) {
+        fail(entry.path(), fmt::format("a layer from {} to {}", certificate.to_layer + 1, certificate.layer),
+             std::to_string(share.layer));
+      }
     }
     field.read("only_minimum_cut", certificate.only_minimum_cut);
     certificate.minimum_cut = read_arcs(field.find("minimum_cut"), &ReportCutArc::capacity, report);

@@ -97,6 +97,10 @@ class CertificateTest(CommandTest):
             self.run_program(*arguments, "-o", f"a.{kind}")
             self.assertIn("Checked", (self.folder / f"a.{kind}").read_text())
 
+    def test_the_text_may_come_last(self):
+        for option in (("--certificate", "cls,2"), ("-o", "a.txt")):
+            self.run_program("explain", "--model", BERT, "--method", "flow", *option, "the key to the cabinets")
+
     def test_without_flow_of_all_pairs(self):
         path = self.save_attention(random_attention())
         done = self.run_program("explain", "--attention", path, "--method", "raw", "--certificate", "0,1", "--json")
