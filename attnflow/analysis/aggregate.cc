@@ -114,8 +114,9 @@ FlowResult flow_values(const AttentionGraph& graph, const Question& question) {
     for (std::size_t l = 0; l < layers; ++l) {
       for (std::size_t j = 0; j < words; ++j) {
         const double low = pieces.flow(l, piece_row, j) / static_cast<double>(count);
-        // Each quotient and each sum rounds by half a unit in the last place; count > 1 of them widen the enclosure.
-        const double rounding = count > 1 ? 4.0 * std::numeric_limits<double>::epsilon() * low : 0.0;
+        // Each quotient rounds by half a unit in its last place, each of the sums by half a unit in that of the total.
+        const double roundings = count > 1 ? static_cast<double>(count) + 4.0 : 0.0;
+        const double rounding = roundings * std::numeric_limits<double>::epsilon() * low;
         merged.flow(l, row, j) += low - rounding;
         merged.flow_gap(l, row, j) += pieces.flow_gap(l, piece_row, j) / static_cast<double>(count) + 2.0 * rounding;
         const std::uint8_t kind = pieces.degenerate(l, piece_row, j);
