@@ -35,7 +35,7 @@ std::int64_t flow_units(const PairFlow& pair, std::size_t depth) {
 // Everything that must hold of one pair; returns its flow.
 PairFlow expect_proven(const LayeredNetwork& network, std::size_t i, std::size_t j,
                        const PairFlowOptions& options = {}) {
-  const PairFlow pair = flow_of_pair(network, i, j, options);
+  PairFlow pair = flow_of_pair(network, i, j, options);
   const FlowCertificate certificate = certify(network, i, j, pair);
   EXPECT_TRUE(certificate.holds()) << certificate.problem;
   EXPECT_EQ(certificate.low, pair.flow);
