@@ -113,7 +113,8 @@ void expect_enclosure(const AttentionGraph& graph, int exponent) {
         const double low = all.flow(l - 1, i, j);
         const double high = std::nextafter(low + all.flow_gap(l - 1, i, j), kInfinity);
         const WideUnits truth = naive.solve(i, j);
-        const auto slack = static_cast<WideUnits>(graph.tokens() * graph.tokens() * l);  // rounded off in wide_block()
+        // Rounded off in wide_block().
+        const WideUnits slack = static_cast<WideUnits>(graph.tokens()) * static_cast<WideUnits>(graph.tokens() * l);
         EXPECT_TRUE(std::isfinite(low) && low >= 0.0) << low;
         EXPECT_TRUE(std::isfinite(high)) << high;
         EXPECT_TRUE(wide_units(std::ldexp(low, exponent)) <= truth + slack) << l << " " << i << " " << j << " " << low;
