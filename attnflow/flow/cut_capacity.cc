@@ -43,6 +43,12 @@ double capacity_above(const LayeredNetwork& network, const FixedPoint& fixed_poi
   return value_above(fixed_point, sum);
 }
 
+double gap_between(double low, double high) {
+  double gap = high - low;
+  while (low + gap < high) gap = std::nextafter(gap, std::numeric_limits<double>::infinity());
+  return std::max(gap, 0.0);
+}
+
 }  // namespace internal
 
 std::vector<CutShare> cut_shares(const LayeredNetwork& network, const PairFlow& flow) {

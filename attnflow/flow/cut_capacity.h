@@ -27,6 +27,9 @@ double value_above(const FixedPoint& fixed_point, WideSum units);
 // The capacity of a list of arcs, rounded up; infinite with an arc of kManyUnits or more.
 double capacity_above(const LayeredNetwork& network, const FixedPoint& fixed_point, const std::vector<FlowArc>& cut);
 
+// The smallest double that, added to low, is not below high.
+double gap_between(double low, double high);
+
 }  // namespace attnflow::internal
 
 #endif  // ATTNFLOW_FLOW_CUT_CAPACITY_H_

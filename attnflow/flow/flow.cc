@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/flow/cut_capacity.h"
 #include "attnflow/flow/flow_memory.h"
 #include "attnflow/flow/sink_solver.h"
 #include "attnflow/rollout/rollout.h"
@@ -50,10 +50,8 @@ struct Problem {
     const FixedPoint& fixed_point = below.fixed_point;
     const double low = fixed_point.value_below(value.flow);
     const double high = fixed_point.value_above(add_units(value.flow, spare_units(depth, sink)));
-    double gap = high - low;
-    while (low + gap < high) gap = std::nextafter(gap, std::numeric_limits<double>::infinity());
     result.flow(wanted, row, sink) = low;
-    result.flow_gap(wanted, row, sink) = gap;
+    result.flow_gap(wanted, row, sink) = internal::gap_between(low, high);
     // A pair without any path has nothing to be degenerate about.
     if (depth > 1 && std::min(value.column_cut, value.row_cut) > 0) {
       FlowDegeneracy kind = FlowDegeneracy::kNone;

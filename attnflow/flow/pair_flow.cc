@@ -9,17 +9,6 @@
 #include "attnflow/flow/pair_solver.h"
 
 namespace attnflow {
-namespace {
-
-// The smallest double that, added to low, is not below high.
-double gap_between(double low, double high) {
-  double gap = high - low;
-  while (low + gap < high) gap = std::nextafter(gap, std::numeric_limits<double>::infinity());
-  return std::max(gap, 0.0);
-}
-
-}  // namespace
-
 PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                       const PairFlowOptions& options) {
   validate_shapes(network);
@@ -55,7 +44,8 @@ PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, s
     }
   }
   result.flow = result.fixed_point.value_below(units);
-  result.flow_gap = gap_between(result.flow, internal::capacity_above(network, result.fixed_point, result.minimum_cut));
+  result.flow_gap =
+      internal::gap_between(result.flow, internal::capacity_above(network, result.fixed_point, result.minimum_cut));
   return result;
 }
 
