@@ -7,7 +7,9 @@ import tempfile
 from pathlib import Path
 
 import encoders
+import evaluate
 import flow
+import gradients
 import small_models
 import torch
 import transformers
@@ -39,9 +41,11 @@ def main():
         scratch = Path(scratch)
         encoders.minilm(arguments.minilm, scratch / "minilm")
         flow.generate(scratch / "minilm", scratch / "flow")
+        evaluate.generate(scratch / "evaluate")
         if not arguments.without_albert:
             encoders.albert(albert, scratch / "albert_uspto")
         small_models.generate(scratch / "models")
+        gradients.generate(scratch / "models", scratch / "gradients")
 
         files = sorted(path for path in scratch.rglob("*") if path.is_file())
         large = [f"{path.name} ({path.stat().st_size} bytes)" for path in files if path.stat().st_size > MAX_BYTES]

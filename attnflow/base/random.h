@@ -1,0 +1,126 @@
+// Pseudo-random numbers that are the same on every machine.
+//
+// The standard library's distributions may differ between implementations, so a seed would not name a result. This
+// generator is fully specified here. It is for sampling, shuffling, initial weights and resampling tests, not for
+// secrets.
+//
+// Generator: xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS 2021): 256
+// bits of state, period 2^256 - 1. The seed is expanded to four words by SplitMix64 (Steele, Lea and Flood, OOPSLA
+// 2014), as its authors advise: similar seeds give unrelated states, and the state is never all zero.
+//
+// State: the four words of state() and nothing else (normal() keeps no spare value), so a computation that saves them
+// and sets them again goes on exactly where it stopped.
+//
+// Determinism: next(), below(), uniform() and shuffle() are integer arithmetic, and one exact product. normal() returns
+// a quotient of doubles computed from exactly rounded operations; std::log is asked in about 1% of the tries, only for
+// a comparison.
+#ifndef ATTNFLOW_BASE_RANDOM_H_
+#define ATTNFLOW_BASE_RANDOM_H_
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+
+// One step of SplitMix64: advances `state` and returns the next of its 2^64 different outputs.
+constexpr std::uint64_t splitmix64(std::uint64_t& state) {
+  state += 0x9e3779b97f4a7c15U;
+  std::uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+// The seed of stream number `stream` of a computation seeded with `seed`. Work that is split over threads seeds one
+// generator for each unit of work by it, so that the result does not depend on which thread does what.
+constexpr std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t stream) {
+  std::uint64_t state = seed;
+  state = splitmix64(state) ^ stream;
+  return splitmix64(state);
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) {
+    for (std::uint64_t& word : state_) word = splitmix64(seed);
+  }
+
+  // 64 random bits.
+  std::uint64_t next() {
+    const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
+
+  // A whole number in [0, n), each with the same probability. n must not be 0. The remainder of 64 bits, drawn again
+  // when they fall into the last block of n numbers, which 2^64 cuts short.
+  std::uint64_t below(std::uint64_t n) {
+    assert(n > 0);
+    std::uint64_t bits = next();
+    std::uint64_t result = bits % n;
+    while (bits - result > 0 - n) {  // the block that starts at bits - result would end beyond 2^64
+      bits = next();
+      result = bits % n;
+    }
+    return result;
+  }
+
+  // A multiple of 2^-53 in [0, 1), each with the same probability.
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+  // Standard normal: mean 0, variance 1. Ratio of uniforms (Kinderman and Monahan, ACM TOMS 1977) with the quadratic
+  // bounds of Leva (ACM TOMS 1992), which decide nearly every try without a logarithm. The number of words drawn
+  // varies.
+  double normal() {
+    while (true) {
+      const double u = 1 - uniform();               // (0, 1]
+      const double v = 1.7156 * (uniform() - 0.5);  // 1.7156 > 2 sqrt(2 / e), the width of the region
+      const double x = u - 0.449871;
+      const double y = std::abs(v) + 0.386595;
+      const double q = x * x + y * (0.19600 * y - 0.25472 * x);
+      if (q < 0.27597) return v / u;
+      if (q <= 0.27846 && v * v <= -4 * u * u * std::log(u)) return v / u;
+    }
+  }
+
+  // Puts the values into random order, each order with the same probability (Fisher and Yates).
+  template <typename T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t left = values.size(); left > 1; --left) {
+      using std::swap;
+      swap(values[left - 1], values[static_cast<std::size_t>(below(left))]);
+    }
+  }
+
+  // What set_state() needs to go on from here.
+  std::array<std::uint64_t, 4> state() const { return state_; }
+
+  // Throws Error (kUsage) for four zeros, the one state that the generator cannot leave.
+  void set_state(const std::array<std::uint64_t, 4>& state) {
+    if (state == std::array<std::uint64_t, 4>{}) {
+      throw Error(ErrorKind::kUsage, "the state of a random generator must not be all zeros; found four zero words");
+    }
+    state_ = state;
+  }
+
+ private:
+  std::array<std::uint64_t, 4> state_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_BASE_RANDOM_H_

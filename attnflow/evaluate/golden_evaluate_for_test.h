@@ -1,0 +1,24 @@
+// What SciPy says (tests/golden/evaluate, made by tools/golden/evaluate.py).
+#ifndef ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_
+#define ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace attnflow {
+
+// The cases of one kind. Throws when the file is absent or has none, so that no test passes without them.
+inline nlohmann::json golden_cases(const std::string& kind) {
+  const std::string path = std::string(ATTNFLOW_SOURCE_DIR) + "/tests/golden/evaluate/statistics.json";
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot open " + path);
+  nlohmann::json cases = nlohmann::json::parse(file).at(kind);
+  if (cases.empty()) throw std::runtime_error(path + " holds no " + kind);
+  return cases;
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EVALUATE_GOLDEN_EVALUATE_FOR_TEST_H_

@@ -1,0 +1,65 @@
+// Rank correlation of two scores of the same tokens.
+//
+// Problem. A method gives each input token a relevance, a reference gives it an importance. The two have different
+// units and distributions, so the question is whether they order the tokens alike: replace the values by their ranks
+// and correlate the ranks (Spearman, 1904):
+//
+//     rho = sum_i (r_i - mean r) (s_i - mean s) / sqrt(sum_i (r_i - mean r)^2  sum_i (s_i - mean s)^2),
+//
+// where r and s are *average ranks*: 1 for the smallest value, and tied values share the mean of the ranks that they
+// take up. This is what scipy.stats.spearmanr computes. A vector whose values are all tied orders nothing: it has no
+// correlation, and is counted apart instead of being scored 0.
+//
+// Replication. The code of Abnar & Zuidema (2020) puts *dense ranks* (1, 2, 3, ... for the different values) into
+//
+//     rho' = 1 - 6 sum_i (r_i - s_i)^2 / (n (n^2 - 1)),
+//
+// which equals rho only when neither vector has ties. Ties make dense ranks small beside n, which draws rho' towards 1:
+// (1, 1, 2) against (2, 2, 1) gives 0.25, although the orders are opposite. kDenseRanks gives that number, to stand
+// beside theirs.
+//
+// Ties of enclosures. A value may be known only to lie in [v, v + gap], as flow is. Two values whose enclosures share a
+// point have no known order, so they count as tied. Since being tied must carry over (a with b and b with c makes a
+// with c), a *tie group* is a connected component of the enclosures on the line: sort by v; a value joins the group of
+// those before it when v <= the largest v' + gap' in that group, else it starts the next group. Groups do not depend on
+// the order of the input, and without gaps they are the equal values. The price: a chain of overlapping enclosures ties
+// its two ends even when these do not meet.
+//
+// Cost: O(n log n) time, O(n) memory. Deterministic. Everything throws Error (kUsage) for a value that is NaN, for
+// lengths that differ, and for a gap that is negative or not finite. Infinite values are ranked like others.
+#ifndef ATTNFLOW_EVALUATE_RANK_CORRELATION_H_
+#define ATTNFLOW_EVALUATE_RANK_CORRELATION_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace attnflow {
+
+// Ranks from 1 by rising value; the members of a tie group get the mean of the ranks that the group takes up (multiples
+// of 1/2). `gaps` is empty (all 0) or has one gap for each value.
+std::vector<double> average_ranks(std::span<const double> values, std::span<const double> gaps = {});
+
+// The number of the tie group, from 1 by rising value.
+std::vector<double> dense_ranks(std::span<const double> values, std::span<const double> gaps = {});
+
+enum class SpearmanFormula {
+  kStandard,    // Pearson's correlation of average ranks
+  kDenseRanks,  // dense ranks in the formula for vectors without ties: for replication only
+};
+
+struct SpearmanOptions {
+  SpearmanFormula formula = SpearmanFormula::kStandard;
+  // Gaps of the first and of the second vector, or empty. Only looked at during the call.
+  std::span<const double> first_gaps = {};
+  std::span<const double> second_gaps = {};
+};
+
+// Spearman's correlation in [-1, 1] (kStandard), or nothing when there are fewer than two values or when all values of
+// either vector are tied. Equal orders give exactly 1, opposite orders exactly -1 (kStandard).
+std::optional<double> spearman(std::span<const double> first, std::span<const double> second,
+                               const SpearmanOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EVALUATE_RANK_CORRELATION_H_

@@ -1,0 +1,108 @@
+#include "attnflow/evaluate/relevance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+namespace {
+
+// NaN would win or lose a maximum by its place.
+void check_numbers(TensorView<const double> values) {
+  for (const double value : values.span()) {
+    if (std::isnan(value)) throw Error(ErrorKind::kUsage, "expected values and gaps that are numbers; found NaN");
+  }
+}
+
+void check(TensorView<const double> values, const RelevanceOptions& options) {
+  if (values.rank() != 2 || values.extent(0) == 0) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected values of shape [output_token, input_token] with at least one "
+                                               "output token; found shape {}",
+                                               shape_to_string(values.shape())));
+  }
+  if (options.kind == RelevanceKind::kOutputToken && options.output_token >= values.extent(0)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected an output token below {}; found {}", values.extent(0), options.output_token));
+  }
+  check_numbers(values);
+}
+
+std::vector<double> of_output_token(TensorView<const double> values, std::size_t output_token) {
+  const TensorView<const double> chosen = values[output_token];
+  return {chosen.span().begin(), chosen.span().end()};
+}
+
+std::vector<double> maximum(TensorView<const double> values) {
+  std::vector<double> result = of_output_token(values, 0);
+  for (std::size_t i = 1; i < values.extent(0); ++i) {
+    for (std::size_t j = 0; j < result.size(); ++j) result[j] = std::max(result[j], values(i, j));
+  }
+  return result;
+}
+
+std::vector<double> sum(TensorView<const double> values) {
+  std::vector<double> result = of_output_token(values, 0);
+  for (std::size_t i = 1; i < values.extent(0); ++i) {
+    for (std::size_t j = 0; j < result.size(); ++j) result[j] += values(i, j);
+  }
+  return result;
+}
+
+}  // namespace
+
+Relevance relevance(TensorView<const double> values, const RelevanceOptions& options) {
+  check(values, options);
+  switch (options.kind) {
+    case RelevanceKind::kOutputToken:
+      return {of_output_token(values, options.output_token), {}};
+    case RelevanceKind::kMaximum:
+      return {maximum(values), {}};
+    case RelevanceKind::kSum:
+      return {sum(values), {}};
+  }
+  throw Error(ErrorKind::kUsage, fmt::format("no relevance has number {}", static_cast<int>(options.kind)));
+}
+
+Relevance relevance(TensorView<const double> values, TensorView<const double> gaps, const RelevanceOptions& options) {
+  if (values.shape() != gaps.shape()) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected one gap for each value; found shapes {} and {}",
+                                               shape_to_string(values.shape()), shape_to_string(gaps.shape())));
+  }
+  check_numbers(gaps);
+  Relevance result = relevance(values, options);
+  if (options.kind != RelevanceKind::kMaximum) {
+    result.gaps = relevance(gaps, options).values;
+    return result;
+  }
+  result.gaps.assign(result.values.size(), 0.0);
+  for (std::size_t i = 0; i < values.extent(0); ++i) {
+    for (std::size_t j = 0; j < result.gaps.size(); ++j) {
+      // One output token with the largest value gives exactly its gap, without rounding.
+      result.gaps[j] = std::max(result.gaps[j], gaps(i, j) - (result.values[j] - values(i, j)));
+    }
+  }
+  return result;
+}
+
+std::vector<double> select(std::span<const double> values, const std::vector<bool>& keep) {
+  if (values.size() != keep.size()) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected one mark for each of the {} values to select from; found {}",
+                                               values.size(), keep.size()));
+  }
+  std::vector<double> selected;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (keep[i]) selected.push_back(values[i]);
+  }
+  return selected;
+}
+
+Relevance select(const Relevance& relevance, const std::vector<bool>& keep) {
+  Relevance selected{select(relevance.values, keep), {}};
+  if (!relevance.gaps.empty()) selected.gaps = select(relevance.gaps, keep);
+  return selected;
+}
+
+}  // namespace attnflow
