@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
@@ -39,6 +41,13 @@ class MadeUpModel : public Model {
       for (std::size_t p = 0; p < options.logit_positions.size(); ++p) output.logits(p, 7) = 5.0F;
     }
     return output;
+  }
+  std::vector<Tensor<float>> classify(std::span<const ModelInput>, const BatchOptions&) override {
+    throw Error(ErrorKind::kUnsupportedModel, "explain runs one text");
+  }
+  std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
+                                             const BatchOptions&) override {
+    throw Error(ErrorKind::kUnsupportedModel, "explain takes no gradients");
   }
   AttentionStack stack;
 

@@ -20,6 +20,7 @@
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
@@ -30,7 +31,7 @@ namespace {
 struct ExplainArguments {
   std::optional<std::string> text;
   std::optional<std::string> pair;
-  std::string model;
+  std::optional<std::string> model;
   std::string attention;
   std::vector<std::string> outputs;
   std::string layers;
@@ -101,8 +102,8 @@ void run_explain(ExplainArguments& arguments) {
                             "or .txt), found only {}",
                             fmt::join(arguments.outputs, ", ")));
   }
-  if (from_file && (arguments.text || arguments.pair || !arguments.model.empty())) {
-    throw Error(ErrorKind::kUsage, "expected either a text with --model (and --pair), or --attention FILE, found both");
+  if (from_file && (arguments.text || arguments.pair || arguments.model)) {
+    throw Error(ErrorKind::kUsage, "expected either a text (with --model and --pair), or --attention FILE, found both");
   }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
@@ -123,11 +124,6 @@ void run_explain(ExplainArguments& arguments) {
                 "expected a text to explain (or - to read it from standard input), or --attention "
                 "FILE, found neither");
   }
-  if (!from_file && arguments.model.empty()) {
-    throw Error(ErrorKind::kUsage,
-                "expected --model DIR, the folder of a Hugging Face model (config.json, "
-                "model.safetensors, tokenizer.json), found none");
-  }
 
   ProgressBar bar("flow");
   options.progress = bar.function();
@@ -137,9 +133,10 @@ void run_explain(ExplainArguments& arguments) {
   } else {
     if (*arguments.text == "-") arguments.text = read_standard_input();
     // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
-    const ModelInfo info = read_model_info(arguments.model);
-    const Tokenizer tokenizer = Tokenizer::load(arguments.model, info.architecture);
-    const std::unique_ptr<Model> model = load_model(arguments.model, {arguments.device, options.threads});
+    const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
+    const ModelInfo info = read_model_info(folder);
+    const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
+    const std::unique_ptr<Model> model = load_model(folder, {arguments.device, options.threads});
     report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
   }
 
@@ -153,6 +150,9 @@ void run_explain(ExplainArguments& arguments) {
       fmt::print(stderr, "note: the table shows one output token; -o FILE or --json give all\n");
     }
   } else {
+    if (!from_file && !arguments.model) {
+      fmt::print(stderr, "note: the model is {}, which is built in; --model chooses another\n", report.model.name);
+    }
     for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
     for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
   }
@@ -166,7 +166,11 @@ void add_explain_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "Which input tokens did each output token of a text draw on?");
   command->add_option("TEXT", arguments->text, "The text; - reads it from standard input");
   command->add_option("--pair", arguments->pair, "A second segment, for models of sentence pairs");
-  command->add_option("--model", arguments->model, "Folder of a Hugging Face model")->type_name("DIR");
+  command
+      ->add_option("--model", arguments->model,
+                   "Folder of a Hugging Face model, or the name of one that is built in ('attnflow model' lists them). "
+                   "Without it the first of those is used")
+      ->type_name("DIR|NAME");
   command->add_option("--attention", arguments->attention, "Attention [layer, head, query, key] instead of a model")
       ->type_name("FILE.{npz,npy,safetensors}");
   command

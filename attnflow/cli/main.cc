@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -20,6 +21,14 @@ int fail(const std::string& message, int code) {
   return code;
 }
 
+// Ends a program whose work is done, without the destructors of global objects: libtorch's take a tenth of a small run.
+// Everything of ours is written and closed by now. A sanitizer looks for leaks after main(), so there it returns.
+void leave() {
+#ifndef ATTNFLOW_SANITIZE
+  std::_Exit(0);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -32,14 +41,17 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done, 2 wrong usage, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.");
   attnflow::add_explain_command(app);
+  attnflow::add_evaluate_command(app);
   attnflow::add_model_command(app);
+  attnflow::add_train_command(app);
   try {
     // CLI11 would only say that a subcommand is missing.
     const auto is_asked = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_asked).empty()) {
       throw attnflow::Error(
           attnflow::ErrorKind::kUsage,
-          fmt::format("expected a command (explain or model), found '{}'; run 'attnflow --help'", argv[1]));
+          fmt::format("expected a command (explain, evaluate, model or train), found '{}'; run 'attnflow --help'",
+                      argv[1]));
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
@@ -63,5 +75,6 @@ int main(int argc, char** argv) {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return fail("standard output could not be written", static_cast<int>(attnflow::ErrorKind::kOther));
   }
+  leave();
   return 0;
 }

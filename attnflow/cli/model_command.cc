@@ -1,16 +1,30 @@
-// attnflow model: what a model is.
+// attnflow model: what a model is, and which are built in.
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/model_argument.h"
+#include "attnflow/model/builtin_models.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/model_card.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
 namespace {
+
+struct ModelArguments {
+  std::optional<std::string> model;
+  bool card = false;
+};
 
 const char* head_name(ModelHead head) {
   switch (head) {
@@ -24,7 +38,35 @@ const char* head_name(ModelHead head) {
   return "none";
 }
 
-void run_model(const std::string& folder) {
+// Of all its files: what a built-in model adds to the program.
+std::string size_of(const BuiltinModel& model) {
+  std::size_t bytes = 0;
+  for (const MemoryFile& file : model.files) bytes += file.bytes.size();
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+void list_models() {
+  std::vector<std::vector<std::string>> rows = {{"name", "size", "licence", "what"}};
+  for (const BuiltinModel& model : builtin_models()) {
+    const ModelCard card = read_model_card(model.folder()).value_or(ModelCard{});
+    rows.push_back({model.name, size_of(model), card.licence, card.summary});
+  }
+  if (rows.size() == 1) {
+    fmt::print(stderr, "note: no model is built into this program; 'attnflow model DIR' describes one in a folder\n");
+    return;
+  }
+  std::vector<std::size_t> widths(rows[0].size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c + 1 < row.size(); ++c) fmt::print("{:<{}}  ", row[c], widths[c]);
+    fmt::print("{}\n", row.back());
+  }
+  fmt::print(stderr, "note: explain uses {} when no --model is given\n", rows[1][0]);
+}
+
+void describe_model(const Folder& folder) {
   const ModelInfo info = read_model_info(folder);
   const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
   fmt::print("name          {}\n", info.name);
@@ -38,15 +80,42 @@ void run_model(const std::string& folder) {
   fmt::print("head          {}\n", head_name(info.head));
   if (!info.labels.empty()) fmt::print("labels        {}\n", fmt::join(info.labels, ", "));
   fmt::print("parameters    {}\n", info.parameters);
+  const std::optional<ModelCard> card = read_model_card(folder);
+  if (card && !card->licence.empty()) fmt::print("licence       {}\n", card->licence);
+  if (card && !card->summary.empty()) fmt::print("what          {}\n", card->summary);
+}
+
+void print_card(const Folder& folder) {
+  const std::optional<ModelCard> card = read_model_card(folder);
+  if (!card) {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a model's card, README.md, found none", folder.label()));
+  }
+  fmt::print("{}", card->text);
+}
+
+void run_model(const ModelArguments& arguments) {
+  if (!arguments.model) {
+    if (arguments.card) throw Error(ErrorKind::kUsage, "--card: expected a model whose card to print, found none");
+    list_models();
+    return;
+  }
+  const Folder folder = resolve_model(*arguments.model);
+  if (arguments.card) {
+    print_card(folder);
+  } else {
+    describe_model(folder);
+  }
 }
 
 }  // namespace
 
 void add_model_command(CLI::App& app) {
-  auto folder = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("model", "What a model is");
-  command->add_option("MODEL", *folder, "Folder of a Hugging Face model")->required()->type_name("DIR");
-  command->callback([folder] { run_model(*folder); });
+  auto arguments = std::make_shared<ModelArguments>();
+  CLI::App* command = app.add_subcommand("model", "What a model is; without one, which are built in");
+  command->add_option("MODEL", arguments->model, "Folder of a Hugging Face model, or the name of a built-in one")
+      ->type_name("DIR|NAME");
+  command->add_flag("--card", arguments->card, "Print its card (README.md): data, training, licence");
+  command->callback([arguments] { run_model(*arguments); });
 }
 
 }  // namespace attnflow

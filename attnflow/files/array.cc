@@ -176,6 +176,26 @@ Array Array::from(TensorView<const double> values) { return from_values(DType::k
 Array Array::from(TensorView<const std::uint8_t> values) { return from_values(DType::kU8, values); }
 Array Array::from(TensorView<const std::int64_t> values) { return from_values(DType::kI64, values); }
 
+Array Array::half_of(TensorView<const float> values, std::string_view what) {
+  std::vector<std::uint16_t> halves(values.size());
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    const float value = values.data()[i];
+    halves[i] = float_to_half(value);
+    if (std::isfinite(value) && !std::isfinite(half_to_float(halves[i]))) {
+      throw Error(ErrorKind::kOther,
+                  fmt::format("{}: expected numbers that half precision can hold (magnitudes below 65520), found {} at "
+                              "element {}; store it as float32",
+                              what, value, i));
+    }
+  }
+  Array array;
+  array.dtype = DType::kF16;
+  array.shape = values.shape();
+  array.bytes.resize(halves.size() * sizeof(std::uint16_t));
+  if (!array.bytes.empty()) std::memcpy(array.bytes.data(), halves.data(), array.bytes.size());
+  return array;
+}
+
 Array Array::from_bools(const std::vector<bool>& values) {
   Array array;
   array.dtype = DType::kBool;

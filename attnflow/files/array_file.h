@@ -37,6 +37,9 @@ struct Array {
   static Array from(TensorView<const double> values);
   static Array from(TensorView<const std::uint8_t> values);
   static Array from(TensorView<const std::int64_t> values);
+  // As kF16, each value rounded to the nearest (float_to_half). Throws Error(kOther) that names `what` on a finite
+  // value from 65520 on, which would become infinite.
+  static Array half_of(TensorView<const float> values, std::string_view what);
   static Array from_bools(const std::vector<bool>& values);
   static Array from_strings(std::vector<std::string> values);
 

@@ -1,4 +1,4 @@
-// The two 16-bit float formats of model files, as float32. Both conversions are exact.
+// The two 16-bit float formats of model files, as float32 (exact), and float32 as binary16 (rounded).
 #ifndef ATTNFLOW_FILES_HALF_H_
 #define ATTNFLOW_FILES_HALF_H_
 
@@ -19,6 +19,37 @@ inline float half_to_float(std::uint16_t half) {
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
   }
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));  // bias 15 -> 127
+}
+
+// The nearest binary16 number, of two equally near ones that with an even fraction (IEEE 754, 4.3.1), whatever rounding
+// mode the processor is in. Magnitudes from 65520 = (2 - 2^-11) 2^15 on become infinity, those up to 2^-25 zero, both
+// with their sign. A NaN keeps its sign and the upper ten bits of its payload, or becomes quiet where these are all
+// zero. float_to_half(half_to_float(h)) == h for every h.
+inline std::uint16_t float_to_half(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000U;
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  const auto with_sign = [sign](std::uint32_t half) { return static_cast<std::uint16_t>(sign | half); };
+  if (magnitude > 0x7F800000U) {
+    const std::uint32_t payload = (magnitude >> 13) & 0x3FFU;
+    return with_sign(0x7C00U | (payload == 0 ? 0x200U : payload));
+  }
+  if (magnitude >= 0x477FF000U) return with_sign(0x7C00U);  // 65520 and more
+
+  // `kept` holds the result's bits; the `dropped` lowest bits of `from` decide how it is rounded. A carry out of the
+  // fraction raises the exponent, as it must.
+  std::uint32_t from = magnitude - (112U << 23);  // bias 127 -> 15
+  std::uint32_t dropped = 13;
+  if (magnitude < 0x38800000U) {                        // below 2^-14: subnormal, in units of 2^-24
+    if (magnitude < 0x33000000U) return with_sign(0U);  // below 2^-25, so nearer to zero than to 2^-24
+    from = (magnitude & 0x7FFFFFU) | 0x800000U;
+    dropped = 126U - (magnitude >> 23);
+  }
+  const std::uint32_t kept = from >> dropped;
+  const std::uint32_t rest = from & ((1U << dropped) - 1U);
+  const std::uint32_t tie = 1U << (dropped - 1U);
+  const bool up = rest > tie || (rest == tie && (kept & 1U) != 0);
+  return with_sign(kept + (up ? 1U : 0U));
 }
 
 // bfloat16 is the upper half of a float32.

@@ -18,21 +18,26 @@
 
 namespace attnflow {
 
-// A memory-mapped file. Movable; spans stay valid while the object (or one moved from it) lives.
+// A memory-mapped file, or one whose bytes are in memory already. Movable; spans stay valid while the object (or one
+// moved from it) lives.
 class SafetensorsFile {
  public:
   struct Entry {
     DType dtype;
     Shape shape;
-    std::span<const std::byte> bytes;  // into the mapping; not aligned
+    std::span<const std::byte> bytes;  // into the mapping, or the bytes given; not aligned
   };
 
-  // Throws Error(kBadFile).
+  // Maps the file. Throws Error(kBadFile).
   explicit SafetensorsFile(const std::filesystem::path& path);
+  // Reads `bytes`, a whole file, where they lie; they must outlive this object. `name` is what messages call the file.
+  // Throws Error(kBadFile).
+  SafetensorsFile(std::span<const std::byte> bytes, const std::string& name);
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
   ~SafetensorsFile();
 
+  // The file's path, or the name that was given.
   const std::filesystem::path& path() const;
   // All tensors by name, sorted.
   const std::map<std::string, Entry, std::less<>>& entries() const;

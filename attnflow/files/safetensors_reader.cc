@@ -21,6 +21,7 @@ using internal::system_reason;
 // with SIGBUS, as with every program that maps its weights.
 class MappedFile {
  public:
+  MappedFile() = default;  // no file
   explicit MappedFile(const std::filesystem::path& path) {
     const auto fail = [&](const std::string& found) {
       throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a .safetensors file, {}", path.string(), found));
@@ -59,6 +60,8 @@ class MappedFile {
 struct SafetensorsFile::Impl {
   explicit Impl(const std::filesystem::path& file)
       : path(file), mapping(file), content(internal::parse_safetensors(mapping.bytes(), file.string())) {}
+  Impl(std::span<const std::byte> bytes, const std::string& name)
+      : path(name), content(internal::parse_safetensors(bytes, name)) {}
 
   std::filesystem::path path;
   MappedFile mapping;
@@ -66,6 +69,8 @@ struct SafetensorsFile::Impl {
 };
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
+SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes, const std::string& name)
+    : impl_(std::make_unique<Impl>(bytes, name)) {}
 SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
 SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
 SafetensorsFile::~SafetensorsFile() = default;

@@ -75,6 +75,19 @@ constexpr std::array kArchitectures = {
         .classifier = {.dense = "albert.pooler"},
         .default_activation = "gelu_new",
     },
+    Architecture{
+        .model_type = "megatron-bert",
+        .prefix = "bert.",
+        .embeddings = {.norm = {}},
+        .layer = {.attention_norm = "attention.ln", .feed_forward_norm = "ln"},
+        .norm_place = NormPlace::kBefore,
+        .final_norm = "encoder.ln",
+        .masked_lm = {.dense = "cls.predictions.transform.dense",
+                      .norm = "cls.predictions.transform.LayerNorm",
+                      .decoder = "cls.predictions.decoder",
+                      .bias = "cls.predictions.bias"},
+        .classifier = {.dense = "bert.pooler.dense"},
+    },
 };
 
 constexpr std::array<std::pair<std::string_view, Activation>, 9> kActivations = {{

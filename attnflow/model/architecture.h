@@ -3,8 +3,10 @@
 // BERT, RoBERTa, DistilBERT and ALBERT are the same computation. Embeddings of the token, its position and its segment
 // are added and normalised; every layer then mixes positions by self-attention and transforms each position by a
 // two-layer feed-forward net, with a layer norm after each of the two residual additions; a head turns the last hidden
-// states into logits. What differs is how config.json and the weights spell things, and a handful of choices. One row
-// of the table below holds all of that, so a new architecture of this family is a new row and no new code.
+// states into logits. Megatron-BERT has GPT-2's blocks instead, without the causal mask: a layer norm before
+// self-attention and before the feed-forward net, none after the embeddings, and one after the last layer. What else
+// differs is how config.json and the weights spell things, and a handful of choices. One row of the table below holds
+// all of that, so a new architecture of this family is a new row and no new code.
 #ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
 #define ATTNFLOW_MODEL_ARCHITECTURE_H_
 
@@ -21,6 +23,12 @@ enum class Activation {
   kRelu,
   kSilu,  // x sigmoid(x)
   kTanh,
+};
+
+// Where the layer norms of a layer stand. x is the residual stream, f self-attention or the feed-forward net.
+enum class NormPlace {
+  kAfter,   // x = norm(x + f(x))
+  kBefore,  // x = x + f(norm(x)), and a norm after the last layer
 };
 
 // Keys of config.json. Empty: the architecture has no such setting.
@@ -83,6 +91,8 @@ struct Architecture {
   ConfigKeys keys = {};
   EmbeddingNames embeddings = {};
   LayerNames layer = {};
+  NormPlace norm_place = NormPlace::kAfter;
+  std::string_view final_norm = {};  // below the base prefix; with NormPlace::kBefore
   MaskedLmNames masked_lm = {};
   ClassifierNames classifier = {};
   std::string_view default_activation = "gelu";  // where config.json states none
@@ -92,7 +102,7 @@ struct Architecture {
 std::span<const Architecture> architectures();
 // The row of a model type, or null.
 const Architecture* find_architecture(std::string_view model_type);
-// "bert, roberta, distilbert, albert", for messages.
+// "bert, roberta, ...", for messages.
 std::string architecture_list();
 
 // The activation of a name that transformers uses ("gelu", "gelu_new", "swish", ...), or nothing.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/files/atomic_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/json_text.h"
 
@@ -14,29 +13,25 @@ namespace attnflow {
 
 namespace {
 
-namespace fs = std::filesystem;
 using internal::quote_name;
 using internal::quote_names;
 
 constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20;
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kBadFile, message); }
 
-[[noreturn]] void fail_without_weights(const fs::path& folder) {
-  std::string message = fmt::format(
-      "{}: expected model.safetensors, or model.safetensors.index.json and its shards, found neither", folder.string());
-  if (is_there(folder / "pytorch_model.bin")) {
+[[noreturn]] void fail_without_weights(const Folder& folder) {
+  std::string message =
+      fmt::format("{}: expected {}, or {} and its shards, found neither", folder.label(), kSingle, kIndex);
+  if (folder.has("pytorch_model.bin")) {
     message +=
         "; found pytorch_model.bin, a pickle file, which is not read because reading a pickle can run code. "
         "Convert it once, in that folder: python3 -c \"import torch, safetensors.torch as s; "
         "w = torch.load('pytorch_model.bin', map_location='cpu', weights_only=True); "
         "s.save_file({k: v.clone().contiguous() for k, v in w.items()}, 'model.safetensors')\"";
-  } else if (is_there(folder / "pytorch_model.bin.index.json") || is_there(folder / "tf_model.h5")) {
+  } else if (folder.has("pytorch_model.bin.index.json") || folder.has("tf_model.h5")) {
     message +=
         "; found weights in another format, which is not read. Convert them once with transformers: load the model "
         "with from_pretrained and save it with save_pretrained";
@@ -45,19 +40,20 @@ bool is_there(const fs::path& path) {
 }
 
 // {"weight_map": {tensor: file}}, checked: a shard is a plain file name, so an index cannot reach outside its folder.
-std::map<std::string, std::string> read_weight_map(const fs::path& index) {
-  const nlohmann::json json = internal::parse_json_object(read_file(index, kMaxIndexBytes), index.string());
+std::map<std::string, std::string> read_weight_map(const Folder& folder) {
+  const std::string index = folder.label(kIndex);
+  const nlohmann::json json = internal::parse_json_object(folder.read(kIndex, kMaxIndexBytes), index);
   const auto found = json.find("weight_map");
   if (found == json.end() || !found->is_object() || found->empty()) {
-    fail(index.string() + ": expected an object \"weight_map\" from tensor names to file names, found " +
+    fail(index + ": expected an object \"weight_map\" from tensor names to file names, found " +
          (found == json.end() ? "none" : internal::show_json(*found)));
   }
   std::map<std::string, std::string> map;
   for (const auto& [tensor, shard] : found->items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";
     if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
-      fail(fmt::format("{}: expected the name of a file in the same folder as the shard of {}, found {}",
-                       index.string(), quote_name(tensor), internal::show_json(shard)));
+      fail(fmt::format("{}: expected the name of a file in the same folder as the shard of {}, found {}", index,
+                       quote_name(tensor), internal::show_json(shard)));
     }
     map.emplace(tensor, name);
   }
@@ -70,53 +66,52 @@ bool is_floating_point(DType dtype) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const fs::path& folder) {
-  const fs::path single = folder / "model.safetensors";
-  const fs::path index = folder / "model.safetensors.index.json";
-  if (is_there(single)) {
-    source_ = single.string();
-    add_file(single);
-  } else if (is_there(index)) {
-    source_ = index.string();
-    open_shards(index);
+Checkpoint::Checkpoint(const Folder& folder) {
+  if (folder.has(kSingle)) {
+    source_ = folder.label(kSingle);
+    add_file(folder, kSingle);
+  } else if (folder.has(kIndex)) {
+    source_ = folder.label(kIndex);
+    open_shards(folder);
   } else {
     fail_without_weights(folder);
   }
 }
 
-void Checkpoint::add_file(const fs::path& path) {
-  const SafetensorsFile& file = files_.emplace_back(path);
-  for (const auto& [name, entry] : file.entries()) {
+void Checkpoint::add_file(const Folder& folder, const std::string& name) {
+  const SafetensorsFile& file = files_.emplace_back(folder.open_safetensors(name));
+  const std::string label = folder.label(name);
+  for (const auto& [tensor, entry] : file.entries()) {
     const auto [place, added] =
-        tensors_.try_emplace(name, StoredTensor{name, entry.dtype, entry.shape, entry.bytes, path.string()});
+        tensors_.try_emplace(tensor, StoredTensor{tensor, entry.dtype, entry.shape, entry.bytes, label});
     if (!added) {
-      fail(fmt::format("{}: expected tensor {} once, found it in {} too", path.string(), quote_name(name),
+      fail(fmt::format("{}: expected tensor {} once, found it in {} too", label, quote_name(tensor),
                        place->second.file));
     }
   }
 }
 
-void Checkpoint::open_shards(const fs::path& index) {
-  const std::map<std::string, std::string> weight_map = read_weight_map(index);
+void Checkpoint::open_shards(const Folder& folder) {
+  const std::map<std::string, std::string> weight_map = read_weight_map(folder);
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : weight_map) shards.insert(shard);
 
   std::vector<std::string_view> missing;
   for (const std::string& shard : shards) {
-    if (!is_there(index.parent_path() / shard)) missing.push_back(shard);
+    if (!folder.has(shard)) missing.push_back(shard);
   }
   if (!missing.empty()) {
-    fail(fmt::format("{}: expected {} shards in the same folder, {} missing: {}. Fetch all files of the model",
-                     index.string(), shards.size(),
-                     missing.size() == 1 ? "1 is" : fmt::format("{} are", missing.size()), quote_names(missing)));
+    fail(fmt::format("{}: expected {} shards in the same folder, {} missing: {}. Fetch all files of the model", source_,
+                     shards.size(), missing.size() == 1 ? "1 is" : fmt::format("{} are", missing.size()),
+                     quote_names(missing)));
   }
 
-  for (const std::string& shard : shards) add_file(index.parent_path() / shard);
+  for (const std::string& shard : shards) add_file(folder, shard);
   for (const auto& [tensor, shard] : weight_map) {
     const StoredTensor* stored = find(tensor);
-    if (stored == nullptr || stored->file != (index.parent_path() / shard).string()) {
+    if (stored == nullptr || stored->file != folder.label(shard)) {
       fail(fmt::format("{}: expected tensor {} in {}, which does not hold it. Fetch all files of the model again",
-                       index.string(), quote_name(tensor), quote_name(shard)));
+                       source_, quote_name(tensor), quote_name(shard)));
     }
   }
 }

@@ -3,19 +3,19 @@
 #define ATTNFLOW_MODEL_CHECKPOINT_H_
 
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attnflow/files/folder.h"
 #include "attnflow/files/safetensors.h"
 
 namespace attnflow {
 
-// A tensor as it is stored. `bytes` points into a mapped file (little-endian, row-major, not aligned) and stays valid
-// while the Checkpoint lives.
+// A tensor as it is stored. `bytes` points into a mapped file, or one that is built in (little-endian, row-major, not
+// aligned), and stays valid while the Checkpoint lives.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -26,10 +26,10 @@ struct StoredTensor {
 
 class Checkpoint {
  public:
-  // Maps `folder`/model.safetensors or, when there is none, every shard that model.safetensors.index.json names.
+  // Opens `folder`/model.safetensors or, when there is none, every shard that model.safetensors.index.json names.
   // Throws Error(kBadFile): no weights, a damaged file, a missing shard, a tensor that is not in the shard that the
   // index names, a shard outside the folder.
-  explicit Checkpoint(const std::filesystem::path& folder);
+  explicit Checkpoint(const Folder& folder);
 
   const StoredTensor* find(std::string_view name) const;  // null when there is none
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
@@ -38,8 +38,8 @@ class Checkpoint {
   const std::string& source() const { return source_; }  // the file or the index, for messages
 
  private:
-  void add_file(const std::filesystem::path& path);
-  void open_shards(const std::filesystem::path& index);
+  void add_file(const Folder& folder, const std::string& name);
+  void open_shards(const Folder& folder);
 
   std::string source_;
   std::vector<SafetensorsFile> files_;

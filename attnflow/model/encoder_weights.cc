@@ -19,7 +19,11 @@ using internal::quote_names;
 // Finds tensors by their possible names and remembers those that are missing, so that one message can list them.
 class Finder {
  public:
-  Finder(const Checkpoint& checkpoint, const ModelConfig& config) : checkpoint_(checkpoint), config_(config) {
+  // Finds nothing and lists in plan() what it is asked for: the tensors of a model that is yet to be made.
+  explicit Finder(const ModelConfig& config)
+      : checkpoint_(nullptr), config_(config), prefix_(config.architecture->prefix) {}
+
+  Finder(const Checkpoint& checkpoint, const ModelConfig& config) : checkpoint_(&checkpoint), config_(config) {
     // Files of a base model alone (BertModel) carry no prefix.
     const std::string_view prefix = config.architecture->prefix;
     const auto& tensors = checkpoint.tensors();
@@ -27,15 +31,21 @@ class Finder {
     if (first != tensors.end() && first->first.starts_with(prefix)) prefix_ = prefix;
   }
 
-  bool has(const std::string& name) const { return checkpoint_.find(name) != nullptr; }
+  const std::vector<TensorPlan>& plan() const { return plan_; }
+
+  bool has(const std::string& name) const { return checkpoint_ != nullptr && checkpoint_->find(name) != nullptr; }
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
   // The tensor under the first of `names` that is there; the last is the usual one, which messages name.
   // `shape_source` says which settings the shape follows from.
   const StoredTensor* tensor(std::initializer_list<std::string> names, const Shape& shape,
-                             std::string_view shape_source) {
+                             std::string_view shape_source, TensorPlan::Kind kind = TensorPlan::Kind::kMatrix) {
+    if (checkpoint_ == nullptr) {
+      plan_.push_back({*(names.end() - 1), shape, kind});
+      return nullptr;
+    }
     for (const std::string& name : names) {
-      const StoredTensor* found = checkpoint_.find(name);
+      const StoredTensor* found = checkpoint_->find(name);
       if (found == nullptr) continue;
       check(*found, shape, shape_source);
       return found;
@@ -51,15 +61,15 @@ class Finder {
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, std::string_view source) {
     LinearWeights weights;
     weights.weight = tensor({name + ".weight"}, {out, in}, source);
-    weights.bias = tensor({name + ".bias"}, {out}, source);
+    weights.bias = tensor({name + ".bias"}, {out}, source, TensorPlan::Kind::kBias);
     return weights;
   }
 
   // Early TensorFlow checkpoints call the scale gamma and the shift beta.
   NormWeights norm(const std::string& name, std::size_t width, std::string_view source) {
     NormWeights weights;
-    weights.scale = tensor({name + ".gamma", name + ".weight"}, {width}, source);
-    weights.shift = tensor({name + ".beta", name + ".bias"}, {width}, source);
+    weights.scale = tensor({name + ".gamma", name + ".weight"}, {width}, source, TensorPlan::Kind::kNormScale);
+    weights.shift = tensor({name + ".beta", name + ".bias"}, {width}, source, TensorPlan::Kind::kNormShift);
     return weights;
   }
 
@@ -73,11 +83,11 @@ class Finder {
     }
     if (missing_.size() > kShown) missing += fmt::format(" and {} more", missing_.size() - kShown);
     std::vector<std::string_view> there;
-    for (const auto& [name, stored] : checkpoint_.tensors()) there.push_back(name);
+    for (const auto& [name, stored] : checkpoint_->tensors()) there.push_back(name);
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected the tensors of model type {}, {} of them missing: {}; found {}. Use the "
                             "weights and the config.json that were saved together",
-                            checkpoint_.source(), config_.architecture->model_type, missing_.size(), missing,
+                            checkpoint_->source(), config_.architecture->model_type, missing_.size(), missing,
                             quote_names(there)));
   }
 
@@ -100,10 +110,11 @@ class Finder {
     }
   }
 
-  const Checkpoint& checkpoint_;
+  const Checkpoint* checkpoint_;  // null: planning
   const ModelConfig& config_;
   std::string prefix_;
   std::vector<std::string> missing_;
+  std::vector<TensorPlan> plan_;
 };
 
 void find_embeddings(Finder& finder, EncoderWeights& weights) {
@@ -119,7 +130,9 @@ void find_embeddings(Finder& finder, EncoderWeights& weights) {
     weights.token_type_embedding = finder.table(finder.in_base(names.token_type), config.token_types, config.embedding,
                                                 "type_vocab_size and " + width);
   }
-  weights.embedding_norm = finder.norm(finder.in_base(names.norm), config.embedding, width);
+  if (!names.norm.empty()) {
+    weights.embedding_norm = finder.norm(finder.in_base(names.norm), config.embedding, width);
+  }
   if (!names.projection.empty()) {
     weights.embedding_projection = finder.linear(finder.in_base(names.projection), config.hidden, config.embedding,
                                                  width + " and " + std::string(config.architecture->keys.hidden));
@@ -143,6 +156,21 @@ LayerWeights find_layer(Finder& finder, const ModelConfig& config, std::size_t g
   layer.feed_forward_out = finder.linear(full(names.feed_forward_out), config.hidden, config.intermediate, both);
   layer.feed_forward_norm = finder.norm(full(names.feed_forward_norm), config.hidden, hidden);
   return layer;
+}
+
+// Embeddings, layers and the norm after them.
+void find_base(Finder& finder, EncoderWeights& weights) {
+  const ModelConfig& config = weights.config;
+  find_embeddings(finder, weights);
+  for (std::size_t group = 0; group < config.layer_groups; ++group) {
+    for (std::size_t inner = 0; inner < config.inner_layers; ++inner) {
+      weights.layers.push_back(find_layer(finder, config, group, inner));
+    }
+  }
+  if (const std::string_view norm = config.architecture->final_norm; !norm.empty()) {
+    weights.final_norm =
+        finder.norm(finder.in_base(norm), config.hidden, std::string(config.architecture->keys.hidden));
+  }
 }
 
 ModelHead find_head(const Finder& finder, const ModelConfig& config) {
@@ -178,7 +206,8 @@ MaskedLmWeights find_masked_lm(Finder& finder, const EncoderWeights& weights) {
                             ? weights.word_embedding
                             : finder.table(decoder, config.vocabulary, config.embedding, "vocab_size and the sizes");
   // Where both biases are stored, the decoder's own is the one that transformers adds.
-  head.decoder.bias = finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size");
+  head.decoder.bias = finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size",
+                                    TensorPlan::Kind::kBias);
   return head;
 }
 
@@ -190,7 +219,7 @@ ClassifierWeights find_classifier(Finder& finder, const EncoderWeights& weights)
   head.dense = finder.linear(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
   // Without names in the config the number of classes is what is stored.
   const std::string output(names.output);
-  const StoredTensor* stored = weights.checkpoint->find(output + ".weight");
+  const StoredTensor* stored = weights.checkpoint ? weights.checkpoint->find(output + ".weight") : nullptr;
   const bool matrix = stored != nullptr && stored->shape.size() == 2 && stored->shape[0] > 0;
   const std::size_t classes = config.labels ? config.labels->size() : matrix ? stored->shape[0] : 2;
   head.output = finder.linear(output, classes, config.hidden, "id2label and the hidden size");
@@ -204,18 +233,9 @@ std::vector<std::string> class_names(const ModelConfig& config, const Classifier
   return names;
 }
 
-// "minilm" of "models/minilm/", "." and the like made absolute first.
-std::string folder_name(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
-  if (path.filename().empty()) path = path.parent_path();
-  const std::string name = path.filename().string();
-  return name.empty() ? folder.string() : name;
-}
-
 }  // namespace
 
-EncoderWeights find_encoder_weights(const std::filesystem::path& folder) {
+EncoderWeights find_encoder_weights(const Folder& folder) {
   EncoderWeights weights;
   weights.config = read_model_config(folder);
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
@@ -223,19 +243,14 @@ EncoderWeights find_encoder_weights(const std::filesystem::path& folder) {
   const ModelConfig& config = weights.config;
 
   Finder finder(*checkpoint, config);
-  find_embeddings(finder, weights);
-  for (std::size_t group = 0; group < config.layer_groups; ++group) {
-    for (std::size_t inner = 0; inner < config.inner_layers; ++inner) {
-      weights.layers.push_back(find_layer(finder, config, group, inner));
-    }
-  }
+  find_base(finder, weights);
   const ModelHead head = find_head(finder, config);
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
   if (head == ModelHead::kClassification) weights.classifier = find_classifier(finder, weights);
   finder.throw_if_missing();
 
   ModelInfo& info = weights.info;
-  info.name = folder_name(folder);
+  info.name = folder.name();
   info.architecture = config.architecture->model_type;
   info.layers = config.layers;
   info.heads = config.heads;
@@ -249,6 +264,19 @@ EncoderWeights find_encoder_weights(const std::filesystem::path& folder) {
   }
   info.parameters = checkpoint->parameters();
   return weights;
+}
+
+std::vector<TensorPlan> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes) {
+  EncoderWeights weights;
+  weights.config = config;
+  Finder finder(weights.config);
+  find_base(finder, weights);
+  if (head == ModelHead::kMaskedLm) find_masked_lm(finder, weights);
+  if (head == ModelHead::kClassification) {
+    weights.config.labels.emplace(classes);
+    find_classifier(finder, weights);
+  }
+  return finder.plan();
 }
 
 }  // namespace attnflow

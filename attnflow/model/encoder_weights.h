@@ -6,12 +6,12 @@
 #define ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_
 
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "attnflow/files/folder.h"
 #include "attnflow/model/checkpoint.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_config.h"
@@ -60,9 +60,10 @@ struct EncoderWeights {
   const StoredTensor* word_embedding = nullptr;        // [vocabulary, embedding]
   const StoredTensor* position_embedding = nullptr;    // [positions, embedding]
   const StoredTensor* token_type_embedding = nullptr;  // [token_types, embedding], or null
-  NormWeights embedding_norm;
+  std::optional<NormWeights> embedding_norm;
   std::optional<LinearWeights> embedding_projection;  // embedding -> hidden
   std::vector<LayerWeights> layers;                   // group g's inner layer i is at g * inner_layers + i
+  std::optional<NormWeights> final_norm;              // after the last layer
   std::optional<MaskedLmWeights> masked_lm;
   std::optional<ClassifierWeights> classifier;
 
@@ -77,7 +78,20 @@ struct EncoderWeights {
 // when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the sentence.
 // Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from the
 // config, a tensor that does not hold floating-point numbers; and as read_model_config and Checkpoint do.
-EncoderWeights find_encoder_weights(const std::filesystem::path& folder);
+EncoderWeights find_encoder_weights(const Folder& folder);
+
+// A tensor of a model's files, and what it is.
+struct TensorPlan {
+  enum class Kind { kMatrix, kBias, kNormScale, kNormShift };
+  std::string name;
+  Shape shape;
+  Kind kind = Kind::kMatrix;
+};
+
+// The tensors of a model of this config with this head, by their usual names in a fixed order: what a file must hold
+// for find_encoder_weights. A masked-LM decoder that is the word embedding is not among them where the config ties the
+// two. `classes`: of a classification head.
+std::vector<TensorPlan> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes = 0);
 
 }  // namespace attnflow
 

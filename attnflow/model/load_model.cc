@@ -41,9 +41,9 @@ std::string linker_reason() {
 }
 
 // Each backend is opened once; libtorch cannot be unloaded, so nothing is ever closed.
-BackendCreateFunction* torch_backend() {
-  static BackendCreateFunction* const create = open_backend(kTorchBackend, backend_folders());
-  return create;
+const Backend& torch_backend() {
+  static const Backend backend = open_backend(kTorchBackend, backend_folders());
+  return backend;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ std::vector<fs::path> backend_folders() {
   return folders;
 }
 
-BackendCreateFunction* open_backend(const std::string& file_name, const std::vector<fs::path>& folders) {
+Backend open_backend(const std::string& file_name, const std::vector<fs::path>& folders) {
   fs::path file;
   std::string searched;
   for (const fs::path& folder : folders) {
@@ -86,26 +86,41 @@ BackendCreateFunction* open_backend(const std::string& file_name, const std::vec
   if (library == nullptr)
     unsupported(fmt::format("{}: expected a backend, which cannot be opened: {}", file.string(), linker_reason()));
   auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
-  auto* const create = reinterpret_cast<BackendCreateFunction*>(::dlsym(library, kBackendCreateSymbol));
+  Backend backend;
+  backend.create = reinterpret_cast<BackendCreateFunction*>(::dlsym(library, kBackendCreateSymbol));
+  backend.create_trainer = reinterpret_cast<BackendTrainerFunction*>(::dlsym(library, kBackendTrainerSymbol));
   const std::string found = abi == nullptr ? "a library that does not say" : std::string("one for \"") + abi() + "\"";
-  if (abi == nullptr || create == nullptr || std::string_view(abi()) != kBackendAbi) {
+  if (abi == nullptr || backend.create == nullptr || backend.create_trainer == nullptr ||
+      std::string_view(abi()) != kBackendAbi) {
     unsupported(
         fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "
                     "the same build",
                     file.string(), kBackendAbi, found));
   }
-  return create;
+  return backend;
 }
 
-std::unique_ptr<Model> load_model(const fs::path& path, const LoadOptions& options) {
+std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options) {
   check_device(options.device);
   // The files are checked first: that takes milliseconds, opening libtorch most of a second.
-  const EncoderWeights weights = find_encoder_weights(path);
+  const EncoderWeights weights = find_encoder_weights(folder);
   std::unique_ptr<Model> model;
-  torch_backend()(weights, options, model);
+  torch_backend().create(weights, options, model);
   return model;
 }
 
-ModelInfo read_model_info(const fs::path& path) { return find_encoder_weights(path).info; }
+ModelInfo read_model_info(const Folder& folder) { return find_encoder_weights(folder).info; }
+
+std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options) {
+  if (weights.info.head == ModelHead::kNone) {
+    unsupported(
+        fmt::format("{}: expected a model with a masked-language-model or classification head to train, found "
+                    "none",
+                    weights.info.name));
+  }
+  std::unique_ptr<Trainer> trainer;
+  torch_backend().create_trainer(weights, options, trainer);
+  return trainer;
+}
 
 }  // namespace attnflow

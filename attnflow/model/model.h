@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "attnflow/base/progress.h"
+#include "attnflow/files/folder.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -18,7 +21,7 @@ enum class ModelHead { kNone, kMaskedLm, kClassification };
 
 struct ModelInfo {
   std::string name;          // the folder's name
-  std::string architecture;  // config.json's model_type: "bert", "roberta", "distilbert", "albert"
+  std::string architecture;  // config.json's model_type: "bert", "roberta", ...
   std::size_t layers = 0;
   std::size_t heads = 0;
   std::size_t hidden = 0;
@@ -46,6 +49,32 @@ struct RunOptions {
   std::vector<std::size_t> logit_positions;  // kMaskedLm: positions whose logits are wanted
 };
 
+// What an importance score is taken of: one number that follows from the logits of a classifier.
+struct ScoreTarget {
+  enum class Kind {
+    kLogit,                  // logit[label]
+    kProbability,            // softmax(logits)[label]
+    kProbabilityDifference,  // softmax(logits)[label] - softmax(logits)[other]
+  };
+  Kind kind = Kind::kProbability;
+  std::size_t label = 0;
+  std::size_t other = 0;
+};
+
+// A target's value and its gradient with respect to what the embedding module hands to the first layer: after its layer
+// norm where it has one, before the projection to the hidden size where there is one.
+struct InputGradient {
+  double value = 0.0;
+  Tensor<float> embedding;  // [n, width]
+  Tensor<float> gradient;   // [n, width]: d value / d embedding
+};
+
+struct BatchOptions {
+  std::size_t most_tokens = 4096;  // of one padded batch, padding counted; one sequence may be longer
+  ProgressFunction progress = {};  // in sequences
+  std::stop_token stop_token = {};
+};
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -55,6 +84,18 @@ class Model {
   // position outside it, Error(kInputTooLong) when n exceeds info().max_tokens, Error(kBadFile) when an id is outside
   // the vocabulary.
   virtual ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
+
+  // The logits of many sequences, [classes] each, in the order given: what run() gives, up to the rounding of float32.
+  // Sequences of about the same length are padded to one batch; padding is masked, so it changes nothing. Batches are
+  // shared out among the threads. Same inputs, same bits, whatever the number of threads. Throws as run() does, and
+  // Error(kUnsupportedModel) for a model without a classification head.
+  virtual std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options = {}) = 0;
+
+  // The gradient of targets[i] for inputs[i]. Batches, order, bits and errors as above; Error(kUsage) for a target that
+  // names a label which the model does not have, or another number of targets than inputs.
+  virtual std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs,
+                                                     std::span<const ScoreTarget> targets,
+                                                     const BatchOptions& options = {}) = 0;
 };
 
 struct LoadOptions {
@@ -64,14 +105,15 @@ struct LoadOptions {
 
 // Loads a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
 // Weights are mapped, not copied, where the backend can use them as they are: the files must not change while the model
-// lives. Throws Error(kBadFile) for missing or damaged files, Error(kUnsupportedModel) for an architecture that no
-// backend runs or when the backend is not installed (attnflow/model/backend.h says where it is looked for),
-// Error(kUsage) for a device that is not there.
-std::unique_ptr<Model> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
+// lives. For the folder of a built-in model, or of a name that a user gives: attnflow/model/builtin_models.h. Throws
+// Error(kBadFile) for missing or damaged files, Error(kUnsupportedModel) for an architecture that no backend runs or
+// when the backend is not installed (attnflow/model/backend.h says where it is looked for), Error(kUsage) for a device
+// that is not there.
+std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options = {});
 
 // Reads config.json and the headers of the weight files only, and checks them: no backend is loaded, no weights are
 // read.
-ModelInfo read_model_info(const std::filesystem::path& path);
+ModelInfo read_model_info(const Folder& folder);
 
 }  // namespace attnflow
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/files/atomic_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/json_text.h"
 
@@ -266,20 +266,20 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   return config;
 }
 
-ModelConfig read_model_config(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  const std::filesystem::path file = folder / "config.json";
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    const bool exists = std::filesystem::exists(folder, ignored);
+ModelConfig read_model_config(const Folder& folder) {
+  constexpr const char* kConfig = "config.json";
+  if (!folder.exists()) {
+    std::error_code ignored;
+    const bool exists = std::filesystem::exists(folder.path(), ignored);
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a folder with config.json and model.safetensors, found {}", folder.string(),
+                fmt::format("{}: expected a folder with config.json and model.safetensors, found {}", folder.label(),
                             exists ? "a file; give the folder that holds it" : "nothing of that name"));
   }
-  if (!std::filesystem::exists(file, ignored)) {
+  if (!folder.has(kConfig)) {
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a Hugging Face model folder, found no config.json in it", folder.string()));
+                fmt::format("{}: expected a Hugging Face model folder, found no config.json in it", folder.label()));
   }
-  return parse_model_config(read_file(file, kMaxConfigBytes), file.string());
+  return parse_model_config(folder.read(kConfig, kMaxConfigBytes), folder.label(kConfig));
 }
 
 }  // namespace attnflow

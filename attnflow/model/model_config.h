@@ -7,12 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attnflow/files/folder.h"
 #include "attnflow/model/architecture.h"
 
 namespace attnflow {
@@ -58,7 +58,7 @@ struct ModelConfig {
 ModelConfig parse_model_config(std::string_view text, const std::string& source);
 
 // Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.
-ModelConfig read_model_config(const std::filesystem::path& folder);
+ModelConfig read_model_config(const Folder& folder);
 
 }  // namespace attnflow
 

@@ -97,7 +97,7 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Tokenizer Tokenizer::load(const std::filesystem::path& folder, const std::string& model_type) {
+Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
   const internal::TokenizerDocument document = internal::read_tokenizer_document(folder, model_type);
   ErrorSlot error;
   auto impl = std::make_unique<Impl>();

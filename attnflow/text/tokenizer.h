@@ -4,12 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "attnflow/files/folder.h"
 
 namespace attnflow {
 
@@ -48,7 +49,7 @@ class Tokenizer {
   // From a model folder: tokenizer.json when it is there; else BERT's vocab.txt, else RoBERTa's vocab.json +
   // merges.txt, with the settings of tokenizer_config.json and special_tokens_map.json. `model_type` ("bert",
   // "roberta", "albert", "distilbert", or "") helps to choose defaults. Throws Error(kBadFile).
-  static Tokenizer load(const std::filesystem::path& folder, const std::string& model_type = "");
+  static Tokenizer load(const Folder& folder, const std::string& model_type = "");
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,15 +16,27 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
-#include "attnflow/files/atomic_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/utf8.h"
 
 namespace attnflow::internal {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
+
+// A file of a model folder, which need not be there.
+class File {
+ public:
+  File(const Folder& folder, const char* name) : folder_(folder), name_(name) {}
+
+  std::string label() const { return folder_.label(name_); }
+  bool is_there() const { return folder_.has(name_); }
+  std::string read() const { return folder_.read(name_); }
+
+ private:
+  Folder folder_;
+  const char* name_;
+};
 
 constexpr std::uint64_t kLargestId = std::numeric_limits<std::uint32_t>::max();
 
@@ -32,37 +45,30 @@ constexpr std::uint64_t kLargestId = std::numeric_limits<std::uint32_t>::max();
   throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, found {}; {}", where, expected, found, advice));
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-std::string read_utf8(const fs::path& path) {
-  std::string content = read_file(path);
+std::string read_utf8(const File& file) {
+  std::string content = file.read();
   if (const std::optional<std::size_t> offset = find_invalid_utf8(content)) {
-    fail(path.string(), "UTF-8 text", fmt::format("a byte that is not UTF-8 at offset {}", *offset));
+    fail(file.label(), "UTF-8 text", fmt::format("a byte that is not UTF-8 at offset {}", *offset));
   }
   return content;
 }
 
-json read_json_object(const fs::path& path) {
+json read_json_object(const File& file) {
   json value;
   try {
-    value = json::parse(read_utf8(path));
+    value = json::parse(read_utf8(file));
   } catch (const json::exception& error) {
-    fail(path.string(), "JSON", error.what());
+    fail(file.label(), "JSON", error.what());
   }
-  if (!value.is_object()) fail(path.string(), "a JSON object", fmt::format("{}", value.type_name()));
+  if (!value.is_object()) fail(file.label(), "a JSON object", fmt::format("{}", value.type_name()));
   return value;
 }
 
-json read_optional_json_object(const fs::path& path) {
-  return is_there(path) ? read_json_object(path) : json::object();
-}
+json read_optional_json_object(const File& file) { return file.is_there() ? read_json_object(file) : json::object(); }
 
 // Lines without their ends; a last line need not be ended.
-std::vector<std::string> read_lines(const fs::path& path) {
-  const std::string content = read_utf8(path);
+std::vector<std::string> read_lines(const File& file) {
+  const std::string content = read_utf8(file);
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < content.size();) {
     const std::size_t end = std::min(content.find('\n', begin), content.size());
@@ -77,28 +83,28 @@ std::vector<std::string> read_lines(const fs::path& path) {
 // The two settings files of a folder.
 class Settings {
  public:
-  explicit Settings(const fs::path& folder)
-      : map_path_(folder / "special_tokens_map.json"),
-        config_path_(folder / "tokenizer_config.json"),
-        added_path_(folder / "added_tokens.json"),
-        map_(read_optional_json_object(map_path_)),
-        config_(read_optional_json_object(config_path_)) {}
+  explicit Settings(const Folder& folder)
+      : map_file_(folder, "special_tokens_map.json"),
+        config_file_(folder, "tokenizer_config.json"),
+        added_file_(folder, "added_tokens.json"),
+        map_(read_optional_json_object(map_file_)),
+        config_(read_optional_json_object(config_file_)) {}
 
   // true, false, or nothing when the setting is missing or null.
   std::optional<bool> flag(const char* key) const {
     const auto found = config_.find(key);
     if (found == config_.end() || found->is_null()) return std::nullopt;
     if (!found->is_boolean()) {
-      fail(config_path_.string(), fmt::format("true, false or null for {}", key), found->type_name());
+      fail(config_file_.label(), fmt::format("true, false or null for {}", key), found->type_name());
     }
     return found->get<bool>();
   }
 
   // The added token that a role ("mask_token") has, or nothing.
   std::optional<json> special(const std::string& role) const {
-    for (const auto& [path, settings] : {std::pair(&map_path_, &map_), std::pair(&config_path_, &config_)}) {
+    for (const auto& [file, settings] : {std::pair(&map_file_, &map_), std::pair(&config_file_, &config_)}) {
       const auto found = settings->find(role);
-      if (found != settings->end() && !found->is_null()) return added_token(*found, true, *path, role);
+      if (found != settings->end() && !found->is_null()) return added_token(*found, true, *file, role);
     }
     return std::nullopt;
   }
@@ -106,11 +112,11 @@ class Settings {
   // Special tokens without a role of their own.
   std::vector<json> more_specials() const {
     std::vector<json> result;
-    for (const auto& [path, settings] : {std::pair(&map_path_, &map_), std::pair(&config_path_, &config_)}) {
+    for (const auto& [file, settings] : {std::pair(&map_file_, &map_), std::pair(&config_file_, &config_)}) {
       for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
         const auto found = settings->find(key);
         if (found == settings->end() || !found->is_array()) continue;
-        for (const json& token : *found) result.push_back(added_token(token, true, *path, key));
+        for (const json& token : *found) result.push_back(added_token(token, true, *file, key));
       }
     }
     return result;
@@ -119,34 +125,34 @@ class Settings {
   // Tokens beyond the vocabulary file, by id.
   std::map<std::uint64_t, json> added_tokens() const {
     std::map<std::uint64_t, json> result;
-    if (is_there(added_path_)) {
-      const json added = read_json_object(added_path_);
+    if (added_file_.is_there()) {
+      const json added = read_json_object(added_file_);
       for (const auto& [content, id] : added.items()) {
-        if (!id.is_number_unsigned()) fail(added_path_.string(), "an id for each token", id.type_name());
-        result[id.get<std::uint64_t>()] = added_token(content, false, added_path_, "added_tokens");
+        if (!id.is_number_unsigned()) fail(added_file_.label(), "an id for each token", id.type_name());
+        result[id.get<std::uint64_t>()] = added_token(content, false, added_file_, "added_tokens");
       }
     }
     const auto decoder = config_.find("added_tokens_decoder");
     if (decoder == config_.end() || decoder->is_null()) return result;
     if (!decoder->is_object()) {
-      fail(config_path_.string(), "an object as added_tokens_decoder", decoder->type_name());
+      fail(config_file_.label(), "an object as added_tokens_decoder", decoder->type_name());
     }
     for (const auto& [key, token] : decoder->items()) {
       std::uint64_t id = 0;
       for (const char digit : key) {
         if (digit < '0' || digit > '9' || id > kLargestId) {
-          fail(config_path_.string(), "ids as keys of added_tokens_decoder", quote_name(key));
+          fail(config_file_.label(), "ids as keys of added_tokens_decoder", quote_name(key));
         }
         id = id * 10 + static_cast<std::uint64_t>(digit - '0');
       }
-      result[id] = added_token(token, false, config_path_, "added_tokens_decoder");
+      result[id] = added_token(token, false, config_file_, "added_tokens_decoder");
     }
     return result;
   }
 
  private:
   // An added token is written as its text, or as an object with its properties.
-  static json added_token(const json& value, bool special, const fs::path& path, std::string_view key) {
+  static json added_token(const json& value, bool special, const File& file, std::string_view key) {
     json token = {{"content", ""},   {"single_word", false},   {"lstrip", false},
                   {"rstrip", false}, {"normalized", !special}, {"special", special}};
     if (value.is_string()) {
@@ -155,7 +161,7 @@ class Settings {
     }
     const auto content = value.find("content");
     if (!value.is_object() || content == value.end() || !content->is_string()) {
-      fail(path.string(), fmt::format("a token's text, or an object with \"content\", for {}", key), value.type_name());
+      fail(file.label(), fmt::format("a token's text, or an object with \"content\", for {}", key), value.type_name());
     }
     token["content"] = *content;
     for (const char* property : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
@@ -166,9 +172,9 @@ class Settings {
     return token;
   }
 
-  fs::path map_path_;
-  fs::path config_path_;
-  fs::path added_path_;
+  File map_file_;
+  File config_file_;
+  File added_file_;
   json map_;
   json config_;
 };
@@ -235,18 +241,18 @@ TokenizerDocument finish(const Vocabulary& vocabulary, const Settings& settings,
           .mask = vocabulary.special("mask_token")};
 }
 
-TokenizerDocument read_word_piece(const fs::path& folder) {
-  const fs::path path = folder / "vocab.txt";
+TokenizerDocument read_word_piece(const Folder& folder) {
+  const File file(folder, "vocab.txt");
   const Settings settings(folder);
   Vocabulary vocabulary;
-  vocabulary.source = path.string();
+  vocabulary.source = file.label();
   vocabulary.specials = {{"unk_token", default_special("[UNK]")},
                          {"sep_token", default_special("[SEP]")},
                          {"pad_token", default_special("[PAD]")},
                          {"cls_token", default_special("[CLS]")},
                          {"mask_token", default_special("[MASK]")}};
   std::uint64_t id = 0;
-  for (const std::string& line : read_lines(path)) vocabulary.pieces[line] = id++;
+  for (const std::string& line : read_lines(file)) vocabulary.pieces[line] = id++;
   apply_settings(settings, vocabulary);
   vocabulary.required("unk_token");
 
@@ -288,32 +294,32 @@ TokenizerDocument read_word_piece(const fs::path& folder) {
 }
 
 // The pieces of a vocab.json, each with an id of its own.
-json read_numbered_pieces(const fs::path& path) {
-  json pieces = read_json_object(path);
+json read_numbered_pieces(const File& file) {
+  json pieces = read_json_object(file);
   std::map<std::uint64_t, std::string_view> owners;
   for (const auto& [piece, id] : pieces.items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= kLargestId) {
-      fail(path.string(), "an id for each piece", fmt::format("{} for {}", quote_name(id.dump()), quote_name(piece)));
+      fail(file.label(), "an id for each piece", fmt::format("{} for {}", quote_name(id.dump()), quote_name(piece)));
     }
     const auto [owner, is_new] = owners.emplace(id.get<std::uint64_t>(), piece);
     if (!is_new) {
-      fail(path.string(), "each id once",
+      fail(file.label(), "each id once",
            fmt::format("id {} for {} and for {}", owner->first, quote_name(owner->second), quote_name(piece)));
     }
   }
   return pieces;
 }
 
-json read_merges(const fs::path& path) {
+json read_merges(const File& file) {
   json merges = json::array();
   std::size_t number = 0;
-  for (const std::string& line : read_lines(path)) {
+  for (const std::string& line : read_lines(file)) {
     ++number;
     if (line.empty() || line.starts_with("#version")) continue;
     const std::size_t space = line.find(' ');
     if (space == 0 || space == std::string::npos || space + 1 == line.size() ||
         line.find(' ', space + 1) != std::string::npos) {
-      fail(path.string(), "two pieces with a space between them in each line",
+      fail(file.label(), "two pieces with a space between them in each line",
            fmt::format("{} in line {}", quote_name(line), number));
     }
     merges.push_back({line.substr(0, space), line.substr(space + 1)});
@@ -321,15 +327,15 @@ json read_merges(const fs::path& path) {
   return merges;
 }
 
-TokenizerDocument read_byte_level_bpe(const fs::path& folder) {
+TokenizerDocument read_byte_level_bpe(const Folder& folder) {
   const Settings settings(folder);
   Vocabulary vocabulary;
-  vocabulary.source = (folder / "vocab.json").string() + " with merges.txt";
+  vocabulary.source = folder.label("vocab.json") + " with merges.txt";
   vocabulary.specials = {{"bos_token", default_special("<s>")},          {"eos_token", default_special("</s>")},
                          {"unk_token", default_special("<unk>")},        {"sep_token", default_special("</s>")},
                          {"pad_token", default_special("<pad>")},        {"cls_token", default_special("<s>")},
                          {"mask_token", default_special("<mask>", true)}};
-  vocabulary.pieces = read_numbered_pieces(folder / "vocab.json");
+  vocabulary.pieces = read_numbered_pieces({folder, "vocab.json"});
   apply_settings(settings, vocabulary);
   const std::uint64_t cls_id = vocabulary.required("cls_token");
   const std::uint64_t sep_id = vocabulary.required("sep_token");
@@ -346,44 +352,45 @@ TokenizerDocument read_byte_level_bpe(const fs::path& folder) {
   document["decoder"] = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   document["model"] = {{"type", "BPE"}, {"fuse_unk", false}};
-  document["model"]["merges"] = read_merges(folder / "merges.txt");
+  document["model"]["merges"] = read_merges({folder, "merges.txt"});
   document["model"]["vocab"] = std::move(vocabulary.pieces);
   return finish(vocabulary, settings, std::move(document));
 }
 
-TokenizerDocument read_complete(const fs::path& folder) {
-  const fs::path path = folder / "tokenizer.json";
+TokenizerDocument read_complete(const Folder& folder) {
+  const File file(folder, "tokenizer.json");
   const Settings settings(folder);
   std::map<std::string, json> specials;
   for (const std::string& role : special_roles()) {
     if (std::optional<json> token = settings.special(role)) specials[role] = std::move(*token);
   }
   const auto mask = specials.find("mask_token");
-  return {.json = read_utf8(path),
+  return {.json = read_utf8(file),
           .specials = specials_of(specials, settings).dump(),
-          .source = path.string(),
+          .source = file.label(),
           .mask = mask == specials.end() ? "" : mask->second.at("content").get<std::string>()};
 }
 
 }  // namespace
 
-TokenizerDocument read_tokenizer_document(const fs::path& folder, const std::string& model_type) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
-    fail(folder.string(), "a model folder", is_there(folder) ? "something that is no folder" : "nothing there",
+TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type) {
+  if (!folder.exists()) {
+    std::error_code ignored;
+    const bool is_there = std::filesystem::exists(folder.path(), ignored);
+    fail(folder.label(), "a model folder", is_there ? "something that is no folder" : "nothing there",
          "give the folder that holds the model's config.json and tokenizer");
   }
-  if (is_there(folder / "tokenizer.json")) return read_complete(folder);
-  const bool word_piece = is_there(folder / "vocab.txt");
-  const bool byte_level = is_there(folder / "vocab.json") && is_there(folder / "merges.txt");
+  if (folder.has("tokenizer.json")) return read_complete(folder);
+  const bool word_piece = folder.has("vocab.txt");
+  const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
   if (byte_level && (model_type == "roberta" || !word_piece)) return read_byte_level_bpe(folder);
   if (word_piece) return read_word_piece(folder);
 
   std::string found = "none of them";
   for (const char* name : {"vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"}) {
-    if (is_there(folder / name)) found = fmt::format("only {}", name);
+    if (folder.has(name)) found = fmt::format("only {}", name);
   }
-  fail(folder.string(), "tokenizer.json, vocab.txt, or vocab.json with merges.txt", found,
+  fail(folder.label(), "tokenizer.json, vocab.txt, or vocab.json with merges.txt", found,
        "write a tokenizer.json into the folder, in Python with AutoTokenizer.from_pretrained(model)"
        ".save_pretrained(folder)");
 }

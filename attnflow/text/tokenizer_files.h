@@ -12,8 +12,9 @@
 #ifndef ATTNFLOW_TEXT_TOKENIZER_FILES_H_
 #define ATTNFLOW_TEXT_TOKENIZER_FILES_H_
 
-#include <filesystem>
 #include <string>
+
+#include "attnflow/files/folder.h"
 
 namespace attnflow::internal {
 
@@ -36,7 +37,7 @@ struct TokenizerDocument {
 //
 // Throws Error(kBadFile): no tokenizer in the folder, or a file that cannot be read, is not UTF-8, or does not have the
 // expected form.
-TokenizerDocument read_tokenizer_document(const std::filesystem::path& folder, const std::string& model_type);
+TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type);
 
 }  // namespace attnflow::internal
 

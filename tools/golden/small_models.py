@@ -30,7 +30,8 @@ class Recipe:
 
     @property
     def architecture(self):
-        return next(a for a in ("distilbert", "roberta", "albert", "bert") if self.model_class.lower().startswith(a))
+        families = ("distilbert", "roberta", "albert", "megatronbert", "bert")
+        return next(family for family in families if self.model_class.lower().startswith(family))
 
     @property
     def head(self):
@@ -55,6 +56,14 @@ RECIPES = [
     Recipe("albert_masked_lm", "AlbertForMaskedLM", "shared layers, gelu_new", {"num_hidden_layers": 3}),
     Recipe("albert_classification", "AlbertForSequenceClassification", "shared layers", {"hidden_act": "gelu"}),
     Recipe("albert_two_groups", "AlbertForMaskedLM", "2 groups", {"num_hidden_layers": 4, "num_hidden_groups": 2}),
+    # New models come last: a model's place is its seed.
+    Recipe("megatron_bert_masked_lm", "MegatronBertForMaskedLM", "norms before the blocks, tied"),
+    Recipe(
+        "megatron_bert_classification",
+        "MegatronBertForSequenceClassification",
+        "norms before the blocks, gelu_new",
+        {"num_hidden_layers": 3, "hidden_act": "gelu_new"},
+    ),
 ]
 
 
@@ -91,7 +100,7 @@ def fill(model, seed):
             noise = random.standard_normal(tuple(parameter.shape))
             if name.endswith("bias"):
                 noise = 0.2 * noise
-            elif "norm" in name.lower():
+            elif "norm" in name.lower() or name.endswith(".ln.weight"):
                 noise = 1.0 + 0.2 * noise
             elif "embeddings" in name:
                 noise = 0.5 * noise

@@ -1,156 +1,34 @@
 #include "attnflow/model/torch/encoder.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/model_input.h"
+#include "attnflow/model/torch/batch_forward.h"
+#include "attnflow/model/torch/encoder_tensors.h"
 #include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
 
 namespace {
 
-std::int64_t to_signed(std::size_t size) { return static_cast<std::int64_t>(size); }
-
-// Runs `work` and turns libtorch's own exceptions (out of memory, mostly) into ours.
-template <typename Work>
-auto with_torch_errors(Work work) {
-  try {
-    return work();
-  } catch (const c10::Error& error) {
-    throw Error(ErrorKind::kOther, std::string("libtorch cannot run the model: ") + error.what_without_backtrace());
-  }
-}
-
-at::Device find_device(const std::string& name) {
-  const at::Device device(name);
-  if (device.is_cpu()) return device;
-  if (!at::hasCUDA()) {
-    throw Error(ErrorKind::kUsage, fmt::format("device {}: expected a libtorch with CUDA and a GPU, found none. Use "
-                                               "--device cpu, or build against a libtorch with CUDA",
-                                               name));
-  }
-  try {
-    at::empty({1}, at::TensorOptions(at::kFloat).device(device));
-  } catch (const c10::Error& error) {
-    throw Error(ErrorKind::kUsage, fmt::format("device {}: expected a GPU that libtorch can use, found: {}", name,
-                                               error.what_without_backtrace()));
-  }
-  return device;
-}
-
-// Stored tensors as float32 on the device, each made once however many parts of the model share it.
-class TensorSource {
- public:
-  explicit TensorSource(at::Device device) : device_(device) {}
-
-  at::Tensor get(const StoredTensor& stored) {
-    at::Tensor& tensor = made_[&stored];
-    if (!tensor.defined()) tensor = make(stored);
-    return tensor;
-  }
-
- private:
-  static at::ScalarType type_of(const StoredTensor& stored) {
-    switch (stored.dtype) {
-      case DType::kF16:
-        return at::kHalf;
-      case DType::kBF16:
-        return at::kBFloat16;
-      case DType::kF64:
-        return at::kDouble;
-      default:
-        return at::kFloat;  // find_encoder_weights lets no other type through
-    }
-  }
-
-  at::Tensor make(const StoredTensor& stored) const {
-    std::vector<std::int64_t> shape;
-    for (const std::size_t extent : stored.shape) shape.push_back(to_signed(extent));
-    const at::ScalarType type = type_of(stored);
-    // The mapping is read-only and nothing here writes to weights; libtorch has no tensor of const elements.
-    void* const data = const_cast<std::byte*>(stored.bytes.data());
-    const bool aligned = reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(type) == 0;
-    at::Tensor tensor;
-    if (aligned) {
-      tensor = at::from_blob(data, shape, at::TensorOptions(type));
-    } else {
-      tensor = at::empty(shape, at::TensorOptions(type));
-      std::memcpy(tensor.data_ptr(), data, stored.bytes.size());
-    }
-    return tensor.to(device_, at::kFloat);
-  }
-
-  at::Device device_;
-  std::map<const StoredTensor*, at::Tensor> made_;
-};
-
-struct Linear {
-  Linear() = default;
-  Linear(TensorSource& source, const LinearWeights& weights)
-      : weight(source.get(*weights.weight)), bias(source.get(*weights.bias)) {}
-
-  at::Tensor weight;
-  at::Tensor bias;
-};
-
-struct Norm {
-  Norm() = default;
-  Norm(TensorSource& source, const NormWeights& weights, double epsilon)
-      : scale(source.get(*weights.scale)), shift(source.get(*weights.shift)), eps(epsilon) {}
-  at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, scale.sizes(), scale, shift, eps); }
-
-  at::Tensor scale;
-  at::Tensor shift;
-  double eps = 0.0;
-};
-
-struct Layer {
-  Layer(TensorSource& source, const LayerWeights& weights, double eps)
-      : query(source, weights.query),
-        key(source, weights.key),
-        value(source, weights.value),
-        attention_output(source, weights.attention_output),
-        attention_norm(source, weights.attention_norm, eps),
-        feed_forward_in(source, weights.feed_forward_in),
-        feed_forward_out(source, weights.feed_forward_out),
-        feed_forward_norm(source, weights.feed_forward_norm, eps) {}
-
-  Linear query, key, value;
-  Linear attention_output;
-  Norm attention_norm;
-  Linear feed_forward_in, feed_forward_out;
-  Norm feed_forward_norm;
-};
-
-at::Tensor activate(const at::Tensor& x, Activation activation) {
-  switch (activation) {
-    case Activation::kGelu:
-      return at::gelu(x);
-    case Activation::kGeluTanh:
-      return at::gelu(x, "tanh");
-    case Activation::kRelu:
-      return at::relu(x);
-    case Activation::kSilu:
-      return at::silu(x);
-    case Activation::kTanh:
-      return at::tanh(x);
-  }
-  return x;
-}
+using internal::activate;
+using internal::EncoderLayer;
+using internal::Linear;
+using internal::to_signed;
 
 // The multiply-adds that are worth a thread and a block of their own: a few tenths of a millisecond, when starting a
 // thread takes a tenth of that on an idle machine and much more on a busy one. Attention's products are small and come
@@ -184,55 +62,143 @@ class TorchEncoder final : public Model {
       : config_(weights.config),
         info_(weights.info),
         checkpoint_(weights.checkpoint),
-        device_(find_device(options.device)),
+        device_(internal::find_device(options.device)),
+        source_(device_),
+        tensors_(source_, weights),
+        batches_(config_, tensors_),
         threads_(resolve_threads(options.threads)),
         block_sizes_(device_) {
     internal::keep_calls_on_one_thread();
-    const double eps = config_.norm_eps;
-    TensorSource source(device_);
-    word_embedding_ = source.get(*weights.word_embedding);
-    position_embedding_ = source.get(*weights.position_embedding);
-    if (weights.token_type_embedding != nullptr) token_type_embedding_ = source.get(*weights.token_type_embedding);
-    embedding_norm_ = Norm(source, weights.embedding_norm, eps);
-    if (weights.embedding_projection) embedding_projection_.emplace(source, *weights.embedding_projection);
-
-    std::map<const LayerWeights*, std::size_t> place;
-    for (const LayerWeights& layer : weights.layers) {
-      place[&layer] = layers_.size();
-      layers_.emplace_back(source, layer, eps);
-    }
-    for (std::size_t index = 0; index < config_.layers; ++index) layer_order_.push_back(place[&weights.layer(index)]);
-
-    if (weights.masked_lm) {
-      activation_ = weights.masked_lm->activation;
-      head_dense_ = Linear(source, weights.masked_lm->dense);
-      head_norm_ = Norm(source, weights.masked_lm->norm, eps);
-      head_output_ = Linear(source, weights.masked_lm->decoder);
-    } else if (weights.classifier) {
-      activation_ = weights.classifier->activation;
-      head_dense_ = Linear(source, weights.classifier->dense);
-      head_output_ = Linear(source, weights.classifier->output);
-    }
   }
 
   const ModelInfo& info() const override { return info_; }
 
   ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
     check_model_input(config_, info_, input, options);
-    return with_torch_errors([&] {
+    return internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
+      const bool norm_before = config_.architecture->norm_place == NormPlace::kBefore;
       at::Tensor x = embed(input);
-      for (std::size_t index = 0; index < layer_order_.size(); ++index) {
-        const Layer& layer = layers_[layer_order_[index]];
-        x = mix_positions(layer, x, index + 1, sink);
-        x = feed_forward(layer, x);
+      for (std::size_t index = 0; index < config_.layers; ++index) {
+        const EncoderLayer& layer = tensors_.layer(index);
+        if (norm_before) {
+          x = mix_positions(layer, layer.attention_norm(x), index + 1, sink).add_(x);
+          x = feed_forward(layer, layer.feed_forward_norm(x)).add_(x);
+        } else {
+          x = layer.attention_norm(mix_positions(layer, x, index + 1, sink).add_(x));
+          x = layer.feed_forward_norm(feed_forward(layer, x).add_(x));
+        }
       }
+      if (tensors_.final_norm) x = (*tensors_.final_norm)(x);
       return head(x, options);
     });
   }
 
+  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options) override {
+    std::vector<Tensor<float>> logits(inputs.size());
+    each_batch(inputs, options, [&](const Group& group, const internal::PaddedBatch& batch) {
+      const c10::InferenceMode no_gradients;
+      const at::Tensor all = batches_.classify(batches_.encode(batches_.embed(batch), batch.mask));
+      for (std::size_t i = 0; i < group.size(); ++i) logits[group[i]] = to_host(all[to_signed(i)]);
+    });
+    return logits;
+  }
+
+  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+                                             const BatchOptions& options) override {
+    if (targets.size() != inputs.size()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
+    }
+    for (const ScoreTarget& target : targets) check_target(target);
+    std::vector<InputGradient> gradients(inputs.size());
+    each_batch(inputs, options, [&](const Group& group, const internal::PaddedBatch& batch) {
+      const at::Tensor embedding = batches_.embed(batch).detach().requires_grad_(true);
+      const at::Tensor logits = batches_.classify(batches_.encode(embedding, batch.mask));
+      std::vector<at::Tensor> values;
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        values.push_back(value_of(targets[group[i]], logits[to_signed(i)]));
+      }
+      const at::Tensor stacked = at::stack(values);
+      // Sequences of a batch do not touch each other, so the gradient of the sum holds each one's own.
+      const at::Tensor gradient = torch::autograd::grad({stacked.sum()}, {embedding}).front();
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        InputGradient& result = gradients[group[i]];
+        const auto tokens = to_signed(inputs[group[i]].ids.size());
+        result.value = stacked[to_signed(i)].item<double>();
+        result.embedding = to_host(embedding.detach()[to_signed(i)].narrow(0, 0, tokens));
+        result.gradient = to_host(gradient[to_signed(i)].narrow(0, 0, tokens));
+      }
+    });
+    return gradients;
+  }
+
  private:
+  using Group = std::vector<std::size_t>;
+
+  // Checks the inputs and calls body(group, padded batch) for groups of them, on all threads.
+  template <typename Body>
+  void each_batch(std::span<const ModelInput> inputs, const BatchOptions& options, const Body& body) const {
+    if (info_.head != ModelHead::kClassification) {
+      throw Error(ErrorKind::kUnsupportedModel,
+                  fmt::format("expected a model with a classification head, found none in {}", info_.name));
+    }
+    for (const ModelInput& input : inputs) check_model_input(config_, info_, input, {});
+    const std::vector<Group> groups = internal::group_by_length(inputs, options.most_tokens);
+    ParallelOptions parallel;
+    parallel.threads = threads_;
+    parallel.stop_token = options.stop_token;
+    std::mutex progress;
+    std::size_t done = 0;
+    internal::with_torch_errors([&] {
+      internal::keep_calls_on_one_thread();
+      parallel_for(groups.size(), parallel, [&](std::size_t g, std::size_t worker) {
+        if (worker != 0) at::init_num_threads();
+        const Group& group = groups[g];
+        const std::size_t length = inputs[group.front()].ids.size();
+        std::vector<std::int64_t> ids(group.size() * length, 0);
+        std::vector<std::int64_t> type_ids;
+        std::vector<std::size_t> lengths;
+        for (std::size_t i = 0; i < group.size(); ++i) {
+          const ModelInput& input = inputs[group[i]];
+          std::copy(input.ids.begin(), input.ids.end(), ids.begin() + to_signed(i * length));
+          lengths.push_back(input.ids.size());
+          if (input.type_ids.empty()) continue;
+          type_ids.resize(ids.size(), 0);
+          std::copy(input.type_ids.begin(), input.type_ids.end(), type_ids.begin() + to_signed(i * length));
+        }
+        body(group, internal::make_batch(config_, ids, type_ids, lengths, length, device_));
+        if (!options.progress) return;
+        const std::scoped_lock lock(progress);
+        done += group.size();
+        options.progress(done, inputs.size());
+      });
+    });
+  }
+
+  void check_target(const ScoreTarget& target) const {
+    const std::size_t labels = info_.labels.size();
+    const bool both = target.kind == ScoreTarget::Kind::kProbabilityDifference;
+    if (target.label < labels && (!both || target.other < labels)) return;
+    throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, as many as {} has, found {}", labels,
+                                               info_.name, target.label < labels ? target.other : target.label));
+  }
+
+  static at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
+    const auto label = to_signed(target.label);
+    if (target.kind == ScoreTarget::Kind::kLogit) return logits[label];
+    const at::Tensor probabilities = at::softmax(logits, -1);
+    if (target.kind == ScoreTarget::Kind::kProbability) return probabilities[label];
+    return probabilities[label] - probabilities[to_signed(target.other)];
+  }
+
+  static Tensor<float> to_host(const at::Tensor& values) {
+    Shape shape;
+    for (const std::int64_t extent : values.sizes()) shape.push_back(static_cast<std::size_t>(extent));
+    return to_host(values, std::move(shape));
+  }
+
   at::Tensor indices(const std::vector<std::int64_t>& values) const {
     return at::tensor(values, at::TensorOptions(at::kLong)).to(device_);
   }
@@ -281,18 +247,19 @@ class TorchEncoder final : public Model {
 
   // [n, hidden]
   at::Tensor embed(const ModelInput& input) const {
-    at::Tensor x = at::embedding(word_embedding_, indices(input.ids));
-    if (token_type_embedding_.defined()) {
+    at::Tensor x = at::embedding(tensors_.word_embedding, indices(input.ids));
+    if (const at::Tensor& types = tensors_.token_type_embedding; types.defined()) {
       const bool given = config_.token_types > 1 && !input.type_ids.empty();
-      x.add_(given ? at::embedding(token_type_embedding_, indices(input.type_ids)) : token_type_embedding_[0]);
+      x.add_(given ? at::embedding(types, indices(input.type_ids)) : types[0]);
     }
-    x.add_(at::embedding(position_embedding_, indices(position_ids(config_, input.ids))));
-    x = embedding_norm_(x);
-    return embedding_projection_ ? apply(*embedding_projection_, x) : x;
+    x.add_(at::embedding(tensors_.position_embedding, indices(position_ids(config_, input.ids))));
+    if (tensors_.embedding_norm) x = (*tensors_.embedding_norm)(x);
+    return tensors_.embedding_projection ? apply(*tensors_.embedding_projection, x) : x;
   }
 
-  // Self-attention with its residual and norm: [n, hidden] to [n, hidden].
-  at::Tensor mix_positions(const Layer& layer, const at::Tensor& x, std::size_t number, AttentionSink* sink) const {
+  // Self-attention: [n, hidden] to [n, hidden].
+  at::Tensor mix_positions(const EncoderLayer& layer, const at::Tensor& x, std::size_t number,
+                           AttentionSink* sink) const {
     const std::int64_t n = x.size(0);
     const std::int64_t heads = to_signed(config_.heads);
     const std::int64_t width = to_signed(config_.hidden) / heads;
@@ -318,7 +285,7 @@ class TorchEncoder final : public Model {
     value.reset();
     deliver(attention, number, sink);
     attention.reset();
-    return layer.attention_norm(apply(layer.attention_output, context).add_(x));
+    return apply(layer.attention_output, context);
   }
 
   void deliver(const at::Tensor& attention, std::size_t number, AttentionSink* sink) const {
@@ -328,16 +295,15 @@ class TorchEncoder final : public Model {
     sink->layer(number, 0, TensorView<const float>(host.data_ptr<float>(), Shape{config_.heads, n, n}));
   }
 
-  at::Tensor feed_forward(const Layer& layer, const at::Tensor& x) const {
-    const at::Tensor inner = apply(layer.feed_forward_in, x, config_.activation);
-    return layer.feed_forward_norm(apply(layer.feed_forward_out, inner).add_(x));
+  at::Tensor feed_forward(const EncoderLayer& layer, const at::Tensor& x) const {
+    return apply(layer.feed_forward_out, apply(layer.feed_forward_in, x, config_.activation));
   }
 
   ModelOutput head(const at::Tensor& x, const RunOptions& options) const {
     ModelOutput output;
     if (info_.head == ModelHead::kClassification) {
-      const at::Tensor first = apply(head_dense_, x.narrow(0, 0, 1), activation_);
-      output.logits = to_host(apply(head_output_, first), {info_.labels.size()});
+      const at::Tensor first = apply(tensors_.head_dense, x.narrow(0, 0, 1), tensors_.head_activation);
+      output.logits = to_host(apply(tensors_.head_output, first), {info_.labels.size()});
     } else if (info_.head == ModelHead::kMaskedLm) {
       // Logits of one position are as many numbers as the vocabulary has: only those asked for are computed.
       std::vector<std::int64_t> positions;
@@ -347,7 +313,8 @@ class TorchEncoder final : public Model {
         output.logits = Tensor<float>(shape);
       } else {
         const at::Tensor chosen = at::index_select(x, 0, indices(positions));
-        output.logits = to_host(apply(head_output_, head_norm_(apply(head_dense_, chosen, activation_))), shape);
+        const at::Tensor dense = apply(tensors_.head_dense, chosen, tensors_.head_activation);
+        output.logits = to_host(apply(tensors_.head_output, tensors_.head_norm(dense)), shape);
       }
     }
     return output;
@@ -363,28 +330,17 @@ class TorchEncoder final : public Model {
   ModelInfo info_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   at::Device device_;
+  internal::TensorSource source_;
+  internal::EncoderTensors tensors_;
+  internal::BatchEncoder batches_;
   std::size_t threads_;
   BlockSizes block_sizes_;
-
-  at::Tensor word_embedding_;
-  at::Tensor position_embedding_;
-  at::Tensor token_type_embedding_;  // undefined where there is none
-  Norm embedding_norm_;
-  std::optional<Linear> embedding_projection_;
-  std::vector<Layer> layers_;
-  std::vector<std::size_t> layer_order_;  // the element of layers_ that each layer of the model runs
-
-  // Masked language model: dense, activation, norm, output. Classification: dense, activation, output.
-  Activation activation_ = Activation::kTanh;
-  Linear head_dense_;
-  Norm head_norm_;
-  Linear head_output_;
 };
 
 }  // namespace
 
 std::unique_ptr<Model> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options) {
-  return with_torch_errors(
+  return internal::with_torch_errors(
       [&]() -> std::unique_ptr<Model> { return std::make_unique<TorchEncoder>(weights, options); });
 }
 

@@ -1,0 +1,58 @@
+# Models whose files become part of a program.
+
+# attnflow_builtin_models(<target> <folder>...): builds the models in these folders, each a Hugging Face folder and named
+# as its folder is, into <target>, a library that defines attnflow::builtin_models(). Called in the target's own folder.
+#
+# The assembler copies the files in (.incbin), which takes no time and needs no generated array of millions of numbers.
+# ccache knows .incbin and steps aside; OBJECT_DEPENDS says to the build tool that the files are inputs.
+function(attnflow_builtin_models target)
+  set(required config.json model.safetensors tokenizer.json README.md)
+  set(optional tokenizer_config.json special_tokens_map.json)
+  set(dependencies "")
+  set(assembly "")
+  set(declarations "")
+  set(models "")
+  set(names "")
+  set(number 0)
+  foreach(folder ${ARGN})
+    cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} NORMALIZE)
+    cmake_path(GET folder FILENAME name)
+    if(NOT name MATCHES "^[A-Za-z0-9][A-Za-z0-9._-]*$" OR name IN_LIST names)
+      message(FATAL_ERROR "ATTNFLOW_BUILTIN_MODELS: expected folders with different names of letters, digits and ._-, "
+                          "found '${folder}'")
+    endif()
+    if(folder MATCHES "[\"\\\\]")
+      message(FATAL_ERROR "ATTNFLOW_BUILTIN_MODELS: expected a path without quotes and backslashes, found '${folder}'")
+    endif()
+    list(APPEND names ${name})
+    string(APPEND models "      {\"${name}\",\n       {\n")
+    foreach(file ${required} ${optional})
+      # Configure again when a file comes or goes; a new content only needs a build.
+      file(GLOB found CONFIGURE_DEPENDS ${folder}/${file})
+      if(NOT found)
+        if(file IN_LIST required)
+          list(JOIN required ", " expected)
+          message(FATAL_ERROR "The model '${name}' cannot be built in: expected ${expected} in ${folder}, ${file} is "
+                              "missing. The models that come with the sources are listed in "
+                              "attnflow/model/CMakeLists.txt; for a program without any, configure with "
+                              "-DATTNFLOW_BUILTIN_MODELS=")
+        endif()
+        continue()
+      endif()
+      list(APPEND dependencies ${folder}/${file})
+      set(symbol attnflow_builtin_file_${number})
+      math(EXPR number "${number} + 1")
+      string(APPEND assembly "    BUILTIN_FILE(\"${symbol}\", \"${folder}/${file}\")\n")
+      string(APPEND declarations "DECLARE_FILE(${symbol});\n")
+      string(APPEND models "           {\"${file}\", bytes_between(${symbol}, ${symbol}_end)},\n")
+    endforeach()
+    string(APPEND models "       }},\n")
+  endforeach()
+  set(BUILTIN_ASSEMBLY "${assembly}")
+  set(BUILTIN_DECLARATIONS "${declarations}")
+  set(BUILTIN_MODELS "${models}")
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/builtin_model_files.cc)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/builtin_model_files.cc.in ${generated} @ONLY)
+  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS "${dependencies}")
+  target_sources(${target} PRIVATE ${generated})
+endfunction()

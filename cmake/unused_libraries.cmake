@@ -1,0 +1,31 @@
+# Loading a shared object without the libraries that its dependencies name and never use.
+
+option(ATTNFLOW_SKIP_UNUSED_LIBRARIES "Load backends without the libraries that they bring and do not use" ON)
+
+# attnflow_skip_unused_libraries(<module> <destination>): after <module> is linked, tools/build/unused_libraries.py finds
+# those libraries (it says how, and what is left alone) and puts stand-ins into the folder `skipped` beside the module, in
+# the build tree and below <destination> where it is installed.
+#
+# In a program that opens the module, OpenCV and the like can afterwards not be opened by the same name; where they were
+# loaded before, they stay what they are. Programs of which that is asked switch the option off.
+function(attnflow_skip_unused_libraries module destination)
+  if(NOT ATTNFLOW_SKIP_UNUSED_LIBRARIES OR CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/nothing.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// A library without content.\n")
+  add_library(${module}_nothing MODULE ${source})
+  target_link_options(${module}_nothing PRIVATE -nostdlib)
+  add_dependencies(${module} ${module}_nothing)
+  # Only DT_RPATH counts for what the module's dependencies load in turn, DT_RUNPATH does not.
+  target_link_options(${module} PRIVATE LINKER:--disable-new-dtags)
+  set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN/skipped" BUILD_WITH_INSTALL_RPATH ON)
+  add_custom_command(
+    TARGET ${module}
+    POST_BUILD
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/build/unused_libraries.py $<TARGET_FILE:${module}>
+            $<TARGET_FILE:${module}_nothing> $<TARGET_FILE_DIR:${module}>/skipped
+    VERBATIM)
+  install(DIRECTORY $<TARGET_FILE_DIR:${module}>/skipped DESTINATION ${destination})
+endfunction()
