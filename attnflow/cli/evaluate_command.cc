@@ -1,0 +1,305 @@
+// attnflow evaluate: how well raw attention, rollout and flow agree with what a model depends on.
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/analysis/evaluate_agreement.h"
+#include "attnflow/analysis/evaluate_correlations.h"
+#include "attnflow/analysis/evaluate_output.h"
+#include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/cli/commands.h"
+#include "attnflow/cli/model_argument.h"
+#include "attnflow/cli/number_option.h"
+#include "attnflow/cli/progress_bar.h"
+#include "attnflow/model/model.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+namespace {
+
+struct EvaluateArguments {
+  std::optional<std::string> model;
+  std::vector<std::string> data;
+  std::vector<std::string> test_sources;
+  std::vector<std::string> outputs;
+  std::string layers;
+  std::string device = "cpu";
+  bool json = false;
+  CorrelationOptions options;
+};
+
+// A bar for each phase, and how long each took.
+class Phases {
+ public:
+  ProgressFunction start(std::string_view phase) {
+    finish();
+    bar_ = std::make_unique<ProgressBar>(std::string(phase));
+    name_ = phase;
+    start_ = Clock::now();
+    return bar_->function();
+  }
+  void finish() {
+    if (!bar_) return;
+    bar_->finish();
+    bar_.reset();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    total_ += seconds;
+    times_.push_back(fmt::format("{} {:.1f} s", name_, seconds));
+  }
+  void print() const {
+    if (total_ >= 1.0) fmt::print(stderr, "note: {:.1f} s: {}\n", total_, fmt::join(times_, ", "));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::unique_ptr<ProgressBar> bar_;
+  std::string name_;
+  Clock::time_point start_;
+  double total_ = 0.0;
+  std::vector<std::string> times_;
+};
+
+void check_outputs(const std::vector<std::string>& outputs) {
+  std::set<std::string> names;
+  for (const std::string& output : outputs) {
+    check_correlations_output(output);
+    if (!names.insert(output).second) {
+      throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
+    }
+  }
+}
+
+// The class that a sentiment model calls positive; of two classes without names, the second.
+std::string positive_class(const ModelInfo& info) {
+  if (find_label("positive", info)) return "positive";
+  if (info.labels.size() == 2) return info.labels[1];
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--targets: expected a class to take the logit of, found none called positive among {}; name "
+                          "one, such as --targets logit:{},logit:predicted",
+                          fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
+}
+
+std::size_t terminal_width() {
+  winsize window{};
+  constexpr std::size_t kUsual = 80;
+  const bool known = isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+  return known ? window.ws_col : kUsual;
+}
+
+struct Samples {
+  std::vector<EvaluationSample> samples;
+  SampleCounts data;
+  std::vector<std::string> notes;
+};
+
+Samples read_file_samples(const EvaluateArguments& arguments, const ModelInfo& info) {
+  const std::filesystem::path path = arguments.data.front();
+  SampleFile file = read_samples(path, info);
+  Samples result;
+  result.samples = std::move(file.samples);
+  result.data.source = path.filename().string();
+  result.data.empty_lines = file.empty_lines;
+  return result;
+}
+
+Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder, const ModelInfo& info) {
+  AgreementSampleOptions options;
+  options.data.assign(arguments.data.begin(), arguments.data.end());
+  options.test_sources = arguments.test_sources;
+  if (arguments.options.samples > 0) options.grammar_samples = arguments.options.samples;
+  options.seed = arguments.options.seed;
+  AgreementSamples found = read_agreement_samples(folder, info, options);
+  return {std::move(found.samples), std::move(found.data), std::move(found.notes)};
+}
+
+void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
+  CorrelationOptions& options = arguments.options;
+  options.settings.layers = parse_layers(arguments.layers);
+  check_outputs(arguments.outputs);
+  if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
+    throw Error(ErrorKind::kUsage,
+                "--per-sample: expected a place to write to (-o FILE.json) or --json, found neither");
+  }
+  validate_options(options);
+
+  // Small things first: wrong data is found before the weights are mapped.
+  const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
+  const ModelInfo info = read_model_info(folder);
+  check_classifier(info);
+  if (task == "sentiment" && options.targets.empty()) {
+    options.targets = {"logit:" + positive_class(info), "logit:predicted"};
+  }
+  Samples samples = task == "agreement" ? read_agreement(arguments, folder, info) : read_file_samples(arguments, info);
+  const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
+  const std::unique_ptr<Model> model = load_model(folder, {arguments.device, options.threads});
+
+  Phases phases;
+  options.progress = [&](std::string_view phase) { return phases.start(phase); };
+  CorrelationReport report =
+      evaluate_correlations(*model, tokenizer, samples.samples, std::move(samples.data), options);
+  phases.finish();
+  report.task = task;
+  report.notes.insert(report.notes.begin(), samples.notes.begin(), samples.notes.end());
+
+  for (const std::string& output : arguments.outputs) write_correlations(output, report);
+  if (arguments.json) {
+    fmt::print("{}", correlations_json(report));
+  } else if (arguments.outputs.empty()) {
+    fmt::print("{}", correlations_table(report, terminal_width()));
+  } else {
+    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+  }
+  phases.print();
+}
+
+void add_common(CLI::App* command, EvaluateArguments& arguments) {
+  CorrelationOptions& options = arguments.options;
+  ReportSettings& settings = options.settings;
+  command
+      ->add_option(
+          "--model", arguments.model,
+          "Folder of a Hugging Face classifier, or the name of a built-in model ('attnflow model' lists them). "
+          "Without it the first of those is used")
+      ->type_name("DIR|NAME");
+  command
+      ->add_option("-o,--output", arguments.outputs,
+                   "Write a file; its ending chooses the kind (.md .json .csv). May be repeated. Without it tables are "
+                   "printed")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_flag("--json", arguments.json, "Print the JSON on standard output");
+  command->add_flag("--per-sample", options.keep_samples,
+                    "JSON also holds every sample: its tokens, scores, relevance and correlations");
+
+  const char* samples = "Samples";
+  command->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(samples);
+  command->add_option("--seed", options.seed, "Seed of the draw and of the resampling")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(samples);
+  command
+      ->add_flag("--truncate", options.truncate,
+                 "Cut samples that are too long for the model, instead of leaving "
+                 "them out")
+      ->group(samples);
+
+  const char* scores = "What to compare with";
+  command
+      ->add_option("--scores", options.scores,
+                   "blank-out, gradient (L2 norm), gradient-x-input, gradient-sum, or several joined by commas")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(scores);
+  command
+      ->add_option("--targets", options.targets,
+                   "What the scores are of: logit, probability or difference (from the next class), each with :correct "
+                   "(the default), :predicted or :CLASS; several joined by commas")
+      ->delimiter(',')
+      ->group(scores);
+  command->add_option("--blank", options.blank, "What replaces a token: auto (unk, else mask), unk, mask or pad")
+      ->capture_default_str()
+      ->group(scores);
+
+  const char* how = "What to compute";
+  command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(how);
+  command
+      ->add_option("--relevance", options.relevance,
+                   "row (of the output token), column-max, column-sum (over output tokens), or several")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--residual", settings.residual, "Weight of the residual connection in A = (1 - rho) W + rho I")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--layers", arguments.layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")
+      ->group(how);
+  command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--output-token", settings.output_token, "auto, cls, mask, last or a position")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--flow-tolerance", settings.flow_tolerance, "When a flow counts as equal to an end cut")
+      ->capture_default_str()
+      ->group(how);
+  command->add_option("--resamples", options.resamples, "Of the bootstrap and the sign-flip tests")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+
+  const char* run = "How to run";
+  command->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(run);
+  command->add_option("--device", arguments.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "How well raw attention, rollout and flow agree with what a classifier depends on");
+  command->require_subcommand(1);
+
+  auto agreement = std::make_shared<EvaluateArguments>();
+  agreement->options.samples = 2000;
+  CLI::App* task = command->add_subcommand("agreement", "A verb-number model: the paper's Tables 1 and 2");
+  add_common(task, *agreement);
+  task->add_option("--data", agreement->data,
+                   "Text files, or folders of them; or one .tsv of prefix TAB number. Without it, sentences of a small "
+                   "grammar")
+      ->type_name("PATH...");
+  task->add_option("--test-sources", agreement->test_sources,
+                   "Documents (file names without ending) to test on; default: those the model was not trained on")
+      ->delimiter(',');
+  task->callback([agreement] { run_evaluate("agreement", *agreement); });
+
+  auto sentiment = std::make_shared<EvaluateArguments>();
+  sentiment->options.samples = 100;
+  sentiment->options.scores = {"gradient"};
+  sentiment->options.relevance = {"column-max", "row"};
+  task = command->add_subcommand("sentiment", "A sentiment classifier: the paper's Table 3");
+  add_common(task, *sentiment);
+  task->add_option("--data", sentiment->data, "Labelled sentences: .tsv (text TAB label), .csv or .jsonl")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1);
+  task->callback([sentiment] { run_evaluate("sentiment", *sentiment); });
+
+  auto sentences = std::make_shared<EvaluateArguments>();
+  task = command->add_subcommand("sentences", "Any classifier, any sentences");
+  add_common(task, *sentences);
+  task->add_option("FILE", sentences->data,
+                   "Sentences: .tsv (text TAB label), .csv or .jsonl; or .txt, one a line without labels")
+      ->required()
+      ->expected(1);
+  task->callback([sentences] { run_evaluate("sentences", *sentences); });
+}
+
+}  // namespace attnflow

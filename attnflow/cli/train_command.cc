@@ -1,0 +1,238 @@
+// attnflow train: models of the paper's experiments, made from text.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/progress.h"
+#include "attnflow/cli/commands.h"
+#include "attnflow/train/train_agreement.h"
+#include "attnflow/train/train_classifier.h"
+
+namespace attnflow {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// While it lives, Ctrl-C and SIGTERM ask the work to stop instead of ending the program; a second one ends it.
+class StopOnSignal {
+ public:
+  StopOnSignal()
+      : watcher_([this](const std::stop_token& done) {
+          constexpr auto kPause = std::chrono::milliseconds(50);
+          while (!done.stop_requested()) {
+            if (interrupted != 0) source_.request_stop();
+            std::this_thread::sleep_for(kPause);
+          }
+        }) {
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+  }
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+  ~StopOnSignal() {
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+  }
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  static void on_signal(int signal) {
+    if (interrupted != 0) std::signal(signal, SIG_DFL);
+    interrupted = 1;
+  }
+
+  std::stop_source source_;
+  std::jthread watcher_;
+};
+
+std::string minutes(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+TrainingCallbacks callbacks() {
+  TrainingCallbacks callbacks;
+  callbacks.say = [](const std::string& message) {
+    fmt::print(stderr, "{}\n", message);
+    std::fflush(stderr);
+  };
+  callbacks.progress = [](const PhaseProgress& p) {
+    const std::string line = fmt::format("{} {}/{}  cost {:.3f}  {:.0f} tokens/s  {} left", p.phase, p.step, p.steps,
+                                         p.cost, p.tokens_per_second, minutes(p.seconds_left));
+    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    if (terminal) fmt::print(stderr, "\r\x1b[K{}", line);
+    if (p.measured) fmt::print(stderr, "{}{}  {}\n", terminal ? "\r\x1b[K" : "", line, *p.measured);
+    if (terminal && p.step == p.steps && !p.measured) fmt::print(stderr, "\n");
+    std::fflush(stderr);
+  };
+  return callbacks;
+}
+
+using Train = void(const AgreementTrainingOptions&, const TrainingCallbacks&, std::stop_token);
+
+// Runs `work` until it is done or the user interrupts it.
+void interruptible(const std::filesystem::path& output, const std::function<void(std::stop_token)>& work) {
+  const StopOnSignal signals;
+  try {
+    work(signals.token());
+  } catch (const Cancelled&) {
+    throw Error(ErrorKind::kOther, fmt::format("interrupted; the same command goes on from the checkpoint in {}",
+                                               (output / "training").string()));
+  }
+  fmt::print(stderr, "wrote {}\n", output.string());
+}
+
+// The command that makes the same model again, all choices written out.
+std::string command_of(const std::string& task, const AgreementTrainingOptions& options) {
+  std::string command = "attnflow train " + task + " --prose";
+  for (const auto& path : options.prose) command += " " + path.string();
+  command += fmt::format(" -o {} --seed {} --masked-steps {} --masked-rate {}", options.output.string(), options.seed,
+                         options.masked_steps, options.masked_rate);
+  if (task == "agreement") {
+    command += fmt::format(" --steps {} --rate {} --dropout {} --grammar-share {}", options.steps, options.rate,
+                           options.dropout, options.grammar_share);
+  }
+  if (!options.data.test_sources.empty()) {
+    command += fmt::format(" --test-sources {}", fmt::join(options.data.test_sources, ","));
+  }
+  if (!options.data.validation_sources.empty()) {
+    command += fmt::format(" --validation-sources {}", fmt::join(options.data.validation_sources, ","));
+  }
+  return command;
+}
+
+void run(const std::string& task, AgreementTrainingOptions options, Train* train) {
+  options.command = command_of(task, options);
+  interruptible(options.output, [&](std::stop_token token) { train(options, callbacks(), std::move(token)); });
+}
+
+struct SentimentArguments {
+  ClassifierTrainingOptions options;
+  std::string train;
+  std::string validation;
+  std::string test;
+};
+
+LabelledTexts read_texts(const std::string& path, const ClassifierTrainingOptions& options) {
+  ModelInfo info;
+  info.name = "the model to be trained";
+  info.labels = options.labels;
+  LabelledTexts texts;
+  for (const EvaluationSample& sample : read_samples(path, info).samples) {
+    if (!sample.label || sample.pair) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected one sentence and its label a line, found {}", path,
+                                                   sample.pair ? "two sentences" : "no label"));
+    }
+    texts.texts.push_back(sample.text);
+    texts.labels.push_back(*sample.label);
+  }
+  return texts;
+}
+
+void run_sentiment(SentimentArguments arguments) {
+  ClassifierTrainingOptions& options = arguments.options;
+  options.command = fmt::format(
+      "attnflow train sentiment --data {} --validation {} --test {} -o {} --seed {} --epochs {} --rate {} --dropout {}",
+      arguments.train, arguments.validation, arguments.test, options.output.string(), options.seed, options.epochs,
+      options.rate, options.dropout);
+  const LabelledTexts train = read_texts(arguments.train, options);
+  const LabelledTexts validation = read_texts(arguments.validation, options);
+  const LabelledTexts test = read_texts(arguments.test, options);
+  interruptible(options.output, [&](std::stop_token token) {
+    train_classifier(train, validation, test, options, callbacks(), std::move(token));
+  });
+}
+
+void add_common(CLI::App* command, AgreementTrainingOptions& options) {
+  command->add_option("--prose", options.prose, "Text files, or folders of .txt files; one paragraph a line")
+      ->required()
+      ->type_name("PATH...");
+  command->add_option("-o,--output", options.output, "Folder that the model is written to")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  command->add_option("--threads", options.threads, "Threads; 0: one per processor. The result does not depend on it")
+      ->capture_default_str();
+  command
+      ->add_option("--test-sources", options.data.test_sources,
+                   "Documents (file names without ending) kept apart for test; default: drawn, about a tenth")
+      ->delimiter(',');
+  command
+      ->add_option("--validation-sources", options.data.validation_sources,
+                   "Documents kept apart for validation; default: drawn, about a twentieth")
+      ->delimiter(',');
+  const char* recipe = "Recipe";
+  command->add_option("--masked-steps", options.masked_steps, "Updates as a masked language model")
+      ->capture_default_str()
+      ->group(recipe);
+  command->add_option("--masked-rate", options.masked_rate, "Their learning rate at its peak")
+      ->capture_default_str()
+      ->group(recipe);
+  command->add_option("--vocabulary", options.shape.vocabulary, "Pieces in the vocabulary, at most")
+      ->capture_default_str()
+      ->group(recipe);
+  command->add_option("--layers", options.shape.layers, "Layers")->capture_default_str()->group(recipe);
+  command->add_option("--heads", options.shape.heads, "Heads")->capture_default_str()->group(recipe);
+  command->add_option("--hidden", options.shape.hidden, "Hidden size")->capture_default_str()->group(recipe);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "Train the models of the paper's experiments");
+  command->require_subcommand(1);
+
+  auto agreement = std::make_shared<AgreementTrainingOptions>();
+  CLI::App* sub = command->add_subcommand("agreement", "The verb-number model: is the next verb singular or plural?");
+  add_common(sub, *agreement);
+  sub->add_option("--steps", agreement->steps, "Updates as a classifier")->capture_default_str()->group("Recipe");
+  sub->add_option("--rate", agreement->rate, "Their learning rate at its peak")->capture_default_str()->group("Recipe");
+  sub->add_option("--dropout", agreement->dropout, "Their dropout")->capture_default_str()->group("Recipe");
+  sub->add_option("--grammar-share", agreement->grammar_share, "Sentences of a small grammar for each prefix of prose")
+      ->capture_default_str()
+      ->group("Recipe");
+  sub->callback([agreement] { run("agreement", *agreement, train_agreement); });
+
+  auto masked = std::make_shared<AgreementTrainingOptions>();
+  sub = command->add_subcommand("masked", "A small masked language model");
+  add_common(sub, *masked);
+  sub->callback([masked] { run("masked", *masked, train_masked); });
+
+  auto sentiment = std::make_shared<SentimentArguments>();
+  ClassifierTrainingOptions& options = sentiment->options;
+  sub = command->add_subcommand("sentiment", "A small DistilBERT that classifies sentences, from labelled ones");
+  sub->add_option("--data", sentiment->train, "Sentences to train on, with labels")
+      ->required()
+      ->type_name("FILE.{tsv,csv,jsonl}");
+  sub->add_option("--validation", sentiment->validation, "Sentences that choose the epoch that is kept")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("--test", sentiment->test, "Sentences for the accuracy in the card")->required()->type_name("FILE");
+  sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
+  sub->add_option("--labels", options.labels, "Names of the labels 0, 1, ...")->delimiter(',')->capture_default_str();
+  sub->add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  sub->add_option("--threads", options.threads, "Threads; 0: one per processor. The result does not depend on it")
+      ->capture_default_str();
+  sub->add_option("--epochs", options.epochs, "Times that each sentence is seen")
+      ->capture_default_str()
+      ->group("Recipe");
+  sub->add_option("--rate", options.rate, "Learning rate at its peak")->capture_default_str()->group("Recipe");
+  sub->add_option("--dropout", options.dropout, "Dropout")->capture_default_str()->group("Recipe");
+  sub->callback([sentiment] { run_sentiment(*sentiment); });
+}
+
+}  // namespace attnflow

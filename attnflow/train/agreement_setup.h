@@ -1,0 +1,53 @@
+// What both commands that train on prose begin with: documents, split, vocabulary, tokenizer, sequences.
+#ifndef ATTNFLOW_TRAIN_AGREEMENT_SETUP_H_
+#define ATTNFLOW_TRAIN_AGREEMENT_SETUP_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/text/tokenizer.h"
+#include "attnflow/train/token_sequences.h"
+#include "attnflow/train/tokenizer_file.h"
+#include "attnflow/train/train_agreement.h"
+#include "attnflow/train/vocabulary.h"
+
+namespace attnflow::internal {
+
+struct ProseSetup {
+  std::vector<ProseDocument> documents;
+  AgreementData data;
+  Vocabulary vocabulary;
+  VocabularyUse vocabulary_use;  // on the training documents
+  TokenizerFiles tokenizer_files;
+  std::optional<Tokenizer> tokenizer;
+  EncoderShape shape;    // with the vocabulary's real size
+  std::string settings;  // JSON: options and data, by which a checkpoint is recognised
+};
+
+ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::string& task,
+                         const TrainingCallbacks& callbacks);
+
+// Sentences of the named documents as ids.
+std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
+                                       const AgreementTrainingOptions& options);
+
+MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingOptions& options);
+
+// Where training keeps its files until it is done.
+std::filesystem::path work_folder(const AgreementTrainingOptions& options);
+
+// The masked-LM phase, from `checkpoint` where it is of it; returns the trained weights.
+WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
+                           TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
+                           std::stop_token stop_token);
+
+// A trainer of a model that starts from `weights`.
+std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,
+                                       const WeightMap& weights, double dropout, std::size_t threads);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_TRAIN_AGREEMENT_SETUP_H_

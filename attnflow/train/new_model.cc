@@ -1,0 +1,101 @@
+#include "attnflow/train/new_model.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "attnflow/base/random.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/model/architecture.h"
+
+namespace attnflow {
+
+namespace {
+
+// FNV-1a, so that a name always seeds the same generator.
+std::uint64_t hash_name(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
+  Tensor<float> tensor(plan.shape);
+  if (plan.kind == TensorPlan::Kind::kNormScale) {
+    for (float& value : tensor.span()) value = 1.0F;
+  } else if (plan.kind == TensorPlan::Kind::kMatrix) {
+    constexpr double kEmbedding = 0.02;
+    const bool embedding = plan.name.find("embeddings.") != std::string::npos;
+    const double deviation = embedding ? kEmbedding : 0.5 / std::sqrt(static_cast<double>(plan.shape.back()));
+    Random random(stream_seed(seed, hash_name(plan.name)));
+    for (float& value : tensor.span()) value = static_cast<float>(deviation * random.normal());
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::string new_model_config(const EncoderShape& shape, ModelHead head, const std::vector<std::string>& labels) {
+  const ConfigKeys& keys = find_architecture(shape.model_type)->keys;
+  nlohmann::ordered_json json;
+  json["architectures"] = {shape.class_prefix +
+                           (head == ModelHead::kMaskedLm ? "ForMaskedLM" : "ForSequenceClassification")};
+  json["model_type"] = shape.model_type;
+  json["vocab_size"] = shape.vocabulary;
+  json["max_position_embeddings"] = shape.positions;
+  json[std::string(keys.hidden)] = shape.hidden;
+  json[std::string(keys.layers)] = shape.layers;
+  json[std::string(keys.heads)] = shape.heads;
+  json[std::string(keys.intermediate)] = shape.intermediate;
+  json[std::string(keys.activation)] = shape.activation;
+  if (!keys.token_types.empty()) json[std::string(keys.token_types)] = 1;
+  if (!keys.norm_eps.empty()) json[std::string(keys.norm_eps)] = 1e-5;
+  json["pad_token_id"] = 0;
+  json["tie_word_embeddings"] = true;
+  if (head == ModelHead::kClassification) {
+    for (std::size_t i = 0; i < labels.size(); ++i) json["id2label"][std::to_string(i)] = labels[i];
+    for (std::size_t i = 0; i < labels.size(); ++i) json["label2id"][labels[i]] = i;
+  }
+  return json.dump(2) + "\n";
+}
+
+WeightMap first_weights(const ModelConfig& config, ModelHead head, std::size_t classes, std::uint64_t seed) {
+  WeightMap weights;
+  for (const TensorPlan& plan : plan_tensors(config, head, classes)) {
+    weights.emplace(plan.name, first_weight(plan, seed));
+  }
+  return weights;
+}
+
+std::size_t take_weights(WeightMap& weights, const WeightMap& from) {
+  std::size_t taken = 0;
+  for (auto& [name, tensor] : weights) {
+    const auto found = from.find(name);
+    if (found == from.end() || found->second.shape() != tensor.shape()) continue;
+    tensor = found->second;
+    ++taken;
+  }
+  return taken;
+}
+
+void write_model(const std::filesystem::path& folder, const std::string& config, const WeightMap& weights,
+                 DType dtype) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw Error(ErrorKind::kOther, fmt::format("{}: cannot be made a folder: {}", folder.string(), error.message()));
+  }
+  std::vector<NamedArray> arrays;
+  for (const auto& [name, tensor] : weights) {
+    arrays.push_back({name, dtype == DType::kF16 ? Array::half_of(tensor.view(), name) : Array::from(tensor.view())});
+  }
+  write_file(folder / "config.json", config);
+  // transformers wants to know who wrote the file.
+  write_safetensors(folder / "model.safetensors", arrays, {{"format", "pt"}});
+}
+
+}  // namespace attnflow
