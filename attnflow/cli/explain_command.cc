@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/cli/commands.h"
@@ -71,11 +72,13 @@ void run_explain(ExplainArguments& arguments) {
   options.settings.layers = parse_layers(arguments.layers);
   validate_settings(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
+  check_referents(options.referents);
   FigureOptions figure;
   const std::optional<FigureView> view = figure_view_from_name(arguments.view);
   if (!view) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--view: expected overview, graph, heatmap, strip or matrix, found '{}'", arguments.view));
+                fmt::format("--view: expected overview, graph, heatmap, strip, matrix or referents, found '{}'",
+                            arguments.view));
   }
   figure.view = *view;
   for (const std::string& output : arguments.outputs) check_output(output);
@@ -91,6 +94,9 @@ void run_explain(ExplainArguments& arguments) {
   if (*view != FigureView::kOverview && !draws) {
     throw Error(ErrorKind::kUsage, "--view: expected a picture to draw (-o FILE.svg, .pdf or .png), found none");
   }
+  if (*view == FigureView::kReferents && options.referents.empty()) {
+    throw Error(ErrorKind::kUsage, "--view referents: expected words to compare (--referents WORD,WORD), found none");
+  }
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
                 "--keep-attention: expected a file to keep it in (-o FILE.npz) or --json, found neither");
@@ -100,6 +106,16 @@ void run_explain(ExplainArguments& arguments) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--certificate: expected a place that shows it (the terminal, --json, or -o FILE.json, .md "
                             "or .txt), found only {}",
+                            fmt::join(arguments.outputs, ", ")));
+  }
+  const auto shows_referents = [&](const std::string& output) {
+    return shows_certificates(output) || (*view == FigureView::kReferents && is_picture(output));
+  };
+  if (!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
+      std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_referents)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--referents: expected a place that shows them (the terminal, --json, -o FILE.json, .md or "
+                            ".txt, or a picture with --view referents), found only {}",
                             fmt::join(arguments.outputs, ", ")));
   }
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
@@ -236,11 +252,21 @@ void add_explain_command(CLI::App& app) {
       ->group(show);
   command
       ->add_option("--view", arguments->view,
-                   "What .svg, .pdf and .png show: overview, graph, heatmap, strip or matrix")
+                   "What .svg, .pdf and .png show: overview, graph, heatmap, strip, matrix or referents")
       ->capture_default_str()
       ->group(show);
   command->add_option("--candidates", arguments->options.candidates, "Words whose probability at the mask is shown")
       ->delimiter(',')
+      ->group(show);
+  command
+      ->add_option(
+          "--referents", arguments->options.referents,
+          "Words of the text whose weights are compared, by layer, such as author,Sara; author:2 is the second "
+          "author, a number a position")
+      ->delimiter(',')
+      ->type_name("WORD,WORD")
+      ->take_all()
+      ->allow_extra_args(false)
       ->group(show);
   command
       ->add_flag("--keep-attention", arguments->options.keep_attention, "Keep the attention of all heads (npz, json)")

@@ -53,6 +53,7 @@ std::string describe_settings(const AgreementTrainingOptions& options, const Pro
 
 ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::string& task,
                          const TrainingCallbacks& callbacks) {
+  check_shape(options.shape);
   ProseSetup setup;
   setup.documents = read_prose(options.prose);
   AgreementDataOptions data = options.data;

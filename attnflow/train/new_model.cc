@@ -39,6 +39,26 @@ Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
 
 }  // namespace
 
+void check_shape(const EncoderShape& shape) {
+  struct Limit {
+    const char* option;
+    std::size_t value;
+    std::size_t most;
+  };
+  for (const Limit& limit :
+       {Limit{"--layers", shape.layers, 128}, Limit{"--heads", shape.heads, 1024},
+        Limit{"--hidden", shape.hidden, 65536}, Limit{"--vocabulary", shape.vocabulary, 1 << 20}}) {
+    if (limit.value == 0 || limit.value > limit.most) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: expected a number from 1 to {}, found {}", limit.option, limit.most, limit.value));
+    }
+  }
+  if (shape.hidden % shape.heads != 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--hidden: expected a multiple of --heads {}, found {}", shape.heads, shape.hidden));
+  }
+}
+
 std::string new_model_config(const EncoderShape& shape, ModelHead head, const std::vector<std::string>& labels) {
   const ConfigKeys& keys = find_architecture(shape.model_type)->keys;
   nlohmann::ordered_json json;

@@ -27,6 +27,10 @@ struct EncoderShape {
   std::string activation = "gelu_new";
 };
 
+// Throws Error(kUsage), in the words of the command line: a size of 0 or beyond what a model may have, or a hidden size
+// that is no multiple of the heads.
+void check_shape(const EncoderShape& shape);
+
 using WeightMap = std::map<std::string, Tensor<float>>;
 
 // The text of a config.json. `labels`: of a classification head.

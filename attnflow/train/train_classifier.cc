@@ -142,6 +142,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   check_texts(train, options, "training data");
   check_texts(validation, options, "validation data");
   check_texts(test, options, "test data");
+  check_shape(options.shape);
   Setup setup = prepare(train, options);
   const Encoded encoded = encode(setup, train, options.threads);
   const std::vector<std::size_t> lengths = lengths_of(encoded.ids);

@@ -318,7 +318,6 @@ class UsageTest(CommandTest):
     def test_nothing_to_do(self):
         self.refuse(USAGE, ["--help"])
         self.refuse(USAGE, ["text"], "explain")
-        self.refuse(USAGE, ["--model"], "explain", "a b")
         self.refuse(USAGE, ["frobnicate"], "frobnicate")
 
 

@@ -1,0 +1,179 @@
+#include "attnflow/analysis/evaluate_agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/train/agreement_data.h"
+#include "attnflow/train/grammar.h"
+#include "attnflow/train/noun_lexicon.h"
+#include "attnflow/train/prose.h"
+
+namespace attnflow {
+namespace {
+
+constexpr const char* kTraining = "training.json";
+constexpr const char* kNouns = "nouns.tsv";
+
+struct Numbers {
+  std::size_t singular = 0;
+  std::size_t plural = 0;
+};
+
+Numbers number_labels(const ModelInfo& info) {
+  const auto singular = find_label("singular", info);
+  const auto plural = find_label("plural", info);
+  if (info.head == ModelHead::kClassification && singular && plural) return {*singular, *plural};
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("expected a verb-number model, with the classes singular and plural, found {}: {}; for "
+                          "another classifier there is 'evaluate sentences FILE'",
+                          info.name,
+                          info.labels.empty() ? std::string("it has no classification head")
+                                              : fmt::format("its classes are {}", fmt::join(info.labels, ", "))));
+}
+
+std::vector<EvaluationSample> labelled(const std::vector<AgreementExample>& examples, const Numbers& numbers) {
+  std::vector<EvaluationSample> samples;
+  samples.reserve(examples.size());
+  for (const AgreementExample& example : examples) {
+    samples.push_back({example.text,
+                       {},
+                       example.plural ? numbers.plural : numbers.singular,
+                       example.attractor ? "attractor" : "no attractor"});
+  }
+  return samples;
+}
+
+// What the model's folder says of the documents that it was not trained on.
+struct HeldOut {
+  std::vector<std::string> test;
+  std::vector<std::string> validation;
+  std::optional<std::uint64_t> seed;
+};
+
+std::optional<HeldOut> read_held_out(const Folder& folder) {
+  if (!folder.has(kTraining)) return std::nullopt;
+  const auto json = nlohmann::json::parse(folder.read(kTraining), nullptr, false);
+  HeldOut held_out;
+  const auto names = [&](const char* key, std::vector<std::string>& into) {
+    if (!json.is_object() || !json.contains(key)) return;
+    const auto& list = json.at(key);
+    const auto is_text = [](const auto& item) { return item.is_string(); };
+    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_text)) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected '{}' to be a list of document names, found something "
+                                                   "else",
+                                                   folder.label(kTraining), key));
+    }
+    list.get_to(into);
+  };
+  if (!json.is_object()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a JSON object, found something else", folder.label(kTraining)));
+  }
+  names("test_sources", held_out.test);
+  names("validation_sources", held_out.validation);
+  const auto seed = nlohmann::json::json_pointer("/settings/seed");
+  if (json.contains(seed) && json.at(seed).is_number_unsigned()) held_out.seed = json.at(seed).get<std::uint64_t>();
+  if (held_out.test.empty()) return std::nullopt;
+  return held_out;
+}
+
+AgreementSamples from_prose(const Folder& folder, const Numbers& numbers, const AgreementSampleOptions& options) {
+  AgreementSamples result;
+  AgreementDataOptions data;
+  data.test_sources = options.test_sources;
+  if (data.test_sources.empty()) {
+    if (std::optional<HeldOut> held_out = read_held_out(folder)) {
+      data.test_sources = std::move(held_out->test);
+      data.validation_sources = std::move(held_out->validation);
+      data.seed = held_out->seed.value_or(data.seed);
+    } else {
+      result.notes.push_back(
+          fmt::format("{} does not say which documents it was not trained on (training.json), so the test documents "
+                      "were drawn; it may have seen them. --test-sources names them.",
+                      folder.label()));
+    }
+  }
+  const AgreementData split = build_agreement_data(read_prose(options.data), data);
+  result.samples = labelled(split.test.examples, numbers);
+  result.data.source = fmt::format("prefixes of sentences from {} held-out document{}", split.test.sources.size(),
+                                   split.test.sources.size() == 1 ? "" : "s");
+  result.data.sources = split.test.sources;
+  return result;
+}
+
+NounLexicon read_nouns(const Folder& folder) {
+  const std::string content = folder.read(kNouns);
+  std::vector<NounPair> pairs;
+  std::string_view rest = content;
+  for (std::size_t line = 1; !rest.empty(); ++line) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view text = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    const std::size_t tab = text.find('\t');
+    if (tab == 0 || tab == std::string_view::npos || tab + 1 == text.size() ||
+        text.find('\t', tab + 1) != std::string_view::npos) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected singular TAB plural, found something else",
+                                                   folder.label(kNouns), line));
+    }
+    pairs.push_back({std::string(text.substr(0, tab)), std::string(text.substr(tab + 1)), 0});
+  }
+  return NounLexicon::from_pairs(std::move(pairs));
+}
+
+AgreementSamples from_grammar(const Folder& folder, const Numbers& numbers, const AgreementSampleOptions& options) {
+  if (!folder.has(kNouns)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--data: expected text files or a folder of them (or a .tsv of prefix TAB number), found "
+                            "none, and {} has no nouns.tsv to make sentences of a grammar from",
+                            folder.label()));
+  }
+  GrammarOptions grammar;
+  grammar.count = options.grammar_samples;
+  grammar.seed = options.seed;
+  AgreementSamples result;
+  result.samples = labelled(grammar_examples(read_nouns(folder), grammar), numbers);
+  result.data.source = "sentences of a small grammar";
+  result.notes.emplace_back(
+      "The samples are sentences of a small grammar, of which the model may have seen others in training; --data takes "
+      "prose.");
+  return result;
+}
+
+}  // namespace
+
+AgreementSamples read_agreement_samples(const Folder& folder, const ModelInfo& info,
+                                        const AgreementSampleOptions& options) {
+  const Numbers numbers = number_labels(info);
+  if (options.data.empty()) return from_grammar(folder, numbers, options);
+  const auto is_samples = [](const std::filesystem::path& path) {
+    const std::string extension = internal::lower_extension(path);
+    return extension == ".tsv" || extension == ".csv" || extension == ".jsonl";
+  };
+  if (std::none_of(options.data.begin(), options.data.end(), is_samples)) return from_prose(folder, numbers, options);
+  if (options.data.size() > 1 || !options.test_sources.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--data: expected one file of samples, or prose (with --test-sources), found {}{}",
+                    options.data.front().string(), options.data.size() > 1 ? " and others" : " with --test-sources"));
+  }
+  SampleFile file = read_samples(options.data.front(), info);
+  if (!file.samples.front().label) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a label (singular or plural) for each prefix, found none",
+                            options.data.front().string()));
+  }
+  AgreementSamples result;
+  result.samples = std::move(file.samples);
+  result.data.source = options.data.front().filename().string();
+  result.data.empty_lines = file.empty_lines;
+  return result;
+}
+
+}  // namespace attnflow

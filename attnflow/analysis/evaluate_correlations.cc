@@ -1,0 +1,498 @@
+#include "attnflow/analysis/evaluate_correlations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/base/random.h"
+#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/evaluate/relevance.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::array<const char*, 2> kTokenSets = {"all", "without-special"};
+constexpr std::array<std::pair<const char*, SpearmanFormula>, 2> kFormulas = {
+    {{"spearman", SpearmanFormula::kStandard}, {"dense-ranks", SpearmanFormula::kDenseRanks}}};
+
+std::optional<RelevanceKind> find_relevance(const std::string& name) {
+  if (name == "row") return RelevanceKind::kOutputToken;
+  if (name == "column-max") return RelevanceKind::kMaximum;
+  if (name == "column-sum") return RelevanceKind::kSum;
+  return std::nullopt;
+}
+
+void expect_once(const std::vector<std::string>& names, const char* option) {
+  if (names.empty()) throw Error(ErrorKind::kUsage, fmt::format("{}: expected at least one, found none", option));
+  for (const std::string& name : names) {
+    if (std::count(names.begin(), names.end(), name) == 1) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected each once, found '{}' twice", option, name));
+  }
+}
+
+// Every score with every target, or with its own.
+std::vector<ScoreQuestion> score_questions(const CorrelationOptions& options, const ModelInfo& info) {
+  std::vector<ScoreQuestion> questions;
+  for (const std::string& score : options.scores) {
+    const ImportanceMethod method = parse_importance_method(score);
+    std::vector<std::string> targets = options.targets;
+    if (targets.empty()) targets = {method == ImportanceMethod::kBlankOut ? "probability" : "difference"};
+    for (const std::string& target : targets) {
+      questions.push_back({method, parse_target(target, info), score, full_target_name(target)});
+    }
+  }
+  return questions;
+}
+
+void check_tokenizer(const ModelInfo& info, const Tokenizer& tokenizer) {
+  if (tokenizer.id_limit() <= info.vocabulary) return;
+  throw Error(ErrorKind::kBadFile,
+              fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
+                          "tokenizer belongs to another model",
+                          tokenizer.source(), info.vocabulary, tokenizer.id_limit() - 1));
+}
+
+// All samples as tokens; those that are too long are left out, or cut.
+std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const ModelInfo& info,
+                                          const std::vector<EvaluationSample>& samples,
+                                          const CorrelationOptions& options, SampleCounts& data) {
+  std::vector<EncodedSample> encoded(samples.size());
+  std::vector<char> cut(samples.size(), 0);
+  ParallelOptions parallel;
+  parallel.threads = options.threads;
+  parallel.stop_token = options.stop_token;
+  parallel_for(samples.size(), parallel, [&](std::size_t s, std::size_t) {
+    EncodeOptions encode;
+    if (options.truncate) encode.max_tokens = info.max_tokens;
+    const Encoding encoding = tokenizer.encode(samples[s].text, samples[s].pair, encode);
+    cut[s] = encoding.truncated ? 1 : 0;
+    EncodedSample& one = encoded[s];
+    one.number = s;
+    one.label = samples[s].label;
+    for (const EncodedToken& token : encoding.tokens) {
+      one.input.ids.push_back(token.id);
+      one.input.type_ids.push_back(token.type_id);
+      one.tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment});
+    }
+  });
+  data.found = samples.size();
+  data.truncated = static_cast<std::size_t>(std::count(cut.begin(), cut.end(), 1));
+  const auto is_too_long = [&](const EncodedSample& one) { return one.input.ids.size() > info.max_tokens; };
+  const auto longest = std::max_element(encoded.begin(), encoded.end(), [](const auto& a, const auto& b) {
+    return a.input.ids.size() < b.input.ids.size();
+  });
+  const std::size_t most = longest->input.ids.size();
+  const auto kept = std::remove_if(encoded.begin(), encoded.end(), is_too_long);
+  data.too_long = static_cast<std::size_t>(encoded.end() - kept);
+  if (data.too_long == encoded.size()) {
+    throw Error(ErrorKind::kInputTooLong,
+                fmt::format("expected samples of at most {} tokens (the positions of {}), found only longer ones, of "
+                            "up to {}; pass --truncate to cut them there",
+                            info.max_tokens, info.name, most));
+  }
+  encoded.erase(kept, encoded.end());
+  return encoded;
+}
+
+// At most options.samples of them, each as likely as any other, in their order.
+void draw_samples(std::vector<EncodedSample>& samples, const CorrelationOptions& options) {
+  if (options.samples == 0 || options.samples >= samples.size()) return;
+  std::vector<std::size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random(options.seed).shuffle(order);
+  order.resize(options.samples);
+  std::sort(order.begin(), order.end());
+  std::vector<EncodedSample> drawn;
+  drawn.reserve(order.size());
+  for (const std::size_t s : order) drawn.push_back(std::move(samples[s]));
+  samples = std::move(drawn);
+}
+
+std::vector<Accuracy> accuracies(const std::vector<EncodedSample>& encoded,
+                                 const std::vector<EvaluationSample>& samples, double confidence) {
+  std::map<std::string, Accuracy> groups;  // "" sorts first
+  for (const EncodedSample& one : encoded) {
+    const auto add = [&](const std::string& group) {
+      Accuracy& accuracy = groups[group];
+      accuracy.group = group;
+      ++accuracy.count;
+      if (one.predicted == *one.label) ++accuracy.correct;
+    };
+    add("");
+    if (!samples[one.number].group.empty()) add(samples[one.number].group);
+  }
+  std::vector<Accuracy> result;
+  for (auto& [name, accuracy] : groups) {
+    accuracy.interval = wilson_interval(accuracy.correct, accuracy.count, confidence);
+    result.push_back(accuracy);
+  }
+  return result;
+}
+
+// What the methods say of one sample.
+struct SampleMethods {
+  std::size_t output_token = 0;
+  std::vector<Relevance> relevance;  // [relevance][method][layer]
+  std::vector<double> own;           // [method][layer]
+  std::vector<LayerDegeneracy> degeneracy;
+};
+
+class Correlator {
+ public:
+  Correlator(Model& model, const CorrelationOptions& options, std::vector<std::size_t> layers)
+      : model_(model), options_(options), layers_(std::move(layers)) {
+    for (const std::string& name : options.relevance) kinds_.push_back(find_relevance(name).value());
+  }
+
+  SampleMethods methods(const EncodedSample& sample) const {
+    const ReportSettings& settings = options_.settings;
+    std::vector<std::string> ignored;
+    SampleMethods result;
+    result.output_token = resolve_output_token(settings.output_token, sample.tokens, model_.info().causal, ignored);
+    GraphSink sink(model_.info().layers, mixing_options(settings, sample.tokens, model_.info().heads));
+    model_.run(sample.input, &sink);
+    const AttentionGraph graph = sink.take();
+    const auto each = kinds_.size() * settings.method.size() * layers_.size();
+    result.relevance.resize(each);
+    for (std::size_t m = 0; m < settings.method.size(); ++m) {
+      const std::string& method = settings.method[m];
+      if (method == "raw") {
+        for (std::size_t l = 0; l < layers_.size(); ++l) add(result, m, l, graph.weights[layers_[l] - 1], {});
+      } else if (method == "rollout") {
+        const Tensor<double> values = rollout(graph, {layers_, settings.to_layer, 1});
+        for (std::size_t l = 0; l < layers_.size(); ++l) add(result, m, l, values[l], {});
+      } else {
+        add_flow(result, m, graph);
+      }
+    }
+    return result;
+  }
+
+ private:
+  void add(SampleMethods& result, std::size_t m, std::size_t l, TensorView<const double> values,
+           std::optional<TensorView<const double>> gaps) const {
+    const std::size_t methods = options_.settings.method.size();
+    // Of flow there may be one row only.
+    const std::size_t row = values.extent(0) == 1 ? 0 : result.output_token;
+    for (std::size_t r = 0; r < kinds_.size(); ++r) {
+      const RelevanceOptions how{kinds_[r], row};
+      result.relevance[(r * methods + m) * layers_.size() + l] =
+          gaps ? relevance(values, *gaps, how) : relevance(values, how);
+    }
+    result.own.push_back(values(row, result.output_token));
+  }
+
+  void add_flow(SampleMethods& result, std::size_t m, const AttentionGraph& graph) const {
+    FlowOptions options{.layers = layers_, .to_layer = options_.settings.to_layer};
+    options.tolerance = options_.settings.flow_tolerance;
+    options.threads = 1;
+    options.stop_token = options_.stop_token;
+    const bool only_row = std::all_of(kinds_.begin(), kinds_.end(),
+                                      [](RelevanceKind kind) { return kind == RelevanceKind::kOutputToken; });
+    if (only_row) options.output_token = result.output_token;
+    const FlowResult flow = attention_flow(graph, options);
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      add(result, m, l, flow.flow[l], flow.flow_gap[l]);
+      LayerDegeneracy counts{layers_[l], 0, 0, 0};
+      const std::span<const double> values = flow.flow[l].span();
+      const std::span<const std::uint8_t> kinds = flow.degenerate[l].span();
+      for (std::size_t e = 0; e < values.size(); ++e) {
+        if (values[e] == 0.0) continue;  // no path: not a question of depth
+        ++counts.values;
+        if (kinds[e] == static_cast<std::uint8_t>(FlowDegeneracy::kFirstLayerColumn)) ++counts.first_layer_column;
+        if (kinds[e] == static_cast<std::uint8_t>(FlowDegeneracy::kTopRow)) ++counts.top_row;
+      }
+      result.degeneracy.push_back(counts);
+    }
+  }
+
+  Model& model_;
+  const CorrelationOptions& options_;
+  std::vector<std::size_t> layers_;
+  std::vector<RelevanceKind> kinds_;
+};
+
+// The cells in their order, without numbers.
+std::vector<CorrelationCell> make_cells(const CorrelationOptions& options,
+                                        const std::vector<ScoreQuestion>& questions) {
+  std::vector<CorrelationCell> cells;
+  for (const std::string& relevance : options.relevance) {
+    for (const ScoreQuestion& question : questions) {
+      for (const char* const tokens : kTokenSets) {
+        for (const auto& formula : kFormulas) {
+          for (const std::string& method : options.settings.method) {
+            for (const std::size_t layer : options.settings.layers) {
+              cells.push_back({relevance, question.method_name, question.target_name, tokens, formula.first, method,
+                               layer, Summary{}});
+            }
+          }
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+// One sample's correlation in every cell, NaN where it has none. `scores` is [score][token].
+std::vector<double> correlate(const SampleMethods& methods, const std::vector<const std::vector<double>*>& scores,
+                              const std::vector<bool>& keep, std::size_t relevances) {
+  const std::size_t per_relevance = methods.relevance.size() / relevances;  // methods times layers
+  std::vector<double> result;
+  for (std::size_t r = 0; r < relevances; ++r) {
+    for (const std::vector<double>* const score : scores) {
+      for (std::size_t t = 0; t < kTokenSets.size(); ++t) {
+        const std::vector<double> importance = t == 0 ? *score : select(*score, keep);
+        for (const auto& formula : kFormulas) {
+          for (std::size_t k = 0; k < per_relevance; ++k) {
+            const Relevance& whole = methods.relevance[r * per_relevance + k];
+            const Relevance some = t == 0 ? Relevance{} : select(whole, keep);
+            const Relevance& one = t == 0 ? whole : some;
+            SpearmanOptions options;
+            options.formula = formula.second;
+            options.first_gaps = one.gaps;
+            result.push_back(spearman(one.values, importance, options).value_or(kMissing));
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+// Every two methods at every layer, later minus earlier: a positive difference speaks for the later one.
+void compare_methods(CorrelationReport& report, const Tensor<double>& values, const ResamplingOptions& resampling) {
+  const std::vector<std::string>& methods = report.options.settings.method;
+  const std::size_t layers = report.options.settings.layers.size();
+  const std::size_t block = methods.size() * layers;
+  std::vector<std::pair<std::size_t, std::size_t>> cells;
+  for (std::size_t begin = 0; begin < report.cells.size(); begin += block) {
+    if (report.cells[begin].formula != kFormulas[0].first) continue;
+    for (std::size_t a = 0; a < methods.size(); ++a) {
+      for (std::size_t b = a + 1; b < methods.size(); ++b) {
+        for (std::size_t l = 0; l < layers; ++l) cells.emplace_back(begin + b * layers + l, begin + a * layers + l);
+      }
+    }
+  }
+  if (cells.empty()) return;
+  const std::size_t samples = values.extent(1);
+  Tensor<double> first({cells.size(), samples});
+  Tensor<double> second({cells.size(), samples});
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    std::copy_n(values.data() + cells[c].first * samples, samples, first.data() + c * samples);
+    std::copy_n(values.data() + cells[c].second * samples, samples, second.data() + c * samples);
+  }
+  const std::vector<PairedComparison> found = compare_paired(first.view(), second.view(), resampling);
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const CorrelationCell& one = report.cells[cells[c].first];
+    report.comparisons.push_back({one.relevance, one.score, one.target, one.tokens, one.method,
+                                  report.cells[cells[c].second].method, one.layer, found[c]});
+  }
+}
+
+void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guessed_output_token) {
+  const SampleCounts& data = report.data;
+  std::vector<std::string>& notes = report.notes;
+  if (data.empty_lines > 0) notes.push_back(fmt::format("{} empty lines were left out.", data.empty_lines));
+  if (data.too_long > 0) {
+    notes.push_back(
+        fmt::format("{} of {} samples were left out: they have more tokens than the model has positions "
+                    "(--truncate cuts them instead).",
+                    data.too_long, data.found));
+  }
+  if (data.truncated > 0) {
+    notes.push_back(fmt::format("{} of {} samples were cut at the model's positions.", data.truncated, data.found));
+  }
+  if (!data.labelled) {
+    notes.emplace_back("The samples have no labels: the predicted class stands for the correct one.");
+  }
+  if (report.already_blank > 0) {
+    notes.push_back(fmt::format("{} of {} tokens are {} already, so blanking them changes nothing and scores 0.",
+                                report.already_blank, data.tokens, report.blank));
+  }
+  for (std::size_t q = 0; q < report.scores.size(); ++q) {
+    const std::size_t noise = scores.scores[q].noise;
+    if (noise == 0) continue;
+    notes.push_back(fmt::format(
+        "{} of {}: in {} of {} samples the sums over dimensions are no larger than rounding noise, and their order "
+        "means nothing (layer norm removes the mean direction); use gradient, the L2 norm.",
+        report.scores[q].score, report.scores[q].target, noise, data.used));
+  }
+  if (guessed_output_token) {
+    notes.emplace_back("Some samples have no mask or class token, so their output token is position 0.");
+  }
+}
+
+}  // namespace
+
+void validate_options(const CorrelationOptions& options) {
+  validate_settings(options.settings);
+  if (options.settings.output_token == "all") {
+    throw Error(ErrorKind::kUsage, "--output-token: expected one token, found all; see --relevance column-max");
+  }
+  expect_once(options.scores, "--scores");
+  for (const std::string& score : options.scores) parse_importance_method(score);
+  if (!options.targets.empty()) expect_once(options.targets, "--targets");
+  expect_once(options.relevance, "--relevance");
+  for (const std::string& name : options.relevance) {
+    if (find_relevance(name)) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--relevance: expected row, column-max or column-sum, or several joined by commas, found "
+                            "'{}'",
+                            name));
+  }
+  const std::string& blank = options.blank;
+  if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
+    throw Error(ErrorKind::kUsage, fmt::format("--blank: expected auto, unk, mask or pad, found '{}'", blank));
+  }
+  if (options.resamples == 0) throw Error(ErrorKind::kUsage, "--resamples: expected at least 1, found 0");
+}
+
+void check_classifier(const ModelInfo& info) {
+  std::string found;
+  if (info.head != ModelHead::kClassification) {
+    found = "it has no classification head";
+  } else if (info.multi_label) {
+    found = "its classes do not exclude each other (problem_type in config.json)";
+  } else if (info.labels.size() < 2) {
+    found = "it has only one class";
+  } else {
+    return;
+  }
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("expected a model that chooses one of two classes or more, found {}: {}", info.name, found));
+}
+
+CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer,
+                                        const std::vector<EvaluationSample>& samples, SampleCounts data,
+                                        const CorrelationOptions& options) {
+  validate_options(options);
+  const ModelInfo& info = model.info();
+  check_classifier(info);
+  check_tokenizer(info, tokenizer);
+  if (samples.empty()) throw Error(ErrorKind::kUsage, "expected at least one sample, found none");
+
+  CorrelationReport report;
+  report.options = options;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.labels = info.labels;
+  report.options.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+  const std::vector<ScoreQuestion> questions = score_questions(options, info);
+  for (const ScoreQuestion& question : questions) report.scores.push_back({question.method_name, question.target_name});
+
+  report.data = std::move(data);
+  std::vector<EncodedSample> encoded = encode_samples(tokenizer, info, samples, options, report.data);
+  draw_samples(encoded, options);
+  report.data.used = encoded.size();
+  report.data.labelled = encoded.front().label.has_value();
+  bool guessed_output_token = false;
+  for (const EncodedSample& one : encoded) {
+    report.data.tokens += one.tokens.size();
+    for (const ReportToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
+    // Everything that can be wrong with the options is found before the model runs.
+    std::vector<std::string> notes;
+    resolve_output_token(options.settings.output_token, one.tokens, info.causal, notes);
+    guessed_output_token = guessed_output_token || !notes.empty();
+    mixing_options(options.settings, one.tokens, info.heads);
+  }
+
+  const ScoringOptions scoring{options.blank, options.progress, options.stop_token};
+  predict(model, encoded, scoring);
+  if (report.data.labelled) report.accuracy = accuracies(encoded, samples, options.confidence);
+  const ScoreResult scores = importance_scores(model, tokenizer, encoded, questions, scoring);
+  report.blank = scores.blank;
+  report.already_blank = scores.already_blank;
+
+  report.cells = make_cells(report.options, questions);
+  const std::size_t count = encoded.size();
+  Tensor<double> correlations({report.cells.size(), count});
+  std::vector<SampleMethods> found(count);
+  if (options.keep_samples) report.samples.resize(count);
+  const Correlator correlator(model, report.options, report.options.settings.layers);
+  ParallelOptions parallel;
+  parallel.threads = options.threads;
+  parallel.stop_token = options.stop_token;
+  if (options.progress) parallel.progress = options.progress("attention");
+  parallel_for(count, parallel, [&](std::size_t s, std::size_t) {
+    const EncodedSample& one = encoded[s];
+    SampleMethods& methods = found[s];
+    methods = correlator.methods(one);
+    std::vector<const std::vector<double>*> of_sample;
+    for (const SampleScores& score : scores.scores) of_sample.push_back(&score.values[s]);
+    std::vector<bool> special;
+    std::vector<bool> keep;
+    for (const ReportToken& token : one.tokens) {
+      special.push_back(token.special);
+      keep.push_back(!token.special);
+    }
+    std::vector<double> values = correlate(methods, of_sample, keep, options.relevance.size());
+    for (std::size_t c = 0; c < values.size(); ++c) correlations(c, s) = values[c];
+    if (options.keep_samples) {
+      const EvaluationSample& sample = samples[one.number];
+      SampleRecord& record = report.samples[s];
+      record.number = one.number;
+      record.text = sample.text;
+      record.pair = sample.pair;
+      record.group = sample.group;
+      record.label = one.label;
+      record.predicted = one.predicted;
+      record.output_token = methods.output_token;
+      for (const ReportToken& token : one.tokens) record.tokens.push_back(token.text);
+      record.special = std::move(special);
+      for (const std::vector<double>* const score : of_sample) record.scores.push_back(*score);
+      for (const Relevance& relevance : methods.relevance) {
+        record.relevance.push_back(relevance.values);
+        record.gaps.push_back(relevance.gaps);
+      }
+      record.correlations = std::move(values);
+    }
+    methods.relevance = {};  // what is left of it is a few numbers
+  });
+
+  ResamplingOptions resampling;
+  resampling.seed = options.seed;
+  resampling.resamples = options.resamples;
+  resampling.confidence = options.confidence;
+  resampling.parallel.threads = options.threads;
+  resampling.parallel.stop_token = options.stop_token;
+  if (options.progress) resampling.parallel.progress = options.progress("bootstrap");
+  const std::vector<Summary> summaries = summarize(correlations.view(), resampling);
+  for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].summary = summaries[c];
+  if (options.progress) resampling.parallel.progress = options.progress("comparisons");
+  compare_methods(report, correlations, resampling);
+
+  const std::vector<std::string>& methods = report.options.settings.method;
+  const std::vector<std::size_t>& layers = report.options.settings.layers;
+  for (std::size_t m = 0; m < methods.size(); ++m) {
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      double sum = 0.0;
+      for (const SampleMethods& one : found) sum += one.own[m * layers.size() + l];
+      report.own_share.push_back({methods[m], layers[l], sum / static_cast<double>(count)});
+    }
+  }
+  for (std::size_t l = 0; l < found.front().degeneracy.size(); ++l) {
+    LayerDegeneracy sum{layers[l], 0, 0, 0};
+    for (const SampleMethods& one : found) {
+      sum.values += one.degeneracy[l].values;
+      sum.first_layer_column += one.degeneracy[l].first_layer_column;
+      sum.top_row += one.degeneracy[l].top_row;
+    }
+    report.degeneracy.push_back(sum);
+  }
+  add_notes(report, scores, guessed_output_token);
+  return report;
+}
+
+}  // namespace attnflow

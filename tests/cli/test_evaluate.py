@@ -1,0 +1,256 @@
+"""What `attnflow evaluate` does, with small models of random weights."""
+
+import csv
+import io
+import json
+import os
+import unittest
+
+from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
+
+SENTENCES = [
+    ("the key is on the table", 0),
+    ("Sara is here", 1),
+    ("the author talk about it", 2),
+    ("her book is on it .", 1),
+    ("it is the key , the table", 0),
+    ("is it here ?", 0),
+    ("the cabinet is about the key", 2),
+]
+BERT = str(MODELS / "bert_classification")
+FAST = ("--resamples", "100")
+PROSE = os.environ.get("ATTNFLOW_SHARED_DATA", "") and os.environ["ATTNFLOW_SHARED_DATA"] + "/prose"
+
+
+class EvaluateTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.data = self.folder / "samples.tsv"
+        self.data.write_text("".join(f"{text}\t{label}\n" for text, label in SENTENCES))
+
+    def evaluate(self, *arguments):
+        return json.loads(self.run_program("evaluate", *arguments, "--json", *FAST).stdout)
+
+    def verb_model(self):
+        """A model with the classes of a verb-number model, and nouns for the grammar."""
+        model = self.copy_model("megatron_bert_classification")
+        self.change_config(model, id2label={"0": "plural", "1": "singular", "2": "neither"})
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        (model / "nouns.tsv").write_text("".join(f"{a}\t{a}s\n" for a in letters))
+        return model
+
+
+class SentencesTest(EvaluateTest):
+    def test_tables_in_the_terminal(self):
+        done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST)
+        self.assertEqual(done.stdout.count("all tokens"), 2)
+        self.assertEqual(done.stdout.count("without special tokens"), 2)
+        self.assertIn("7 of 7 samples from samples.tsv", done.stdout)
+        self.assertIn("accuracy: ", done.stdout)
+        self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
+
+    def test_every_output(self):
+        outputs = [part for kind in ("json", "csv", "md") for part in ("-o", f"out.{kind}")]
+        done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST, *outputs)
+        self.assertEqual(done.stdout, "")
+        report = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual((report["format"], report["version"]), ("attnflow-correlations", 1))
+        self.assertEqual(report["data"]["used"], len(SENTENCES))
+        self.assertNotIn("samples", report)
+        rows = list(csv.DictReader(io.StringIO((self.folder / "out.csv").read_text())))
+        self.assertEqual(len(rows), len(report["cells"]))
+        for row, cell in zip(rows, report["cells"], strict=True):
+            self.assertEqual(float(row["mean"]), cell["mean"])
+            self.assertEqual((row["method"], int(row["layer"])), (cell["method"], cell["layer"]))
+        page = (self.folder / "out.md").read_text()
+        self.assertIn("| flow - rollout | L2 |", page)
+
+    def test_same_bytes_whatever_the_threads(self):
+        for threads in (1, 3):
+            self.run_program(
+                *("evaluate", "sentences", self.data, "--model", BERT, "--per-sample", *FAST),
+                *("--threads", threads, "-o", f"t{threads}.json", "-o", f"t{threads}.md"),
+            )
+        for kind in ("json", "md"):
+            one, three = ((self.folder / f"t{t}.{kind}").read_bytes() for t in (1, 3))
+            self.assertEqual(one, three)
+
+    def test_first_layer(self):
+        """Flow is rollout there; rollout and raw attention differ at the output token only, and rank alike by column."""
+        report = self.evaluate(
+            "sentences", self.data, "--model", BERT, "--relevance", "row,column-sum", "--layers", "1"
+        )
+        cells = {(c["relevance"], c["score"], c["tokens"], c["formula"], c["method"]): c for c in report["cells"]}
+        for (relevance, score, tokens, formula, method), cell in cells.items():
+            rollout = cells[relevance, score, tokens, formula, "rollout"]
+            same = method == "flow" or relevance == "column-sum" or tokens == "without-special"
+            if same:
+                self.assertAlmostEqual(cell["mean"], rollout["mean"], delta=1e-12)
+        self.assertTrue(
+            any(
+                cells["row", s, "all", "spearman", "raw"]["mean"]
+                != cells["row", s, "all", "spearman", "rollout"]["mean"]
+                for s in ("blank-out", "gradient")
+            )
+        )
+
+    def test_options_change_what_they_say(self):
+        report = self.evaluate(
+            *("sentences", self.data, "--model", BERT, "--method", "flow,raw", "--scores", "gradient-x-input"),
+            *("--targets", "logit:neutral,probability:predicted", "--relevance", "column-max", "--layers", "2"),
+            *("--heads", "1", "--residual", "0.3", "--samples", "4", "--seed", "9", "--blank", "mask"),
+        )
+        self.assertEqual({c["method"] for c in report["cells"]}, {"flow", "raw"})
+        self.assertEqual({c["target"] for c in report["cells"]}, {"logit:neutral", "probability:predicted"})
+        self.assertEqual({c["relevance"] for c in report["cells"]}, {"column-max"})
+        self.assertEqual({c["layer"] for c in report["cells"]}, {2})
+        self.assertEqual(report["data"]["used"], 4)
+        self.assertEqual(report["settings"]["residual"], 0.3)
+        self.assertEqual(report["settings"]["heads"], "1")
+        blanks = {}
+        for blank in ("unk", "mask", "pad"):
+            report = self.evaluate("sentences", self.data, "--model", BERT, "--scores", "blank-out", "--blank", blank)
+            blanks[report["blank"]["piece"]] = report["cells"][0]["mean"]
+        self.assertEqual(set(blanks), {"[UNK]", "[MASK]", "[PAD]"})
+        self.assertEqual(len(set(blanks.values())), 3)
+
+    def test_text_without_labels(self):
+        (self.folder / "plain.txt").write_text("the key is here\n\nit is on the table\n")
+        report = self.evaluate("sentences", "plain.txt", "--model", BERT)
+        self.assertEqual(report["accuracy"], [])
+        self.assertFalse(report["data"]["labelled"])
+        self.assertEqual(report["data"]["empty_lines"], 1)
+        self.assertTrue(any("no labels" in note for note in report["notes"]))
+
+    def test_long_samples_are_counted_or_cut(self):
+        (self.folder / "long.tsv").write_text("the key is here\t0\n" + "the key " * 30 + "\t1\nit is here\t1\n")
+        report = self.evaluate("sentences", "long.tsv", "--model", BERT)
+        self.assertEqual((report["data"]["used"], report["data"]["too_long"]), (2, 1))
+        self.assertTrue(any("left out" in note for note in report["notes"]))
+        report = self.evaluate("sentences", "long.tsv", "--model", BERT, "--truncate")
+        self.assertEqual((report["data"]["used"], report["data"]["truncated"]), (3, 1))
+        (self.folder / "long.tsv").write_text("the key " * 30 + "\t1\n")
+        self.refuse(TOO_LONG, ["at most 20", "--truncate"], "evaluate", "sentences", "long.tsv", "--model", BERT)
+
+    def test_every_classifier(self):
+        for model in sorted(path.name for path in MODELS.glob("*_classification")):
+            with self.subTest(model):
+                report = self.evaluate("sentences", self.data, "--model", MODELS / model)
+                self.assertTrue(all(cell["count"] + cell["left_out"] == 7 for cell in report["cells"]))
+
+    def test_sums_that_are_noise_are_named(self):
+        for model, noise in (("megatron_bert_classification", True), ("bert_classification", False)):
+            report = self.evaluate("sentences", self.data, "--model", MODELS / model, "--scores", "gradient-sum")
+            self.assertEqual(any("rounding noise" in note for note in report["notes"]), noise, model)
+
+
+class OtherTasksTest(EvaluateTest):
+    def test_sentiment(self):
+        report = self.evaluate("sentiment", "--data", self.data, "--model", MODELS / "distilbert_classification")
+        self.assertEqual(
+            report["scores"],
+            [
+                {"score": "gradient", "target": "logit:positive"},
+                {"score": "gradient", "target": "logit:predicted"},
+            ],
+        )
+        self.assertEqual(report["settings"]["relevance"], ["column-max", "row"])
+        self.assertEqual(report["task"], "sentiment")
+
+    def test_agreement_by_grammar(self):
+        report = self.evaluate("agreement", "--model", self.verb_model(), "--samples", "30", "--truncate")
+        self.assertEqual(report["data"]["used"], 30)
+        self.assertEqual([row["group"] for row in report["accuracy"]], ["", "attractor", "no attractor"])
+        self.assertEqual(
+            report["scores"],
+            [
+                {"score": "blank-out", "target": "probability:correct"},
+                {"score": "gradient", "target": "difference:correct"},
+            ],
+        )
+        self.assertTrue(any("small grammar" in note for note in report["notes"]))
+
+    def test_agreement_of_a_file(self):
+        (self.folder / "verbs.tsv").write_text("The key\tsingular\nThe keys\tplural\nThe keys here\tplural\n")
+        report = self.evaluate("agreement", "--data", "verbs.tsv", "--model", self.verb_model())
+        self.assertEqual(report["data"]["used"], 3)
+
+    @unittest.skipUnless(PROSE, "ATTNFLOW_SHARED_DATA is not set")
+    def test_agreement_of_prose(self):
+        model = self.verb_model()
+        books = ["os_astronomy", "os_business-ethics", "os_us-history"]
+        data = ["--data", *(f"{PROSE}/{book}.txt" for book in books)]
+        options = ("--model", model, "--samples", "20", "--truncate", "--method", "rollout", "--scores", "gradient")
+        report = self.evaluate("agreement", *options, *data)
+        self.assertTrue(any("test documents were drawn" in note for note in report["notes"]))
+        training = {"test_sources": books[1:2], "validation_sources": books[2:], "settings": {"seed": 3}}
+        (model / "training.json").write_text(json.dumps(training))
+        report = self.evaluate("agreement", *options, *data)
+        self.assertEqual(report["data"]["sources"], books[1:2])
+        self.assertEqual(report["notes"], [n for n in report["notes"] if "drawn" not in n])
+        report = self.evaluate("agreement", *options, *data, "--test-sources", books[0])
+        self.assertEqual(report["data"]["sources"], books[:1])
+
+
+class BadInputTest(EvaluateTest):
+    def test_bad_files(self):
+        for name, content, words in (
+            ("empty.tsv", "", ["at least one sample"]),
+            ("blank.tsv", "\n  \n", ["2 empty lines"]),
+            ("columns.tsv", "just text\n", ["line 1", "text TAB label"]),
+            ("label.tsv", "good\t0\nbad\t3\n", ["line 2", "from 0 to 2", "'3'"]),
+            ("csv.csv", "a,b\n1,2\n", ["line 1", "header"]),
+            ("broken.jsonl", "{\n", ["line 1", "JSON object"]),
+        ):
+            (self.folder / name).write_text(content)
+            self.refuse(BAD_FILE, words, "evaluate", "sentences", name, "--model", BERT)
+        (self.folder / "latin.tsv").write_bytes(b"caf\xe9\t1\n")
+        self.refuse(BAD_FILE, ["UTF-8", "line 1"], "evaluate", "sentences", "latin.tsv", "--model", BERT)
+        self.refuse(BAD_FILE, ["none.tsv"], "evaluate", "sentences", "none.tsv", "--model", BERT)
+
+    def test_models_that_cannot_be_evaluated(self):
+        masked = MODELS / "bert_masked_lm"
+        self.refuse(UNSUPPORTED, ["classification head"], "evaluate", "sentences", self.data, "--model", masked)
+        self.refuse(UNSUPPORTED, ["singular and plural"], "evaluate", "agreement", "--model", BERT)
+        several = self.copy_model("bert_classification")
+        self.change_config(several, problem_type="multi_label_classification")
+        self.refuse(UNSUPPORTED, ["do not exclude"], "evaluate", "sentences", self.data, "--model", several)
+
+    def test_wrong_usage(self):
+        sentences = ("evaluate", "sentences", self.data, "--model", BERT)
+        for words, more in (
+            (["--scores", "magic"], ("--scores", "magic")),
+            (["--targets", "sideways"], ("--targets", "logit:sideways")),
+            (["--relevance", "rows"], ("--relevance", "rows")),
+            (["--blank", "zero"], ("--blank", "zero")),
+            (["--output-token", "all"], ("--output-token", "all")),
+            (["--samples", "whole number"], ("--samples", "-1")),
+            (["--resamples"], ("--resamples", "0")),
+            ([".md", "out.txt"], ("-o", "out.txt")),
+            (["twice"], ("-o", "a.md", "-o", "a.md")),
+            (["--per-sample", "--json"], ("--per-sample",)),
+            (["layers"], ("--layers", "3")),
+        ):
+            self.refuse(USAGE, words, *sentences, *more)
+        self.refuse(USAGE, ["--data"], "evaluate", "sentiment", "--model", BERT)
+        self.refuse(USAGE, ["subcommand"], "evaluate")
+        self.refuse(OTHER, ["none"], *sentences, "-o", "none/a.md")
+        model = self.verb_model()
+        (model / "nouns.tsv").unlink()
+        self.refuse(USAGE, ["--data", "nouns.tsv"], "evaluate", "agreement", "--model", model)
+        (model / "training.json").write_text('{"test_sources": "all"}')
+        (self.folder / "prose.txt").write_text("The key to the cabinets is on the table.\n")
+        self.refuse(
+            BAD_FILE,
+            ["training.json", "test_sources"],
+            "evaluate",
+            "agreement",
+            "--model",
+            model,
+            "--data",
+            "prose.txt",
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
