@@ -22,35 +22,6 @@ bool wants(const Report& report, const char* method) {
   return std::find(methods.begin(), methods.end(), method) != methods.end();
 }
 
-// Pieces of one word stand together; a token without a word stands alone.
-TokenGroups word_groups(const std::vector<ReportToken>& tokens) {
-  TokenGroups groups;
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    const bool joins =
-        t > 0 && tokens[t].word && tokens[t - 1].word == tokens[t].word && tokens[t - 1].segment == tokens[t].segment;
-    if (joins) {
-      groups.back().push_back(t);
-    } else {
-      groups.push_back({t});
-    }
-  }
-  return groups;
-}
-
-ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& pieces) {
-  ReportToken merged = report.input.tokens[pieces.front()];
-  if (pieces.size() == 1) return merged;
-  merged.end = report.input.tokens[pieces.back()].end;
-  merged.text = "";
-  const std::string& text = merged.segment == 0 ? report.input.text : report.input.text_pair;
-  if (merged.begin && merged.end && *merged.begin <= *merged.end && *merged.end <= text.size()) {
-    merged.text = text.substr(*merged.begin, *merged.end - *merged.begin);
-  } else {
-    for (const std::size_t p : pieces) merged.text += report.input.tokens[p].text;
-  }
-  return merged;
-}
-
 // What the three methods need to know; shared by the values and by the baseline of receptive-field normalisation.
 struct Question {
   std::vector<std::size_t> layers;
@@ -250,6 +221,34 @@ void note_degenerate(Report& report) {
 
 }  // namespace
 
+TokenGroups word_groups(const std::vector<ReportToken>& tokens) {
+  TokenGroups groups;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const bool joins =
+        t > 0 && tokens[t].word && tokens[t - 1].word == tokens[t].word && tokens[t - 1].segment == tokens[t].segment;
+    if (joins) {
+      groups.back().push_back(t);
+    } else {
+      groups.push_back({t});
+    }
+  }
+  return groups;
+}
+
+ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& pieces) {
+  ReportToken merged = report.input.tokens[pieces.front()];
+  if (pieces.size() == 1) return merged;
+  merged.end = report.input.tokens[pieces.back()].end;
+  merged.text = "";
+  const std::string& text = merged.segment == 0 ? report.input.text : report.input.text_pair;
+  if (merged.begin && merged.end && *merged.begin <= *merged.end && *merged.end <= text.size()) {
+    merged.text = text.substr(*merged.begin, *merged.end - *merged.begin);
+  } else {
+    for (const std::size_t p : pieces) merged.text += report.input.tokens[p].text;
+  }
+  return merged;
+}
+
 void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& options) {
   ReportSettings& settings = report.settings;
   Question question;
@@ -278,6 +277,7 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
     for (ReportPrediction& prediction : report.predictions) {
       if (prediction.position) prediction.position = word_of(*prediction.position);
     }
+    for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};
     report.input.tokens = std::move(words);
     question.groups = std::move(groups);
   }

@@ -9,6 +9,7 @@
 
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/certificates.h"
+#include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
@@ -105,6 +106,11 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
   std::vector<std::string> notes_of_later;
   resolve_output_token(options.settings.output_token, report.input.tokens, info.causal, notes_of_later);
   certified_pairs(options, report.input.tokens, info.causal);
+  report.referents = resolve_referents(options.referents, report);
+  if (!options.candidates.empty() && options.referents.empty() && options.settings.output_token == "mask") {
+    report.notes.emplace_back(
+        "--referents WORD,WORD compares the weights of the mask on words of the text, beside the candidates.");
+  }
   ModelInput input;
   std::vector<std::size_t> masks;
   for (std::size_t t = 0; t < n; ++t) {
@@ -262,6 +268,7 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
   report.input.kind = "attention";
   report.input.tokens = std::move(input.tokens);
   report.input.tokens.resize(input.stack.tokens());
+  report.referents = resolve_referents(options.referents, report);
   const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, input.stack.heads());
   if (options.any_weights) {
     report.notes.emplace_back(

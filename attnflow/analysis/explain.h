@@ -31,6 +31,7 @@ struct ExplainOptions {
   std::vector<std::string> certificates;  // "OUT,IN": pairs whose flow is proven, from the last layer down to to_layer
   bool truncate = false;                  // text that is too long for the model is cut instead of refused
   std::vector<std::string> candidates;    // words whose probability at the mask is reported
+  std::vector<std::string> referents;     // words of the text whose weights are compared (analysis/referents.h)
   bool renormalize = false;               // array files: rows are divided by their sums
   bool any_weights = false;               // array files: rows need not sum to 1
   std::size_t threads = 0;                // 0: one per hardware thread

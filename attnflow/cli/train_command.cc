@@ -18,6 +18,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/files/atomic_file.h"
 #include "attnflow/train/train_agreement.h"
 #include "attnflow/train/train_classifier.h"
 
@@ -96,8 +97,14 @@ void interruptible(const std::filesystem::path& output, const std::function<void
   fmt::print(stderr, "wrote {}\n", output.string());
 }
 
+struct ProseArguments {
+  AgreementTrainingOptions options;
+  std::string attribution;  // file
+};
+
 // The command that makes the same model again, all choices written out.
-std::string command_of(const std::string& task, const AgreementTrainingOptions& options) {
+std::string command_of(const std::string& task, const ProseArguments& arguments) {
+  const AgreementTrainingOptions& options = arguments.options;
   std::string command = "attnflow train " + task + " --prose";
   for (const auto& path : options.prose) command += " " + path.string();
   command += fmt::format(" -o {} --seed {} --masked-steps {} --masked-rate {}", options.output.string(), options.seed,
@@ -106,17 +113,28 @@ std::string command_of(const std::string& task, const AgreementTrainingOptions& 
     command += fmt::format(" --steps {} --rate {} --dropout {} --grammar-share {}", options.steps, options.rate,
                            options.dropout, options.grammar_share);
   }
+  const EncoderShape usual;
+  const auto add_if_other = [&](const char* option, std::size_t value, std::size_t usual_value) {
+    if (value != usual_value) command += fmt::format(" {} {}", option, value);
+  };
+  add_if_other("--vocabulary", options.shape.vocabulary, usual.vocabulary);
+  add_if_other("--layers", options.shape.layers, usual.layers);
+  add_if_other("--heads", options.shape.heads, usual.heads);
+  add_if_other("--hidden", options.shape.hidden, usual.hidden);
   if (!options.data.test_sources.empty()) {
     command += fmt::format(" --test-sources {}", fmt::join(options.data.test_sources, ","));
   }
   if (!options.data.validation_sources.empty()) {
     command += fmt::format(" --validation-sources {}", fmt::join(options.data.validation_sources, ","));
   }
+  if (!arguments.attribution.empty()) command += " --attribution " + arguments.attribution;
   return command;
 }
 
-void run(const std::string& task, AgreementTrainingOptions options, Train* train) {
-  options.command = command_of(task, options);
+void run(const std::string& task, const ProseArguments& arguments, Train* train) {
+  AgreementTrainingOptions options = arguments.options;
+  options.command = command_of(task, arguments);
+  if (!arguments.attribution.empty()) options.attribution = read_file(arguments.attribution);
   interruptible(options.output, [&](std::stop_token token) { train(options, callbacks(), std::move(token)); });
 }
 
@@ -157,7 +175,8 @@ void run_sentiment(SentimentArguments arguments) {
   });
 }
 
-void add_common(CLI::App* command, AgreementTrainingOptions& options) {
+void add_common(CLI::App* command, ProseArguments& arguments) {
+  AgreementTrainingOptions& options = arguments.options;
   command->add_option("--prose", options.prose, "Text files, or folders of .txt files; one paragraph a line")
       ->required()
       ->type_name("PATH...");
@@ -175,6 +194,10 @@ void add_common(CLI::App* command, AgreementTrainingOptions& options) {
       ->add_option("--validation-sources", options.data.validation_sources,
                    "Documents kept apart for validation; default: drawn, about a twentieth")
       ->delimiter(',');
+  command
+      ->add_option("--attribution", arguments.attribution,
+                   "Markdown that names the texts, their authors and licences; becomes part of the model card")
+      ->type_name("FILE");
   const char* recipe = "Recipe";
   command->add_option("--masked-steps", options.masked_steps, "Updates as a masked language model")
       ->capture_default_str()
@@ -196,18 +219,19 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train the models of the paper's experiments");
   command->require_subcommand(1);
 
-  auto agreement = std::make_shared<AgreementTrainingOptions>();
+  auto agreement = std::make_shared<ProseArguments>();
+  AgreementTrainingOptions& recipe = agreement->options;
   CLI::App* sub = command->add_subcommand("agreement", "The verb-number model: is the next verb singular or plural?");
   add_common(sub, *agreement);
-  sub->add_option("--steps", agreement->steps, "Updates as a classifier")->capture_default_str()->group("Recipe");
-  sub->add_option("--rate", agreement->rate, "Their learning rate at its peak")->capture_default_str()->group("Recipe");
-  sub->add_option("--dropout", agreement->dropout, "Their dropout")->capture_default_str()->group("Recipe");
-  sub->add_option("--grammar-share", agreement->grammar_share, "Sentences of a small grammar for each prefix of prose")
+  sub->add_option("--steps", recipe.steps, "Updates as a classifier")->capture_default_str()->group("Recipe");
+  sub->add_option("--rate", recipe.rate, "Their learning rate at its peak")->capture_default_str()->group("Recipe");
+  sub->add_option("--dropout", recipe.dropout, "Their dropout")->capture_default_str()->group("Recipe");
+  sub->add_option("--grammar-share", recipe.grammar_share, "Sentences of a small grammar for each prefix of prose")
       ->capture_default_str()
       ->group("Recipe");
   sub->callback([agreement] { run("agreement", *agreement, train_agreement); });
 
-  auto masked = std::make_shared<AgreementTrainingOptions>();
+  auto masked = std::make_shared<ProseArguments>();
   sub = command->add_subcommand("masked", "A small masked language model");
   add_common(sub, *masked);
   sub->callback([masked] { run("masked", *masked, train_masked); });

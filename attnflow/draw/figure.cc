@@ -21,7 +21,7 @@ namespace {
 constexpr double kMargin = 18.0;
 constexpr double kLeastWidth = 320.0;
 
-constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix"};
+constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix", "referents"};
 
 void check_options(const FigureOptions& options) {
   const auto expect = [](bool holds, const std::string& message) {
@@ -140,6 +140,8 @@ View view_of(const FigureData& data) {
       return strip_view(data);
     case FigureView::kMatrix:
       return matrix_view(data, {});
+    case FigureView::kReferents:
+      return referents_view(data);
     case FigureView::kOverview:
       break;
   }

@@ -12,6 +12,8 @@
 //   heatmap   layer x input token for one output token (their figures 2 and 3)
 //   strip     the running text, every token on a ground of its value
 //   matrix    output token x input token
+//   referents bars of the referents' shares in an output token's weights, by layer, after the candidates' probabilities
+//             (their figure 4); of reports that have referents
 //   overview  strip, heatmap, and graph (up to 32 tokens) or matrix, on one page
 //
 // Same report and options, same bytes (with the same fonts installed): no clock, no locale, no random order.
@@ -28,9 +30,9 @@
 
 namespace attnflow {
 
-enum class FigureView { kOverview, kGraph, kHeatmap, kStrip, kMatrix };
+enum class FigureView { kOverview, kGraph, kHeatmap, kStrip, kMatrix, kReferents };
 
-// "overview", "graph", "heatmap", "strip" or "matrix"; nothing for any other name.
+// "overview", "graph", "heatmap", "strip", "matrix" or "referents"; nothing for any other name.
 std::optional<FigureView> figure_view_from_name(const std::string& name);
 
 struct FigureOptions {
@@ -51,8 +53,8 @@ struct FigureOptions {
 };
 
 // The figure as the bytes of a file. Throws Error(kUsage): an output token, layer or method that the report does not
-// hold, a graph asked of a report without one, an option out of its range; Error(kBadFile): a report without tokens or
-// with arrays whose shapes do not fit its tokens and layers; Error(kOther): cairo failed.
+// hold, a graph or referents asked of a report without any, an option out of its range; Error(kBadFile): a report
+// without tokens or with arrays whose shapes do not fit its tokens and layers; Error(kOther): cairo failed.
 std::string figure_svg(const Report& report, const FigureOptions& options = {});
 std::string figure_pdf(const Report& report, const FigureOptions& options = {});
 std::string figure_png(const Report& report, const FigureOptions& options = {});

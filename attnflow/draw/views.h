@@ -25,6 +25,7 @@ View captioned(const FigureData& data, const std::string& id, const Scene& panel
 View graph_view(const FigureData& data, const GraphLayout& layout);
 View heatmap_view(const FigureData& data);
 View strip_view(const FigureData& data);
+View referents_view(const FigureData& data);
 
 struct MatrixLayout {
   bool compact = false;  // panels beside each other even where that leaves no room for all labels

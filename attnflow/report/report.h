@@ -71,6 +71,12 @@ struct ReportPrediction {
   std::vector<ReportChoice> candidates;  // masked: the words asked for, in the order asked
 };
 
+// A word of the input whose weight is compared with that of others (the nouns that a masked pronoun may refer to).
+struct ReportReferent {
+  std::string text;                 // as the user wrote it in the text
+  std::vector<std::size_t> tokens;  // its positions in ReportInput::tokens, increasing; one with settings.words
+};
+
 // The arc (layer, from) -> (layer - 1, to) of the attention graph.
 struct ReportCutArc {
   std::size_t layer = 0;
@@ -146,6 +152,7 @@ struct Report {
   Tensor<double> graph;
 
   std::vector<ReportCertificate> certificates;  // of the pairs asked for
+  std::vector<ReportReferent> referents;        // the words asked for, in the order asked
 
   std::vector<std::string> notes;  // warnings, whole sentences
 };

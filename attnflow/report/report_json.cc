@@ -263,6 +263,13 @@ std::string report_to_json(const Report& report, const ReportJsonOptions& option
     }
     field("certificates", certificates);
   }
+  if (!report.referents.empty()) {
+    Json referents = Json::array();
+    for (const ReportReferent& referent : report.referents) {
+      referents.push_back({{"text", valid_utf8(referent.text)}, {"tokens", referent.tokens}});
+    }
+    field("referents", referents);
+  }
   field("notes", text_list(report.notes));
 
   out += ",\n\"arrays\": {";

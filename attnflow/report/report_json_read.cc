@@ -325,6 +325,20 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
   return certificates;
 }
 
+std::vector<ReportReferent> read_referents(const std::optional<Field>& json, std::size_t tokens) {
+  std::vector<ReportReferent> referents;
+  const std::size_t count = json ? json->length() : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Field field = json->element(i);
+    ReportReferent& referent = referents.emplace_back();
+    field.read("text", referent.text);
+    field.at("tokens").get(referent.tokens);
+    if (referent.tokens.empty()) fail(field.path() + ".tokens", "at least one position", "none");
+    check_positions((field.path() + ".tokens").c_str(), referent.tokens, tokens);
+  }
+  return referents;
+}
+
 // Little-endian words as T, converted where they are stored narrower.
 template <typename Stored, typename T>
 std::vector<T> decode(const Field& data, std::size_t count) {
@@ -435,6 +449,7 @@ Report report_from_json(std::string_view json) {
   check_positions("output_tokens", report.output_tokens, n);
   check_positions("flow_output_tokens", report.flow_output_tokens, n);
   report.certificates = read_certificates(document.find("certificates"), report);
+  report.referents = read_referents(document.find("referents"), n);
   document.read("notes", report.notes);
   if (const auto arrays = document.find("arrays")) read_arrays(*arrays, report);
   return report;

@@ -78,6 +78,7 @@ Report full_report() {
     report.attention.data()[i] = static_cast<float>(i) / 71.0F;
   }
   report.graph = random_tensor({4, 3, 3}, random);
+  report.referents = {{"na\xc3\xafve", {1}}, {"\xd8\xb3\xd9\x84", {0, 2}}};
   report.notes = {"Flow is degenerate.",
                   "Zweite \xc3\x9c"
                   "bersicht."};
@@ -149,6 +150,11 @@ void expect_same(const Report& a, const Report& b) {
   expect_same_bits(a.flow_degenerate, b.flow_degenerate, "flow_degenerate");
   expect_same_bits(a.attention, b.attention, "attention");
   expect_same_bits(a.graph, b.graph, "graph");
+  ASSERT_EQ(a.referents.size(), b.referents.size());
+  for (std::size_t i = 0; i < a.referents.size(); ++i) {
+    EXPECT_EQ(a.referents[i].text, b.referents[i].text);
+    EXPECT_EQ(a.referents[i].tokens, b.referents[i].tokens);
+  }
   EXPECT_EQ(a.notes, b.notes);
 }
 

@@ -8,6 +8,7 @@
 #include "attnflow/report/display_width.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
 
 namespace attnflow {
@@ -78,6 +79,37 @@ void append_ranking(std::string& out, const Report& report, const std::vector<st
   if (!legend.empty()) out += "\n" + legend + "\n";
 }
 
+// A row for each layer; for each method and referent the weight and its share.
+void append_referents(std::string& out, const Report& report) {
+  out += "\n## " + escaped(internal::referents_title(report, "\u2026")) + "\n\n";
+  const std::string candidates = internal::candidate_shares_line(report);
+  if (!candidates.empty()) out += escaped(candidates) + "\n\n";
+  const std::vector<std::string> names = internal::referent_names(report);
+  const std::vector<internal::ReferentWeights> weights = internal::referent_weights(report, report.output_token);
+  std::string header = "| layer |";
+  std::string rule = "| ---: |";
+  for (const internal::ReferentWeights& method : weights) {
+    for (const std::string& name : names) {
+      header += fmt::format(" {}: {} | share |", method.method, escaped(name));
+      rule += " ---: | ---: |";
+    }
+  }
+  out += header + "\n" + rule + "\n";
+  bool degenerate = false;
+  for (std::size_t layer = 0; layer < report.settings.layers.size(); ++layer) {
+    out += fmt::format("| {} |", report.settings.layers[layer]);
+    for (const internal::ReferentWeights& method : weights) {
+      for (const internal::ReferentWeight& weight : method.layers[layer]) {
+        degenerate = degenerate || weight.degenerate != 0;
+        out += fmt::format(" {:.6g}{} | {} |", weight.value, weight.degenerate != 0 ? "\u00B0" : "",
+                           weight.share ? fmt::format("{:.1f}%", 100.0 * *weight.share) : std::string("-"));
+      }
+    }
+    out += "\n";
+  }
+  if (degenerate) out += "\n\u00B0 decided at one end of the network\n";
+}
+
 }  // namespace
 
 std::string markdown_table(const Report& report) {
@@ -101,6 +133,7 @@ std::string markdown_table(const Report& report) {
       append_ranking(out, report, methods, output, layer);
     }
   }
+  if (!report.referents.empty()) append_referents(out, report);
   for (const ReportCertificate& certificate : report.certificates) {
     const CertificateText text = certificate_text(report, certificate, "\u2026");
     out += "\n## " + escaped(text.title) + "\n";

@@ -11,6 +11,7 @@
 #include "attnflow/report/display_width.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/report/report_referents.h"
 
 namespace attnflow {
 namespace {
@@ -58,6 +59,7 @@ class TableWriter {
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
+    if (!report_.referents.empty()) referents();
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
     if (!report_.notes.empty()) {
       out_ += '\n';
@@ -112,6 +114,25 @@ class TableWriter {
       fresh = false;
     }
     flush();
+  }
+
+  void referents() {
+    out_ += '\n';
+    paragraph(internal::referents_title(report_, marks_.ellipsis), kBold);
+    const std::string candidates = internal::candidate_shares_line(report_);
+    if (!candidates.empty()) paragraph(candidates);
+    bool degenerate = false;
+    for (const std::string& line : internal::referent_lines(report_, width_, {marks_.ellipsis, marks_.degenerate})) {
+      out_ += line + "\n";
+    }
+    for (const internal::ReferentWeights& method : internal::referent_weights(report_, report_.output_token)) {
+      for (const auto& layer : method.layers) {
+        for (const internal::ReferentWeight& weight : layer) degenerate = degenerate || weight.degenerate != 0;
+      }
+    }
+    paragraph("each weight with its share of the sum over the referents" +
+                  (degenerate ? fmt::format("; {} decided at one end of the network", marks_.degenerate) : ""),
+              kDim);
   }
 
   void certify(const ReportCertificate& certificate) {

@@ -104,6 +104,10 @@ std::string data_text(const ProseSetup& setup) {
       list(data.validation.sources), data.test.sources.size(), list(data.test.sources));
 }
 
+std::string attribution_text(const AgreementTrainingOptions& options) {
+  return options.attribution.empty() ? "" : "\n## Sources and licences\n\n" + options.attribution;
+}
+
 std::string masked_recipe(const ProseSetup& setup, const AgreementTrainingOptions& options) {
   return fmt::format(
       "Masked language modelling on the sentences of the training documents: {} steps of {} tokens, AdamW, rate {} at "
@@ -155,13 +159,11 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
   std::string card = front_matter("text-classification");
   card +=
       "# A verb-number model\n\n"
-      "Given an English sentence up to a verb, this small encoder says whether the verb is singular or plural: \"The "
-      "key "
-      "to the cabinets\" is singular. It is the model of the experiments in Abnar & Zuidema, *Quantifying Attention "
-      "Flow "
-      "in Transformers* (ACL 2020), trained anew, because its weights and recipe were not published; it is made to "
-      "look "
-      "at attention with, not to correct anybody's grammar.\n\n## Model\n\n" +
+      "Given an English sentence up to a verb, it says whether the verb is singular or plural.\n\n"
+      "\"The key to the cabinets\" is singular. It is the model of the experiments in Abnar & Zuidema, *Quantifying "
+      "Attention Flow in Transformers* (ACL 2020), trained anew, because its weights and recipe were not published. It "
+      "is "
+      "made to look at attention with, not to correct anybody's grammar.\n\n## Model\n\n" +
       shape_text(setup) + "\n\n## Data\n\n" + data_text(setup);
   card += fmt::format(
       "\nPrefixes of sentences up to a verb form that shows number (is/are, was/were, has/have and present-tense "
@@ -200,7 +202,7 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
       "guesses where a subject's number needs knowledge of the world. Labels are the verb forms that authors wrote, "
       "found "
       "by rules and not by a parser, so a few are wrong.\n";
-  return card;
+  return card + attribution_text(options);
 }
 
 std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
@@ -212,7 +214,7 @@ std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions&
   card += fmt::format(fmt::runtime(kHow), "train masked", checkpoint.seconds / kSecondsAMinute, options.command);
   card += fmt::format("\n## Result\n\nPerplexity of masked words in the validation documents: {}.\n",
                       measured_perplexity(checkpoint));
-  return card;
+  return card + attribution_text(options);
 }
 
 std::string agreement_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,

@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -49,7 +48,8 @@ struct AgreementTrainingOptions {
   double grammar_share = 0.1;  // grammar sentences for each prefix of prose
   std::size_t shard_tokens = 1024;
   std::size_t shards_per_step = 4;
-  std::string command;  // for the card: what was typed
+  std::string command;      // for the card: what was typed
+  std::string attribution;  // for the card: Markdown that names the texts' authors and licences
 };
 
 // What a run says as it goes: messages in words, and progress of the phases.
