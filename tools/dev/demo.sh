@@ -1,14 +1,13 @@
 # shellcheck shell=bash
-#: explain a sentence with a real model: a table here, a page and a picture in build/demo
+#: explain a sentence with the built-in model: a table here, a page and a picture in build/demo
 
 command_demo() {
   require_packages build
   require_rust
-  require_minilm
   # Only the program, not its tests.
   build_preset release attnflow attnflow_torch
   mkdir -p build/demo
-  local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets is on the table.' --model "$MINILM")
+  local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets')
   "${explain[@]}"
   # The same notes again are of no use, unless it fails.
   local messages

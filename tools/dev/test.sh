@@ -39,7 +39,8 @@ stage_dev() { build_preset dev && ctest_folder build/dev --label-regex fast; }
 
 # What runs on several threads, and nothing else: a third build of everything would take minutes.
 stage_tsan() {
-  build_preset tsan base_test rollout_test flow_test && ctest_folder build/tsan --tests-regex '^(base|rollout|flow)$'
+  build_preset tsan base_test rollout_test flow_test evaluate_test &&
+    ctest_folder build/tsan --tests-regex '^(base|rollout|flow|evaluate)$'
 }
 
 stage_cli() { unittest_folder tests/cli; }
