@@ -7,7 +7,7 @@
 # ccache knows .incbin and steps aside; OBJECT_DEPENDS says to the build tool that the files are inputs.
 function(attnflow_builtin_models target)
   set(required config.json model.safetensors tokenizer.json README.md)
-  set(optional tokenizer_config.json special_tokens_map.json)
+  set(optional tokenizer_config.json special_tokens_map.json training.json nouns.tsv)
   set(dependencies "")
   set(assembly "")
   set(declarations "")

@@ -21,7 +21,7 @@ class ExplainTest(CommandTest):
     def test_no_model_is_needed(self):
         done = self.run_program("explain", TEXT)
         self.assertTrue(done.stdout.startswith("agreement ("), done.stdout)
-        for words in ("Prediction: ", "singular ", "plural ", "raw, layer ", "rollout, ", "flow, ", "cabinets"):
+        for words in ("Prediction: ", "singular ", "plural ", "raw, layer ", "rollout, ", "flow, ", "cabinet"):
             self.assertIn(words, done.stdout)
         # The table names the model already.
         self.assertNotIn("agreement", done.stderr)
