@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -12,7 +13,6 @@
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "attnflow/analysis/evaluate_samples.h"
 #include "attnflow/base/error.h"
@@ -61,7 +61,7 @@ class StopOnSignal {
 };
 
 std::string minutes(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const long whole = std::lround(seconds);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
@@ -83,10 +83,10 @@ TrainingCallbacks callbacks() {
   return callbacks;
 }
 
-using Train = void(const AgreementTrainingOptions&, const TrainingCallbacks&, std::stop_token);
+using Train = void(const AgreementTrainingOptions&, const TrainingCallbacks&, const std::stop_token&);
 
 // Runs `work` until it is done or the user interrupts it.
-void interruptible(const std::filesystem::path& output, const std::function<void(std::stop_token)>& work) {
+void interruptible(const std::filesystem::path& output, const std::function<void(const std::stop_token&)>& work) {
   const StopOnSignal signals;
   try {
     work(signals.token());
@@ -135,7 +135,7 @@ void run(const std::string& task, const ProseArguments& arguments, Train* train)
   AgreementTrainingOptions options = arguments.options;
   options.command = command_of(task, arguments);
   if (!arguments.attribution.empty()) options.attribution = read_file(arguments.attribution);
-  interruptible(options.output, [&](std::stop_token token) { train(options, callbacks(), std::move(token)); });
+  interruptible(options.output, [&](const std::stop_token& token) { train(options, callbacks(), token); });
 }
 
 struct SentimentArguments {
@@ -170,8 +170,8 @@ void run_sentiment(SentimentArguments arguments) {
   const LabelledTexts train = read_texts(arguments.train, options);
   const LabelledTexts validation = read_texts(arguments.validation, options);
   const LabelledTexts test = read_texts(arguments.test, options);
-  interruptible(options.output, [&](std::stop_token token) {
-    train_classifier(train, validation, test, options, callbacks(), std::move(token));
+  interruptible(options.output, [&](const std::stop_token& token) {
+    train_classifier(train, validation, test, options, callbacks(), token);
   });
 }
 

@@ -9,7 +9,6 @@
 #include <span>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 
 #include "attnflow/base/random.h"
 
@@ -141,9 +140,9 @@ std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, cons
 
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
-                           std::stop_token stop_token) {
+                           const std::stop_token& stop_token) {
   const std::string config = new_model_config(setup.shape, ModelHead::kMaskedLm);
-  const WeightMap first = first_weights(parse_model_config(config, "new model"), ModelHead::kMaskedLm, 0, options.seed);
+  WeightMap first = first_weights(parse_model_config(config, "new model"), ModelHead::kMaskedLm, 0, options.seed);
   if (options.masked_steps == 0) return first;
   const auto trainer = start_trainer(work_folder(options) / "start", config, first, 0.0, options.threads);
 

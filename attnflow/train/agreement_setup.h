@@ -42,7 +42,7 @@ std::filesystem::path work_folder(const AgreementTrainingOptions& options);
 // The masked-LM phase, from `checkpoint` where it is of it; returns the trained weights.
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
-                           std::stop_token stop_token);
+                           const std::stop_token& stop_token);
 
 // A trainer of a model that starts from `weights`.
 std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,

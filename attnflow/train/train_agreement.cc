@@ -149,7 +149,7 @@ std::vector<AgreementAnswer> answers_of(const AgreementTrainingOptions& options,
 }  // namespace
 
 void train_agreement(const AgreementTrainingOptions& options, const TrainingCallbacks& callbacks,
-                     std::stop_token stop_token) {
+                     const std::stop_token& stop_token) {
   const ProseSetup setup = internal::prepare_prose(options, "agreement", callbacks);
   TrainingCheckpoint checkpoint = find_checkpoint(setup, options, callbacks);
   const std::string config = new_model_config(setup.shape, ModelHead::kClassification, kLabels);
@@ -189,7 +189,7 @@ void train_agreement(const AgreementTrainingOptions& options, const TrainingCall
 }
 
 void train_masked(const AgreementTrainingOptions& options, const TrainingCallbacks& callbacks,
-                  std::stop_token stop_token) {
+                  const std::stop_token& stop_token) {
   const ProseSetup setup = internal::prepare_prose(options, "masked", callbacks);
   TrainingCheckpoint checkpoint = find_checkpoint(setup, options, callbacks);
   const WeightMap weights = internal::run_masked_phase(setup, options, checkpoint, callbacks, stop_token);

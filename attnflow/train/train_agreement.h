@@ -62,10 +62,10 @@ struct TrainingCallbacks {
 // do not fit or another run's checkpoint, Error(kOther) when the disk is full, Cancelled when the token was set (the
 // checkpoint is saved then, and the same call goes on from it).
 void train_agreement(const AgreementTrainingOptions& options, const TrainingCallbacks& callbacks,
-                     std::stop_token stop_token);
+                     const std::stop_token& stop_token);
 // Steps 1 to 3 and a masked-LM head; uses the options of step 4 for nothing.
 void train_masked(const AgreementTrainingOptions& options, const TrainingCallbacks& callbacks,
-                  std::stop_token stop_token);
+                  const std::stop_token& stop_token);
 
 }  // namespace attnflow
 

@@ -138,7 +138,7 @@ std::string card(const Setup& setup, const ClassifierTrainingOptions& options, c
 
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
-                      std::stop_token stop_token) {
+                      const std::stop_token& stop_token) {
   check_texts(train, options, "training data");
   check_texts(validation, options, "validation data");
   check_texts(test, options, "test data");
@@ -211,7 +211,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
         }
         return batches;
       },
-      measure, phase, checkpoint_path, checkpoint, callbacks.progress, std::move(stop_token));
+      measure, phase, checkpoint_path, checkpoint, callbacks.progress, stop_token);
 
   const std::optional<TrainingCheckpoint> best = load_checkpoint(best_path, setup.settings);
   write_model(options.output, config, best ? best->state.weights : trainer->state().weights, DType::kF16);

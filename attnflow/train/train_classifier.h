@@ -54,7 +54,7 @@ struct ClassifierTrainingOptions {
 // Throws Error(kUsage): a label that options.labels does not have, no texts. The rest as train_agreement.
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
-                      std::stop_token stop_token);
+                      const std::stop_token& stop_token);
 
 }  // namespace attnflow
 

@@ -73,7 +73,7 @@ double learning_rate(const PhaseOptions& options, std::size_t step) {
 void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatches& make_batches,
                const Measure& measure, const PhaseOptions& options, const std::filesystem::path& checkpoint_path,
                TrainingCheckpoint& checkpoint, const std::function<void(const PhaseProgress&)>& report,
-               std::stop_token stop_token) {
+               const std::stop_token& stop_token) {
   if (checkpoint.phase == options.name) {
     trainer.set_state(checkpoint.state);
   } else {

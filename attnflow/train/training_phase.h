@@ -60,7 +60,7 @@ using Measure = std::function<Measurement(Trainer& trainer, std::size_t step)>;
 void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatches& make_batches,
                const Measure& measure, const PhaseOptions& options, const std::filesystem::path& checkpoint_path,
                TrainingCheckpoint& checkpoint, const std::function<void(const PhaseProgress&)>& report,
-               std::stop_token stop_token);
+               const std::stop_token& stop_token);
 
 // The learning rate of a step, counted from 0.
 double learning_rate(const PhaseOptions& options, std::size_t step);

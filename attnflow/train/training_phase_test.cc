@@ -66,7 +66,8 @@ struct PhaseRun {
     options.measure_every = 10;
   }
 
-  TrainingCheckpoint go(CountingTrainer& trainer, TrainingCheckpoint checkpoint, std::stop_token stop = {}) const {
+  TrainingCheckpoint go(CountingTrainer& trainer, TrainingCheckpoint checkpoint,
+                        const std::stop_token& stop = {}) const {
     const std::vector<std::size_t> labels(sequences.size(), 0);
     const auto make = [&](const StepShards& shards, std::size_t) {
       std::vector<TrainingBatch> batches;
