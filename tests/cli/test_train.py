@@ -6,10 +6,8 @@ import random
 import resource
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
 from support import BAD_FILE, OTHER, PROGRAM, USAGE, CommandTest
 
