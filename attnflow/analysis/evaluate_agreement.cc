@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/base/random.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/train/agreement_data.h"
 #include "attnflow/train/grammar.h"
@@ -54,6 +58,8 @@ std::vector<EvaluationSample> labelled(const std::vector<AgreementExample>& exam
 struct HeldOut {
   std::vector<std::string> test;
   std::vector<std::string> validation;
+  std::vector<std::string> train;
+  std::size_t grammar = 0;  // sentences of the grammar in its training data
   std::optional<std::uint64_t> seed;
 };
 
@@ -78,31 +84,59 @@ std::optional<HeldOut> read_held_out(const Folder& folder) {
   }
   names("test_sources", held_out.test);
   names("validation_sources", held_out.validation);
+  const auto trained = nlohmann::json::json_pointer("/data/train/sources");
+  if (json.contains(trained) && json.at(trained).is_array()) {
+    for (const auto& name : json.at(trained)) {
+      if (name.is_string()) held_out.train.push_back(name.get<std::string>());
+    }
+  }
+  const auto share = nlohmann::json::json_pointer("/settings/grammar_share");
+  const auto examples = nlohmann::json::json_pointer("/data/train/examples");
+  if (json.contains(share) && json.at(share).is_number() && json.contains(examples) && json.at(examples).is_number()) {
+    held_out.grammar = static_cast<std::size_t>(
+        std::llround(std::clamp(json.at(share).get<double>() * json.at(examples).get<double>(), 0.0, 1e7)));
+  }
   const auto seed = nlohmann::json::json_pointer("/settings/seed");
   if (json.contains(seed) && json.at(seed).is_number_unsigned()) held_out.seed = json.at(seed).get<std::uint64_t>();
-  if (held_out.test.empty()) return std::nullopt;
   return held_out;
 }
 
 AgreementSamples from_prose(const Folder& folder, const Numbers& numbers, const AgreementSampleOptions& options) {
   AgreementSamples result;
+  const std::vector<ProseDocument> documents = read_prose(options.data);
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(documents.begin(), documents.end(), [&](const ProseDocument& d) { return d.name == name; });
+  };
+  const HeldOut training = read_held_out(folder).value_or(HeldOut{});
   AgreementDataOptions data;
   data.test_sources = options.test_sources;
+  data.seed = training.seed.value_or(data.seed);
   if (data.test_sources.empty()) {
-    if (std::optional<HeldOut> held_out = read_held_out(folder)) {
-      data.test_sources = std::move(held_out->test);
-      data.validation_sources = std::move(held_out->validation);
-      data.seed = held_out->seed.value_or(data.seed);
-    } else {
+    std::copy_if(training.test.begin(), training.test.end(), std::back_inserter(data.test_sources), is_there);
+    std::copy_if(training.validation.begin(), training.validation.end(), std::back_inserter(data.validation_sources),
+                 is_there);
+    if (data.test_sources.empty()) {
       result.notes.push_back(
-          fmt::format("{} does not say which documents it was not trained on (training.json), so the test documents "
-                      "were drawn; it may have seen them. --test-sources names them.",
-                      folder.label()));
+          training.test.empty()
+              ? fmt::format("{} does not say which documents it was not trained on (training.json), so the test "
+                            "documents were drawn; it may have seen them. --test-sources names them.",
+                            folder.label())
+              : fmt::format("None of the documents that were kept apart when {} was trained is here, so the test "
+                            "documents were drawn. --test-sources names them.",
+                            folder.label()));
     }
   }
-  const AgreementData split = build_agreement_data(read_prose(options.data), data);
+  const AgreementData split = build_agreement_data(documents, data);
   result.samples = labelled(split.test.examples, numbers);
-  result.data.source = fmt::format("prefixes of sentences from {} held-out document{}", split.test.sources.size(),
+  std::vector<std::string> seen;
+  for (const std::string& source : split.test.sources) {
+    if (std::find(training.train.begin(), training.train.end(), source) != training.train.end()) seen.push_back(source);
+  }
+  if (!seen.empty()) {
+    result.notes.push_back(fmt::format("{} was trained on {}: what is measured there is not held out.", folder.label(),
+                                       fmt::join(seen, ", ")));
+  }
+  result.data.source = fmt::format("prefixes of sentences from {} document{}", split.test.sources.size(),
                                    split.test.sources.size() == 1 ? "" : "s");
   result.data.sources = split.test.sources;
   return result;
@@ -134,15 +168,30 @@ AgreementSamples from_grammar(const Folder& folder, const Numbers& numbers, cons
                             "none, and {} has no nouns.tsv to make sentences of a grammar from",
                             folder.label()));
   }
+  const NounLexicon lexicon = read_nouns(folder);
+  // Sentences that the model was trained on are made again and left out; more are drawn to stand in for them.
+  const HeldOut training = read_held_out(folder).value_or(HeldOut{});
+  std::unordered_set<std::string> seen;
   GrammarOptions grammar;
-  grammar.count = options.grammar_samples;
-  grammar.seed = options.seed;
+  if (training.grammar > 0 && training.seed) {
+    grammar.count = training.grammar;
+    grammar.seed = *training.seed;
+    for (AgreementExample& example : grammar_examples(lexicon, grammar)) seen.insert(std::move(example.text));
+  }
+  // A stream of its own: training draws from the bare seed.
+  constexpr std::uint64_t kEvaluationStream = 0x6576616c;
+  grammar.count = options.grammar_samples + options.grammar_samples / 4 + 1;
+  grammar.seed = stream_seed(options.seed, kEvaluationStream);
+  std::vector<AgreementExample> examples = grammar_examples(lexicon, grammar);
+  std::erase_if(examples, [&](const AgreementExample& example) { return seen.contains(example.text); });
+  examples.resize(std::min(examples.size(), options.grammar_samples));
   AgreementSamples result;
-  result.samples = labelled(grammar_examples(read_nouns(folder), grammar), numbers);
+  result.samples = labelled(examples, numbers);
   result.data.source = "sentences of a small grammar";
   result.notes.emplace_back(
-      "The samples are sentences of a small grammar, of which the model may have seen others in training; --data takes "
-      "prose.");
+      training.grammar > 0
+          ? "The samples are sentences of a small grammar; the model was trained on others of it. --data takes prose."
+          : "The samples are sentences of a small grammar; --data takes prose.");
   return result;
 }
 

@@ -52,7 +52,10 @@ class StopOnSignal {
 
  private:
   static void on_signal(int signal) {
-    if (interrupted != 0) std::signal(signal, SIG_DFL);
+    if (interrupted != 0) {
+      std::signal(signal, SIG_DFL);
+      std::raise(signal);
+    }
     interrupted = 1;
   }
 
@@ -127,6 +130,7 @@ std::string command_of(const std::string& task, const ProseArguments& arguments)
   if (!options.data.validation_sources.empty()) {
     command += fmt::format(" --validation-sources {}", fmt::join(options.data.validation_sources, ","));
   }
+  if (!options.license.empty()) command += " --license " + options.license;
   if (!arguments.attribution.empty()) command += " --attribution " + arguments.attribution;
   return command;
 }
@@ -194,6 +198,7 @@ void add_common(CLI::App* command, ProseArguments& arguments) {
       ->add_option("--validation-sources", options.data.validation_sources,
                    "Documents kept apart for validation; default: drawn, about a twentieth")
       ->delimiter(',');
+  command->add_option("--license", options.license, "Licence of the weights, for the model card, such as apache-2.0");
   command
       ->add_option("--attribution", arguments.attribution,
                    "Markdown that names the texts, their authors and licences; becomes part of the model card")

@@ -42,7 +42,12 @@ std::string describe_settings(const AgreementTrainingOptions& options, const Pro
                       setup.data.test.examples.size()};
   std::uint64_t bytes = 0;
   for (const ProseDocument& document : setup.documents) bytes += document.bytes;
-  json["prose"] = {{"documents", setup.documents.size()}, {"bytes", bytes}};
+  std::uint64_t digest = name_hash(setup.tokenizer_files.tokenizer);
+  for (const ProseDocument& document : setup.documents) {
+    digest = stream_seed(digest, name_hash(document.name));
+    for (const std::string& paragraph : document.paragraphs) digest = stream_seed(digest, name_hash(paragraph));
+  }
+  json["prose"] = {{"documents", setup.documents.size()}, {"bytes", bytes}, {"digest", fmt::format("{:016x}", digest)}};
   json["test_sources"] = setup.data.test.sources;
   json["validation_sources"] = setup.data.validation.sources;
   return json.dump();
@@ -53,6 +58,14 @@ std::string describe_settings(const AgreementTrainingOptions& options, const Pro
 ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::string& task,
                          const TrainingCallbacks& callbacks) {
   check_shape(options.shape);
+  check_recipe(options.masked_rate, options.dropout);
+  check_recipe(options.rate, options.dropout);
+  constexpr double kMostGrammar = 100.0;
+  if (!(options.grammar_share >= 0.0 && options.grammar_share <= kMostGrammar)) {
+    throw Error(ErrorKind::kUsage, fmt::format("--grammar-share: expected a number from 0 to {}, found {}",
+                                               kMostGrammar, options.grammar_share));
+  }
+  check_training_output(options.output);
   ProseSetup setup;
   setup.documents = read_prose(options.prose);
   AgreementDataOptions data = options.data;

@@ -96,4 +96,28 @@ std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& p
   return checkpoint;
 }
 
+void check_training_output(const std::filesystem::path& output) {
+  std::error_code ignored;
+  if (std::filesystem::exists(output / "training" / "checkpoint.safetensors", ignored)) return;
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    if (!std::filesystem::exists(output / file, ignored)) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: expected a new folder, or one with an interrupted training, found a "
+                            "model ({}). Choose another folder, or remove that one first",
+                            output.string(), file));
+  }
+}
+
+void remove_training_files(const std::filesystem::path& output) {
+  const std::filesystem::path work = output / "training";
+  std::error_code ignored;
+  for (const char* file :
+       {"checkpoint.safetensors", "best.safetensors", "start/config.json", "start/model.safetensors"}) {
+    std::filesystem::remove(work / file, ignored);
+  }
+  // Without effect on folders that hold anything else.
+  std::filesystem::remove(work / "start", ignored);
+  std::filesystem::remove(work, ignored);
+}
+
 }  // namespace attnflow

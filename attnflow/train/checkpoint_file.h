@@ -32,6 +32,12 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingCheckpoint
 // its settings are not `settings` (the message shows both).
 std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& path, const std::string& settings);
 
+// Training keeps its files in `output`/training. Throws Error(kUsage) when `output` already holds a model and no
+// training that is to go on: nothing is overwritten that somebody may want.
+void check_training_output(const std::filesystem::path& output);
+// Removes those files, and the folders when nothing else is in them.
+void remove_training_files(const std::filesystem::path& output);
+
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_TRAIN_CHECKPOINT_FILE_H_

@@ -127,14 +127,16 @@ std::string measured_perplexity(const TrainingCheckpoint& checkpoint) {
   return last;
 }
 
-std::string front_matter(const std::string& tag) {
-  return fmt::format("---\nlanguage: en\nlicense: apache-2.0\ntags:\n- attnflow\n- {}\n---\n\n", tag);
+std::string front_matter(const AgreementTrainingOptions& options, const std::string& tag) {
+  const std::string license = options.license.empty() ? "" : "license: " + options.license + "\n";
+  return fmt::format("---\nlanguage: en\n{}tags:\n- attnflow\n- {}\n---\n\n", license, tag);
 }
 
 constexpr const char* kHow =
-    "Made by `attnflow {}` on a machine without accelerator in {:.0f} minutes; same data, seed and command give the "
-    "same "
-    "bytes.\n\n```\n{}\n```\n";
+    "Made by `attnflow {}` without an accelerator in {:.0f} minutes. The same data, seed and command give the same "
+    "weights "
+    "on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
+    "matter.\n\n```\n{}\n```\n";
 
 }  // namespace
 
@@ -156,7 +158,7 @@ AgreementResults summarize_answers(const std::vector<AgreementAnswer>& answers) 
 std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            const TrainingCheckpoint& checkpoint, const AgreementResults& results) {
   const AgreementSplit& train = setup.data.train;
-  std::string card = front_matter("text-classification");
+  std::string card = front_matter(options, "text-classification");
   card +=
       "# A verb-number model\n\n"
       "Given an English sentence up to a verb, it says whether the verb is singular or plural.\n\n"
@@ -196,18 +198,21 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
     card += score_row(fmt::format("{} to {} words", words, words + 9), score);
   }
   for (const auto& [source, score] : results.by_source) card += score_row(source, score);
-  card +=
-      "\n## Limits\n\nIt has read some ten million words of textbooks and essays, knows no names and few rare words, "
+  constexpr double kMillion = 1e6;
+  card += fmt::format(
+      "\n## Limits\n\nIt has read {:.1f} million words (punctuation included), so it knows few names and rare words, "
       "and "
-      "guesses where a subject's number needs knowledge of the world. Labels are the verb forms that authors wrote, "
-      "found "
-      "by rules and not by a parser, so a few are wrong.\n";
+      "it guesses where a subject's number needs knowledge of the world. Labels are the verb forms that authors wrote, "
+      "found by rules and not by a parser, so a few are wrong. Documents share a few sentences: prefixes that would "
+      "occur "
+      "in two splits are left out, sentences of the masked phase are not.\n",
+      static_cast<double>(setup.vocabulary_use.words) / kMillion);
   return card + attribution_text(options);
 }
 
 std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
                         const TrainingCheckpoint& checkpoint) {
-  std::string card = front_matter("fill-mask");
+  std::string card = front_matter(options, "fill-mask");
   card += "# A small masked language model of English\n\n## Model\n\n" + shape_text(setup) + "\n\n## Data\n\n" +
           data_text(setup) + "\n## Recipe\n\n" + masked_recipe(setup, options) + "\n\n";
   constexpr double kSecondsAMinute = 60.0;

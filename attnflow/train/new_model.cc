@@ -16,13 +16,6 @@ namespace attnflow {
 
 namespace {
 
-// FNV-1a, so that a name always seeds the same generator.
-std::uint64_t hash_name(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
-
 Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
   Tensor<float> tensor(plan.shape);
   if (plan.kind == TensorPlan::Kind::kNormScale) {
@@ -31,13 +24,28 @@ Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
     constexpr double kEmbedding = 0.02;
     const bool embedding = plan.name.find("embeddings.") != std::string::npos;
     const double deviation = embedding ? kEmbedding : 0.5 / std::sqrt(static_cast<double>(plan.shape.back()));
-    Random random(stream_seed(seed, hash_name(plan.name)));
+    Random random(stream_seed(seed, name_hash(plan.name)));
     for (float& value : tensor.span()) value = static_cast<float>(deviation * random.normal());
   }
   return tensor;
 }
 
 }  // namespace
+
+std::uint64_t name_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+void check_recipe(double rate, double dropout) {
+  if (!(rate > 0.0 && rate <= 1.0)) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected a learning rate above 0 and at most 1, found {}", rate));
+  }
+  if (!(dropout >= 0.0 && dropout < 1.0)) {
+    throw Error(ErrorKind::kUsage, fmt::format("--dropout: expected a share from 0 to below 1, found {}", dropout));
+  }
+}
 
 void check_shape(const EncoderShape& shape) {
   struct Limit {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnflow/model/encoder_weights.h"
@@ -30,6 +31,11 @@ struct EncoderShape {
 // Throws Error(kUsage), in the words of the command line: a size of 0 or beyond what a model may have, or a hidden size
 // that is no multiple of the heads.
 void check_shape(const EncoderShape& shape);
+// The same for a learning rate and a dropout share.
+void check_recipe(double rate, double dropout);
+
+// A number that names a text (FNV-1a).
+std::uint64_t name_hash(std::string_view text);
 
 using WeightMap = std::map<std::string, Tensor<float>>;
 

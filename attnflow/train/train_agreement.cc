@@ -185,7 +185,7 @@ void train_agreement(const AgreementTrainingOptions& options, const TrainingCall
                             results.all.count, results.attractor.share(), results.attractor.count));
   write_file(options.output / "training.json", agreement_training_json(setup, options, checkpoint, results));
   write_file(options.output / "README.md", agreement_card(setup, options, checkpoint, results));
-  std::filesystem::remove_all(internal::work_folder(options));
+  remove_training_files(options.output);
 }
 
 void train_masked(const AgreementTrainingOptions& options, const TrainingCallbacks& callbacks,
@@ -196,7 +196,7 @@ void train_masked(const AgreementTrainingOptions& options, const TrainingCallbac
   write_trained(setup, options, new_model_config(setup.shape, ModelHead::kMaskedLm), weights);
   write_file(options.output / "training.json", masked_training_json(setup, options, checkpoint));
   write_file(options.output / "README.md", masked_card(setup, options, checkpoint));
-  std::filesystem::remove_all(internal::work_folder(options));
+  remove_training_files(options.output);
 }
 
 }  // namespace attnflow

@@ -49,6 +49,7 @@ struct AgreementTrainingOptions {
   std::size_t shard_tokens = 1024;
   std::size_t shards_per_step = 4;
   std::string command;      // for the card: what was typed
+  std::string license;      // for the card, as SPDX writes it; empty: none is named
   std::string attribution;  // for the card: Markdown that names the texts' authors and licences
 };
 

@@ -81,6 +81,20 @@ Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& optio
   return setup;
 }
 
+// Names the data: other sentences, labels or a vocabulary give another number.
+std::string digest_of(const std::vector<const Encoded*>& splits, const std::string& tokenizer) {
+  std::uint64_t digest = name_hash(tokenizer);
+  const auto add = [&](std::uint64_t value) { digest = stream_seed(digest, value); };
+  for (const Encoded* split : splits) {
+    for (const TokenIds& ids : split->ids) {
+      add(ids.size());
+      for (const std::int32_t id : ids) add(static_cast<std::uint64_t>(id));
+    }
+    for (const std::size_t label : split->labels) add(label);
+  }
+  return fmt::format("{:016x}", digest);
+}
+
 Score right_answers(const std::vector<Tensor<float>>& logits, const std::vector<TrainingBatch>& batches) {
   Score score;
   for (std::size_t b = 0; b < batches.size(); ++b) {
@@ -143,14 +157,19 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   check_texts(validation, options, "validation data");
   check_texts(test, options, "test data");
   check_shape(options.shape);
+  check_recipe(options.rate, options.dropout);
+  check_training_output(options.output);
   Setup setup = prepare(train, options);
   const Encoded encoded = encode(setup, train, options.threads);
+  const Encoded checked = encode(setup, validation, options.threads);
+  const Encoded held_out = encode(setup, test, options.threads);
   const std::vector<std::size_t> lengths = lengths_of(encoded.ids);
   BatchPlanOptions plan = {options.seed + 1, options.shard_tokens, options.shards_per_step};
   const std::size_t steps_an_epoch = plan_epoch(lengths, 0, plan).size();
   Json settings = {{"task", "classifier"},
                    {"seed", options.seed},
                    {"labels", options.labels},
+                   {"data", digest_of({&encoded, &checked, &held_out}, setup.files.tokenizer)},
                    {"sentences", {train.texts.size(), validation.texts.size(), test.texts.size()}},
                    {"shape",
                     {setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.intermediate,
@@ -180,9 +199,11 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
     callbacks.say(
         fmt::format("going on from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
     checkpoint = std::move(*found);
+  } else {
+    std::filesystem::remove(best_path);  // of another run
   }
 
-  const std::vector<TrainingBatch> questions = batches_of(encode(setup, validation, options.threads), options);
+  const std::vector<TrainingBatch> questions = batches_of(checked, options);
   // The best epoch so far lies in a file of its own, with its accuracy as its history.
   const auto measure = [&](Trainer& current, std::size_t step) {
     const Score score = right_answers(current.classify(questions), questions);
@@ -219,7 +240,6 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   write_file(options.output / "tokenizer_config.json", setup.files.config);
 
   const std::unique_ptr<Model> model = load_model(options.output, {"cpu", options.threads});
-  const Encoded held_out = encode(setup, test, options.threads);
   std::vector<ModelInput> inputs;
   for (const TokenIds& ids : held_out.ids) inputs.push_back({{ids.begin(), ids.end()}, {}});
   const std::vector<Tensor<float>> logits = model->classify(inputs);
@@ -238,7 +258,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
                {"results", {{"count", score.count}, {"right", score.right}, {"accuracy", score.share()}}}};
   write_file(options.output / "training.json", json.dump(2) + "\n");
   write_file(options.output / "README.md", card(setup, options, train, checkpoint, score));
-  std::filesystem::remove_all(work);
+  remove_training_files(options.output);
 }
 
 }  // namespace attnflow

@@ -69,7 +69,7 @@ class Train(CommandTest):
     def test_agreement_learns_and_is_the_same_again(self):
         first, second = self.folder / "first", self.folder / "second"
         steps = ["--masked-steps", "20", "--steps", "120", "--rate", "0.005"]
-        self.train("agreement", first, *steps, "--threads", "1")
+        self.train("agreement", first, *steps, "--threads", "1", "--license", "mit")
         self.assertFalse((first / "training").exists())
         about = json.loads((first / "training.json").read_text())
         everything = about["results"]["all"]
@@ -82,7 +82,7 @@ class Train(CommandTest):
         self.assertEqual(len(set.union(*splits)), 4)
         card = (first / "README.md").read_text()
         self.assertIn("| with an attractor |", card)
-        self.assertIn("license:", card)
+        self.assertIn("license: mit\n", card)
 
         explained = self.run_program("explain", "The keys to the garden", "--model", first, "--json")
         report = json.loads(explained.stdout)
@@ -143,6 +143,26 @@ class Train(CommandTest):
         self.assertEqual(checkpoint.read_bytes(), before)
         self.assertEqual([p.name for p in checkpoint.parent.iterdir() if p.is_file()], [checkpoint.name])
 
+    def test_nothing_of_the_users_is_lost(self):
+        output = self.folder / "out"
+        (output / "training").mkdir(parents=True)
+        (output / "training" / "thesis.txt").write_text("mine")
+        self.train("agreement", output, "--masked-steps", "1", "--steps", "1")
+        self.assertEqual([p.name for p in (output / "training").iterdir()], ["thesis.txt"])
+        before = digests(output)
+        # A model is not overwritten.
+        refused = self.train("agreement", output, "--masked-steps", "1", "--steps", "1", code=USAGE)
+        self.assertIn("found a model", refused.stderr)
+        self.assertEqual(digests(output), before)
+
+    def test_samples_of_the_grammar_are_not_those_of_training(self):
+        output = self.folder / "grammar"
+        self.train("agreement", output, "--masked-steps", "0", "--steps", "0", "--grammar-share", "2")
+        done = self.run_program(
+            "evaluate", "agreement", "--model", output, "--samples", "50", "--scores", "gradient", "--json"
+        )
+        self.assertIn("was trained on others", " ".join(json.loads(done.stdout)["notes"]))
+
     def test_masked_predicts_words(self):
         output = self.folder / "masked"
         self.train("masked", output, "--masked-steps", "60")
@@ -197,6 +217,10 @@ class Train(CommandTest):
         self.refuse(BAD_FILE, ["labels.tsv", "2"], *command)
 
         command = ["train", "agreement", "--prose", self.prose, "-o", output]
+        self.refuse(USAGE, ["learning rate", "-1"], *command, "--rate", "-1")
+        self.refuse(USAGE, ["learning rate", "nan"], *command, "--masked-rate", "nan")
+        self.refuse(USAGE, ["--dropout", "1.5"], *command, "--dropout", "1.5")
+        self.refuse(USAGE, ["--grammar-share", "-1"], *command, "--grammar-share", "-1")
         self.refuse(USAGE, ["book9"], *command, "--test-sources", "book9")
         self.refuse(USAGE, ["--heads", "5"], *command, "--heads", "5")
         self.refuse(USAGE, ["--layers", "0"], *command, "--layers", "0")

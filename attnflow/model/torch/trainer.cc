@@ -256,9 +256,11 @@ class TorchTrainer final : public Trainer {
     }
     const double norm = std::sqrt(square);
     if (!std::isfinite(cost) || !std::isfinite(norm)) {
-      throw Error(ErrorKind::kOther, fmt::format("expected a finite cost and gradient in training, found a cost of {} "
-                                                 "and a gradient of norm {} at step {}; use a smaller --learning-rate",
-                                                 cost, norm, steps_ + 1));
+      throw Error(
+          ErrorKind::kOther,
+          fmt::format("expected a finite cost and gradient in training, found a cost of {} "
+                      "and a gradient of norm {} at step {}; use a smaller learning rate (--rate, --masked-rate)",
+                      cost, norm, steps_ + 1));
     }
     ++steps_;
     const double scale = norm > options_.clip ? options_.clip / norm : 1.0;

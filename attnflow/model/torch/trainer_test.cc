@@ -219,7 +219,7 @@ TEST(Trainer, StopsBeforeWeightsAreNoNumbers) {
   TrainerState state = trainer->state();
   state.weights.at("classifier.bias").span()[0] = std::numeric_limits<float>::infinity();
   trainer->set_state(state);
-  expect_error(ErrorKind::kOther, {"finite cost", "learning-rate"}, [&] { trainer->step(shards, 1e-3, 1); });
+  expect_error(ErrorKind::kOther, {"finite cost", "--rate"}, [&] { trainer->step(shards, 1e-3, 1); });
   EXPECT_EQ(trainer->state().weights, state.weights);
 }
 
