@@ -1,0 +1,181 @@
+"""What the scripts of this folder share: options, running the program, writing results.
+
+Every script finds the program in build/release (./dev build), in ATTNFLOW, or on the path; and the data, which a clone
+does not hold, by --data or ATTNFLOW_SHARED_DATA: a folder with prose/ (text files) and sst2/ (train.tsv, dev.tsv,
+test.tsv). Results go to --out.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+OUT = ROOT / "build" / "experiments"
+MODEL = ROOT / "models" / "agreement"  # the folder, not the copy in the program: it says what it was not trained on
+
+
+class ExperimentError(Exception):
+    pass
+
+
+def parser(doc):
+    result = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument("--out", type=Path, default=OUT, help="folder of the results (%(default)s)")
+    result.add_argument("--program", help="attnflow (ATTNFLOW, else build/release/bin, else the path)")
+    return result
+
+
+def add_data(arguments):
+    arguments.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("ATTNFLOW_SHARED_DATA"),
+        help="folder that holds prose/ and sst2/ (ATTNFLOW_SHARED_DATA)",
+    )
+
+
+def add_model(arguments, default=MODEL, what="the classifier"):
+    arguments.add_argument("--model", default=default, help=f"folder of {what} (%(default)s)")
+
+
+def add_formats(arguments):
+    arguments.add_argument("--formats", default="svg,pdf", help="endings of the pictures (%(default)s)")
+
+
+def data_folder(arguments, name):
+    """The folder `name` of the data; an error that says what is missing."""
+    if not arguments.data:
+        raise ExperimentError(f"expected --data FOLDER or ATTNFLOW_SHARED_DATA, a folder that holds {name}/")
+    folder = Path(arguments.data) / name
+    if not folder.is_dir():
+        raise ExperimentError(f"expected the folder {folder}, found none; --data names the folder that holds {name}/")
+    return folder
+
+
+def inside(path):
+    """A path as the documents show it: relative to where the command runs, when that is near."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith(f"..{os.sep}..") else relative
+
+
+class Program:
+    def __init__(self, arguments):
+        self.out = arguments.out
+        built = ROOT / "build" / "release" / "bin" / "attnflow"
+        chosen = arguments.program or os.environ.get("ATTNFLOW") or (str(built) if built.exists() else "attnflow")
+        found = shutil.which(chosen)
+        if found is None:
+            raise ExperimentError(
+                f"expected the program {chosen}, found none; ./dev build makes it, --program names it"
+            )
+        self.path = found
+        self.out.mkdir(parents=True, exist_ok=True)
+
+    def run(self, *words):
+        """Runs `attnflow WORDS`, its messages going to standard error; returns the command and its seconds."""
+        words = [str(word) for word in words]
+        shown = "attnflow " + " ".join(f"'{word}'" if set(word) & set(" []()?*'") else word for word in words)
+        print(f"$ {shown}", file=sys.stderr, flush=True)
+        begin = time.monotonic()
+        result = subprocess.run([self.path, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        if result.returncode != 0:
+            raise ExperimentError(f"{shown} ended with {result.returncode}")
+        return shown, time.monotonic() - begin
+
+    def explain(self, text, names, *options):
+        """`attnflow explain TEXT` into the files NAMES of the output folder."""
+        outputs = [word for name in names for word in ("-o", inside(self.out / name))]
+        self.run("explain", text, *options, *outputs)
+        for name in names:
+            print(inside(self.out / name))
+
+    def evaluate(self, name, *words):
+        """The JSON of `attnflow evaluate WORDS`, kept as NAME.json, with its command and seconds."""
+        path = self.out / f"{name}.json"
+        others = busy()
+        command, seconds = self.run("evaluate", *words, "-o", inside(path))
+        print(inside(path))
+        return read_json(path) | {"command": command, "seconds": seconds, "busy": others}
+
+    def trained(self, name, *words):
+        """The folder of the model NAME, trained with `attnflow train WORDS` unless it is there."""
+        folder = self.out / name
+        if (folder / "README.md").exists():  # written last
+            print(f"{inside(folder)}: already trained", file=sys.stderr)
+        else:
+            self.run("train", *words, "-o", inside(folder))
+            print(inside(folder))
+        return folder
+
+
+def untrained_model(program, prose):
+    """The architecture and the vocabulary of the verb-number model with its first, random weights."""
+    steps = ["--masked-steps", 0, "--steps", 0]
+    return program.trained("untrained", "agreement", "--prose", inside(prose), "--seed", 1, *steps)
+
+
+def sentiment_model(program, sst2):
+    files = ["--data", "train", "--validation", "dev", "--test", "test"]
+    words = [word if word.startswith("--") else inside(sst2 / f"{word}.tsv") for word in files]
+    return program.trained("sentiment", "sentiment", *words, "--seed", 1)
+
+
+def read_json(path):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def write(path, text):
+    """Writes `path` whole or not at all, and says so."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+    print(inside(path))
+
+
+def table(head, rows):
+    """A Markdown table, the first column to the left, the others to the right."""
+    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(3, *(len(row[c]) for row in cells)) for c in range(len(head))]
+
+    def line(row):
+        pairs = enumerate(zip(row, widths, strict=True))
+        return "| " + " | ".join(cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in pairs) + " |"
+
+    rule = ["-" * w if c == 0 else "-" * (w - 1) + ":" for c, w in enumerate(widths)]
+    return "\n".join([line(cells[0]), f"| {' | '.join(rule)} |", *map(line, cells[1:])]) + "\n"
+
+
+def machine():
+    """The processor's name and how many there are."""
+    names = [line.split(":", 1)[1].strip() for line in cpu_lines() if line.startswith("model name")]
+    return f"{len(os.sched_getaffinity(0))} processors, {names[0] if names else 'of unknown kind'}"
+
+
+def busy():
+    """Whether other work ran on the machine in the last minute, so that a time says little."""
+    return os.getloadavg()[0] > 0.5
+
+
+def run_time(found):
+    return f"{found['seconds']:.0f} s" + (", beside other work" if found["busy"] else "")
+
+
+def cpu_lines():
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def main(body):
+    """Ends the script with body's status; a failure that was foreseen is one line."""
+    try:
+        sys.exit(body())
+    except ExperimentError as error:
+        sys.exit(f"{Path(sys.argv[0]).name}: {error}")
