@@ -23,6 +23,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,18 @@ constexpr std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t stream) {
   std::uint64_t state = seed;
   state = splitmix64(state) ^ stream;
   return splitmix64(state);
+}
+
+// A number that names a text: FNV-1a, 64 bits.
+constexpr std::uint64_t name_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+// The seed of the stream of a named purpose: draws for one purpose do not depend on how many another makes.
+constexpr std::uint64_t stream_seed(std::uint64_t seed, std::string_view purpose) {
+  return stream_seed(seed, name_hash(purpose));
 }
 
 class Random {

@@ -1,15 +1,12 @@
 // attnflow evaluate: how well raw attention, rollout and flow agree with what a model depends on.
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +18,8 @@
 #include "attnflow/analysis/settings.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
 #include "attnflow/cli/model_argument.h"
-#include "attnflow/cli/number_option.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/model/model.h"
 #include "attnflow/text/tokenizer.h"
@@ -72,16 +69,6 @@ class Phases {
   std::vector<std::string> times_;
 };
 
-void check_outputs(const std::vector<std::string>& outputs) {
-  std::set<std::string> names;
-  for (const std::string& output : outputs) {
-    check_correlations_output(output);
-    if (!names.insert(output).second) {
-      throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
-    }
-  }
-}
-
 // The class that a sentiment model calls positive; of two classes without names, the second.
 std::string positive_class(const ModelInfo& info) {
   if (find_label("positive", info)) return "positive";
@@ -92,12 +79,8 @@ std::string positive_class(const ModelInfo& info) {
                           fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
 }
 
-std::size_t terminal_width() {
-  winsize window{};
-  constexpr std::size_t kUsual = 80;
-  const bool known = isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
-  return known ? window.ws_col : kUsual;
-}
+// Columns where standard output is no terminal.
+constexpr std::size_t kUsualWidth = 80;
 
 struct Samples {
   std::vector<EvaluationSample> samples;
@@ -128,7 +111,8 @@ Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder,
 void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   options.settings.layers = parse_layers(arguments.layers);
-  check_outputs(arguments.outputs);
+  for (const std::string& output : arguments.outputs) check_correlations_output(output);
+  check_different_outputs(arguments.outputs);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
                 "--per-sample: expected a place to write to (-o FILE.json) or --json, found neither");
@@ -158,7 +142,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   if (arguments.json) {
     fmt::print("{}", correlations_json(report));
   } else if (arguments.outputs.empty()) {
-    fmt::print("{}", correlations_table(report, terminal_width()));
+    fmt::print("{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
     for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
     for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
@@ -219,26 +203,11 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->group(scores);
 
   const char* how = "What to compute";
-  command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->group(how);
+  add_graph_options(command, settings, arguments.layers, how);
   command
       ->add_option("--relevance", options.relevance,
                    "row (of the output token), column-max, column-sum (over output tokens), or several")
       ->delimiter(',')
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--residual", settings.residual, "Weight of the residual connection in A = (1 - rho) W + rho I")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--layers", arguments.layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")
-      ->group(how);
-  command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
-      ->check(whole_number)
       ->capture_default_str()
       ->group(how);
   command->add_option("--output-token", settings.output_token, "auto, cls, mask, last or a position")

@@ -1,18 +1,15 @@
 // attnflow explain: from a text and a model, or from an attention file, to a report.
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +18,7 @@
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/report/report_json.h"
@@ -51,20 +49,10 @@ std::string read_standard_input() {
 
 TableOptions terminal_options() {
   TableOptions table;
-  winsize window{};
-  const bool terminal = isatty(STDOUT_FILENO) != 0;
-  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) table.width = window.ws_col;
+  table.width = terminal_width().value_or(table.width);
   const char* no_color = std::getenv("NO_COLOR");
-  table.color = terminal && (no_color == nullptr || *no_color == '\0');
+  table.color = isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
   return table;
-}
-
-// CLI11 takes -1 for a very large number.
-std::string whole_number(const std::string& text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return "";
-  return fmt::format("expected a whole number of at least 0, found '{}'", text);
 }
 
 void run_explain(ExplainArguments& arguments) {
@@ -83,14 +71,8 @@ void run_explain(ExplainArguments& arguments) {
   figure.view = *view;
   for (const std::string& output : arguments.outputs) check_output(output);
   const bool from_file = !arguments.attention.empty();
-  std::set<std::string> names;
-  bool draws = false;
-  for (const std::string& output : arguments.outputs) {
-    if (!names.insert(output).second) {
-      throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
-    }
-    draws = draws || is_picture(output);
-  }
+  check_different_outputs(arguments.outputs);
+  const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
   if (*view != FigureView::kOverview && !draws) {
     throw Error(ErrorKind::kUsage, "--view: expected a picture to draw (-o FILE.svg, .pdf or .png), found none");
   }
@@ -199,22 +181,7 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--json", arguments->json, "Print the report document on standard output");
 
   const char* how = "What to compute";
-  command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--residual", settings.residual, "Weight of the residual connection in A = (1 - rho) W + rho I")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--layers", arguments->layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")
-      ->group(how);
-  command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(how);
+  add_graph_options(command, settings, arguments->layers, how);
   command
       ->add_option("--output-token", settings.output_token,
                    "auto (the mask; else the class token, or the first; in causal models the last), cls, mask, last, "

@@ -115,6 +115,7 @@ std::string command_of(const std::string& task, const ProseArguments& arguments)
   if (task == "agreement") {
     command += fmt::format(" --steps {} --rate {} --dropout {} --grammar-share {}", options.steps, options.rate,
                            options.dropout, options.grammar_share);
+    if (!options.masked_output.empty()) command += fmt::format(" --masked-model {}", options.masked_output.string());
   }
   const EncoderShape usual;
   const auto add_if_other = [&](const char* option, std::size_t value, std::size_t usual_value) {
@@ -234,6 +235,9 @@ void add_train_command(CLI::App& app) {
   sub->add_option("--grammar-share", recipe.grammar_share, "Sentences of a small grammar for each prefix of prose")
       ->capture_default_str()
       ->group("Recipe");
+  sub->add_option("--masked-model", recipe.masked_output,
+                  "Folder that the masked language model of the first phase is written to as well")
+      ->type_name("DIR");
   sub->callback([agreement] { run("agreement", *agreement, train_agreement); });
 
   auto masked = std::make_shared<ProseArguments>();

@@ -8,19 +8,13 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/text/tokenizer_files.h"
-#include "attnflow/text/tokenizers_abi.h"
+#include "attnflow/text/tokenizers_owned.h"
 #include "attnflow/text/utf8.h"
 
 namespace attnflow {
 namespace {
 
-struct Deleter {
-  void operator()(attnflow_tokenizer* object) const { attnflow_tokenizer_free(object); }
-  void operator()(attnflow_encoding* object) const { attnflow_encoding_free(object); }
-  void operator()(attnflow_string* object) const { attnflow_string_free(object); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Deleter>;
+using internal::Owned;
 
 constexpr attnflow_text kAbsent = {nullptr, 0};
 

@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "attnflow/base/random.h"
 
@@ -18,6 +20,8 @@ namespace {
 
 constexpr const char* kMaskedPhase = "masked";
 constexpr std::size_t kHeldOutSequences = 2000;
+// Shorter sentences are headings and remains of lists.
+constexpr std::size_t kFewestTokens = 5;
 
 // Pronouns that are masked as often as verbs: pictures of pronoun resolution ask for them.
 constexpr std::array<std::string_view, 12> kFocusPronouns = {"he",   "she",  "his",   "her", "him",     "hers",
@@ -44,8 +48,8 @@ std::string describe_settings(const AgreementTrainingOptions& options, const Pro
   for (const ProseDocument& document : setup.documents) bytes += document.bytes;
   std::uint64_t digest = name_hash(setup.tokenizer_files.tokenizer);
   for (const ProseDocument& document : setup.documents) {
-    digest = stream_seed(digest, name_hash(document.name));
-    for (const std::string& paragraph : document.paragraphs) digest = stream_seed(digest, name_hash(paragraph));
+    digest = stream_seed(digest, document.name);
+    for (const std::string& paragraph : document.paragraphs) digest = stream_seed(digest, paragraph);
   }
   json["prose"] = {{"documents", setup.documents.size()}, {"bytes", bytes}, {"digest", fmt::format("{:016x}", digest)}};
   json["test_sources"] = setup.data.test.sources;
@@ -104,8 +108,6 @@ ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::str
 
 std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
                                        const AgreementTrainingOptions& options) {
-  // Shorter ones are headings and remains of lists.
-  constexpr std::size_t kFewestTokens = 5;
   std::vector<std::string> sentences;
   for (const ProseDocument& document : setup.documents) {
     if (!std::binary_search(sources.begin(), sources.end(), document.name)) continue;
@@ -117,17 +119,12 @@ std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vecto
   parallel.threads = options.threads;
   std::vector<TokenIds> ids = encode_texts(*setup.tokenizer, sentences, setup.shape.positions, parallel);
   std::erase_if(ids, [](const TokenIds& sequence) { return sequence.size() < kFewestTokens; });
-  if (ids.empty()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("expected sentences of at least {} words to train on, found none; "
-                                                 "give more text",
-                                                 kFewestTokens - 1));
-  }
   return ids;
 }
 
 MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingOptions& options) {
   MaskingOptions masking;
-  masking.seed = options.seed + 2;
+  masking.seed = stream_seed(options.seed, "masks");
   masking.mask_id = setup.tokenizer->mask_id().value();
   masking.first_ordinary = static_cast<std::int64_t>(setup.vocabulary.specials);
   masking.vocabulary = static_cast<std::int64_t>(setup.vocabulary.pieces.size());
@@ -159,7 +156,18 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   if (options.masked_steps == 0) return first;
   const auto trainer = start_trainer(work_folder(options) / "start", config, first, 0.0, options.threads);
 
-  const std::vector<TokenIds> sequences = encode_sentences(setup, setup.data.train.sources, options);
+  std::vector<TokenIds> held_out = encode_sentences(setup, setup.data.validation.sources, options);
+  std::vector<TokenIds> sequences = encode_sentences(setup, setup.data.train.sources, options);
+  // Sentences that documents share are no training sentences where they stand in a held-out document too.
+  std::set<TokenIds> shared(held_out.begin(), held_out.end());
+  for (TokenIds& ids : encode_sentences(setup, setup.data.test.sources, options)) shared.insert(std::move(ids));
+  std::erase_if(sequences, [&](const TokenIds& ids) { return shared.contains(ids); });
+  if (sequences.empty() || held_out.empty()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("expected sentences of at least {} words in documents to train on and in documents for "
+                            "validation, found none {}; give more text",
+                            kFewestTokens - 1, sequences.empty() ? "to train on" : "for validation"));
+  }
   std::size_t tokens = 0;
   for (const TokenIds& sequence : sequences) tokens += sequence.size();
   callbacks.say(fmt::format("masked language model: {} sentences, {:.1f} million tokens", sequences.size(),
@@ -170,8 +178,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   MaskingOptions plain = masking;
   plain.focus_share = plain.share;
   plain.cut_share = 0.0;
-  std::vector<TokenIds> held_out = encode_sentences(setup, setup.data.validation.sources, options);
-  Random(options.seed).shuffle(held_out);
+  Random(stream_seed(options.seed, "measured sentences")).shuffle(held_out);
   held_out.resize(std::min(held_out.size(), kHeldOutSequences));
   std::vector<TrainingBatch> questions;
   BatchPlanOptions plan;
@@ -186,7 +193,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   phase.name = kMaskedPhase;
   phase.steps = options.masked_steps;
   phase.rate = options.masked_rate;
-  phase.batches = {options.seed + 1, options.shard_tokens, options.shards_per_step};
+  phase.batches = {stream_seed(options.seed, "masked order"), options.shard_tokens, options.shards_per_step};
   phase.measure_every = 500;
   run_phase(
       *trainer, lengths_of(sequences),
@@ -201,7 +208,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
                            nlohmann::ordered_json{{"perplexity", std::exp(cost)}}.dump()};
       },
       phase, work_folder(options) / "checkpoint.safetensors", checkpoint, callbacks.progress, stop_token);
-  return checkpoint.state.weights.empty() ? trainer->state().weights : checkpoint.state.weights;
+  return checkpoint.state.weights;
 }
 
 }  // namespace attnflow::internal

@@ -203,9 +203,9 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
       "\n## Limits\n\nIt has read {:.1f} million words (punctuation included), so it knows few names and rare words, "
       "and "
       "it guesses where a subject's number needs knowledge of the world. Labels are the verb forms that authors wrote, "
-      "found by rules and not by a parser, so a few are wrong. Documents share a few sentences: prefixes that would "
+      "found by rules and not by a parser, so a few are wrong. Documents share a few sentences: what would "
       "occur "
-      "in two splits are left out, sentences of the masked phase are not.\n",
+      "in two splits is left out of training.\n",
       static_cast<double>(setup.vocabulary_use.words) / kMillion);
   return card + attribution_text(options);
 }
@@ -216,7 +216,8 @@ std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions&
   card += "# A small masked language model of English\n\n## Model\n\n" + shape_text(setup) + "\n\n## Data\n\n" +
           data_text(setup) + "\n## Recipe\n\n" + masked_recipe(setup, options) + "\n\n";
   constexpr double kSecondsAMinute = 60.0;
-  card += fmt::format(fmt::runtime(kHow), "train masked", checkpoint.seconds / kSecondsAMinute, options.command);
+  card += fmt::format(fmt::runtime(kHow), options.masked_output.empty() ? "train masked" : "train agreement",
+                      checkpoint.seconds / kSecondsAMinute, options.command);
   card += fmt::format("\n## Result\n\nPerplexity of masked words in the validation documents: {}.\n",
                       measured_perplexity(checkpoint));
   return card + attribution_text(options);

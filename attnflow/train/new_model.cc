@@ -24,19 +24,13 @@ Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
     constexpr double kEmbedding = 0.02;
     const bool embedding = plan.name.find("embeddings.") != std::string::npos;
     const double deviation = embedding ? kEmbedding : 0.5 / std::sqrt(static_cast<double>(plan.shape.back()));
-    Random random(stream_seed(seed, name_hash(plan.name)));
+    Random random(stream_seed(seed, plan.name));
     for (float& value : tensor.span()) value = static_cast<float>(deviation * random.normal());
   }
   return tensor;
 }
 
 }  // namespace
-
-std::uint64_t name_hash(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
 
 void check_recipe(double rate, double dropout) {
   if (!(rate > 0.0 && rate <= 1.0)) {

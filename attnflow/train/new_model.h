@@ -34,9 +34,6 @@ void check_shape(const EncoderShape& shape);
 // The same for a learning rate and a dropout share.
 void check_recipe(double rate, double dropout);
 
-// A number that names a text (FNV-1a).
-std::uint64_t name_hash(std::string_view text);
-
 using WeightMap = std::map<std::string, Tensor<float>>;
 
 // The text of a config.json. `labels`: of a classification head.

@@ -16,11 +16,11 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "attnflow/train/prose.h"
+#include "attnflow/train/text_hash.h"
 
 namespace attnflow {
 
@@ -56,11 +56,7 @@ class NounLexicon {
 
  private:
   friend class NounLexiconBuilder;
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-  std::unordered_map<std::string, GrammaticalNumber, Hash, std::equal_to<>> numbers_;
+  internal::TextMap<GrammaticalNumber> numbers_;
   std::vector<NounPair> pairs_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "attnflow/base/random.h"
@@ -49,7 +51,7 @@ LabelledPrefixes training_prefixes(const ProseSetup& setup, const AgreementTrain
   std::vector<AgreementExample> examples = setup.data.train.examples;
   const std::size_t prose = examples.size();
   GrammarOptions grammar;
-  grammar.seed = options.seed;
+  grammar.seed = stream_seed(options.seed, "grammar");
   grammar.count = static_cast<std::size_t>(std::llround(options.grammar_share * static_cast<double>(prose)));
   if (grammar.count > 0) {
     for (AgreementExample& example : grammar_examples(setup.data.lexicon, grammar)) {
@@ -66,7 +68,7 @@ class Checker {
  public:
   Checker(const ProseSetup& setup, const AgreementTrainingOptions& options) {
     std::vector<AgreementExample> examples = setup.data.validation.examples;
-    Random(options.seed).shuffle(examples);
+    Random(stream_seed(options.seed, "measured prefixes")).shuffle(examples);
     examples.resize(std::min(examples.size(), kMeasuredExamples));
     const LabelledPrefixes prefixes = encode_prefixes(setup, examples, options.threads);
     const std::vector<std::size_t> lengths = lengths_of(prefixes.ids);
@@ -120,15 +122,40 @@ TrainingCheckpoint find_checkpoint(const ProseSetup& setup, const AgreementTrain
   return checkpoint;
 }
 
-// Writes everything but the card into the output folder.
-void write_trained(const ProseSetup& setup, const AgreementTrainingOptions& options, const std::string& config,
+// Writes everything but the card into the folder.
+void write_trained(const std::filesystem::path& folder, const ProseSetup& setup, const std::string& config,
                    const WeightMap& weights) {
-  write_model(options.output, config, weights, DType::kF16);
-  write_file(options.output / "tokenizer.json", setup.tokenizer_files.tokenizer);
-  write_file(options.output / "tokenizer_config.json", setup.tokenizer_files.config);
+  write_model(folder, config, weights, DType::kF16);
+  write_file(folder / "tokenizer.json", setup.tokenizer_files.tokenizer);
+  write_file(folder / "tokenizer_config.json", setup.tokenizer_files.config);
   std::string nouns;
   for (const NounPair& pair : setup.data.lexicon.pairs()) nouns += pair.singular + '\t' + pair.plural + '\n';
-  write_file(options.output / "nouns.tsv", nouns);
+  write_file(folder / "nouns.tsv", nouns);
+}
+
+// The model as the masked phase leaves it, with its card.
+void write_masked(const std::filesystem::path& folder, const ProseSetup& setup, const AgreementTrainingOptions& options,
+                  const TrainingCheckpoint& checkpoint, const WeightMap& weights) {
+  write_trained(folder, setup, new_model_config(setup.shape, ModelHead::kMaskedLm), weights);
+  write_file(folder / "training.json", masked_training_json(setup, options, checkpoint));
+  write_file(folder / "README.md", masked_card(setup, options, checkpoint));
+}
+
+// Before hours of work: can the masked model be written?
+void check_masked_output(const AgreementTrainingOptions& options, const TrainingCheckpoint& checkpoint) {
+  if (options.masked_output.empty()) return;
+  if (options.masked_steps == 0) {
+    throw Error(ErrorKind::kUsage, "--masked-model: expected at least one masked step, found --masked-steps 0");
+  }
+  std::error_code ignored;
+  if (options.masked_output == options.output ||
+      std::filesystem::equivalent(options.masked_output, options.output, ignored)) {
+    throw Error(ErrorKind::kUsage, fmt::format("--masked-model: expected another folder than that of the model, found "
+                                               "{} for both",
+                                               options.output.string()));
+  }
+  // A run that goes on has written it itself.
+  if (checkpoint.phase.empty()) check_training_output(options.masked_output);
 }
 
 // What the written model says to held-out prefixes.
@@ -152,11 +179,14 @@ void train_agreement(const AgreementTrainingOptions& options, const TrainingCall
                      const std::stop_token& stop_token) {
   const ProseSetup setup = internal::prepare_prose(options, "agreement", callbacks);
   TrainingCheckpoint checkpoint = find_checkpoint(setup, options, callbacks);
+  check_masked_output(options, checkpoint);
   const std::string config = new_model_config(setup.shape, ModelHead::kClassification, kLabels);
   WeightMap weights =
       first_weights(parse_model_config(config, "new model"), ModelHead::kClassification, kLabels.size(), options.seed);
   if (checkpoint.phase != kAgreementPhase) {
-    take_weights(weights, internal::run_masked_phase(setup, options, checkpoint, callbacks, stop_token));
+    const WeightMap masked = internal::run_masked_phase(setup, options, checkpoint, callbacks, stop_token);
+    if (!options.masked_output.empty()) write_masked(options.masked_output, setup, options, checkpoint, masked);
+    take_weights(weights, masked);
   }
 
   const LabelledPrefixes prefixes = training_prefixes(setup, options, callbacks);
@@ -167,7 +197,7 @@ void train_agreement(const AgreementTrainingOptions& options, const TrainingCall
   phase.name = kAgreementPhase;
   phase.steps = options.steps;
   phase.rate = options.rate;
-  phase.batches = {options.seed + 3, options.shard_tokens, options.shards_per_step};
+  phase.batches = {stream_seed(options.seed, "agreement order"), options.shard_tokens, options.shards_per_step};
   phase.measure_every = 250;
   run_phase(
       *trainer, lengths_of(prefixes.ids),
@@ -179,7 +209,7 @@ void train_agreement(const AgreementTrainingOptions& options, const TrainingCall
       [&](Trainer& current, std::size_t) { return checker(current); }, phase,
       internal::work_folder(options) / "checkpoint.safetensors", checkpoint, callbacks.progress, stop_token);
 
-  write_trained(setup, options, config, trainer->state().weights);
+  write_trained(options.output, setup, config, trainer->state().weights);
   const AgreementResults results = summarize_answers(answers_of(options, setup, setup.data.test.examples));
   callbacks.say(fmt::format("test accuracy {:.3f} of {}; with an attractor {:.3f} of {}", results.all.share(),
                             results.all.count, results.attractor.share(), results.attractor.count));
@@ -193,9 +223,7 @@ void train_masked(const AgreementTrainingOptions& options, const TrainingCallbac
   const ProseSetup setup = internal::prepare_prose(options, "masked", callbacks);
   TrainingCheckpoint checkpoint = find_checkpoint(setup, options, callbacks);
   const WeightMap weights = internal::run_masked_phase(setup, options, checkpoint, callbacks, stop_token);
-  write_trained(setup, options, new_model_config(setup.shape, ModelHead::kMaskedLm), weights);
-  write_file(options.output / "training.json", masked_training_json(setup, options, checkpoint));
-  write_file(options.output / "README.md", masked_card(setup, options, checkpoint));
+  write_masked(options.output, setup, options, checkpoint, weights);
   remove_training_files(options.output);
 }
 

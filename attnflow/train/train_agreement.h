@@ -36,6 +36,7 @@ namespace attnflow {
 struct AgreementTrainingOptions {
   std::vector<std::filesystem::path> prose;  // text files, or folders of them
   std::filesystem::path output;
+  std::filesystem::path masked_output;  // of train_agreement: a folder for the model of step 3 too; empty: none
   std::uint64_t seed = 1;
   std::size_t threads = 0;
   EncoderShape shape;         // `vocabulary`: at most

@@ -141,7 +141,7 @@ std::string card(const Setup& setup, const ClassifierTrainingOptions& options, c
       "{:.3f}).\n\n"
       "At most {} epochs of AdamW, rate {} at its peak, dropout {}, {:.0f}% of the words hidden; the epoch with the "
       "best "
-      "validation accuracy is kept. {:.0f} minutes on a machine without accelerator.\n\n```\n{}\n```\n",
+      "validation accuracy is kept. {:.0f} minutes, computed without an accelerator.\n\n```\n{}\n```\n",
       setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.vocabulary, train.texts.size(),
       fmt::join(options.labels, ", "), test.count, test.share(), interval.low, interval.high, options.epochs,
       options.rate, options.dropout, 100.0 * options.masked_words, checkpoint.seconds / kSecondsAMinute,
@@ -164,7 +164,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   const Encoded checked = encode(setup, validation, options.threads);
   const Encoded held_out = encode(setup, test, options.threads);
   const std::vector<std::size_t> lengths = lengths_of(encoded.ids);
-  BatchPlanOptions plan = {options.seed + 1, options.shard_tokens, options.shards_per_step};
+  BatchPlanOptions plan = {stream_seed(options.seed, "order"), options.shard_tokens, options.shards_per_step};
   const std::size_t steps_an_epoch = plan_epoch(lengths, 0, plan).size();
   Json settings = {{"task", "classifier"},
                    {"seed", options.seed},
@@ -228,7 +228,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
         for (const Shard& shard : shards) {
           batches.push_back(labelled_batch(encoded.ids, encoded.labels, shard));
           hide_words(batches.back(), setup, options.masked_words,
-                     stream_seed(stream_seed(options.seed + 2, step), batches.size()));
+                     stream_seed(stream_seed(stream_seed(options.seed, "hidden words"), step), batches.size()));
         }
         return batches;
       },

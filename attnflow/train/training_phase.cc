@@ -105,7 +105,8 @@ void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const Mak
     }
     const std::vector<TrainingBatch> batches = make_batches(sequence.next(), step);
     tokens += tokens_of(batches);
-    cost += trainer.step(batches, learning_rate(options, step), stream_seed(options.batches.seed + 1, step));
+    cost += trainer.step(batches, learning_rate(options, step),
+                         stream_seed(stream_seed(options.batches.seed, "dropout"), step));
     ++costs;
     const std::size_t done = step + 1;
     std::optional<std::string> measured;

@@ -11,26 +11,17 @@
 #include <unordered_map>
 
 #include "attnflow/base/error.h"
-#include "attnflow/text/tokenizers_abi.h"
+#include "attnflow/text/tokenizers_owned.h"
 #include "attnflow/text/utf8.h"
 #include "attnflow/train/bert_pipeline.h"
+#include "attnflow/train/text_hash.h"
 
 namespace attnflow {
 namespace {
 
-struct Deleter {
-  void operator()(attnflow_tokenizer* object) const { attnflow_tokenizer_free(object); }
-  void operator()(attnflow_encoding* object) const { attnflow_encoding_free(object); }
-  void operator()(attnflow_string* object) const { attnflow_string_free(object); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Deleter>;
+using internal::Owned;
 
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
-using RunCounts = std::unordered_map<std::string, std::uint64_t, TextHash, std::equal_to<>>;
+using RunCounts = internal::TextMap<std::uint64_t>;
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 // ASCII that needs no table: neither a control character, which the normalizer drops, nor part of a longer character.

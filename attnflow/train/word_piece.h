@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "attnflow/train/text_hash.h"
 
 namespace attnflow {
 
@@ -29,11 +29,7 @@ class WordPiece {
   std::optional<std::uint32_t> id(std::string_view piece) const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-  using Ids = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
+  using Ids = internal::TextMap<std::uint32_t>;
 
   Ids first_;         // pieces that begin a word
   Ids continuation_;  // the others, without ##

@@ -1,0 +1,59 @@
+#include "attnflow/cli/common_options.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <system_error>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+
+std::string whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return "";
+  return fmt::format("expected a whole number of at least 0, found '{}'", text);
+}
+
+void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group) {
+  command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group(group);
+  command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")
+      ->capture_default_str()
+      ->group(group);
+  command->add_option("--residual", settings.residual, "Weight of the residual connection in A = (1 - rho) W + rho I")
+      ->capture_default_str()
+      ->group(group);
+  command->add_option("--layers", layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")->group(group);
+  command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(group);
+}
+
+void check_different_outputs(const std::vector<std::string>& outputs) {
+  std::set<std::string> names;
+  for (const std::string& output : outputs) {
+    if (!names.insert(output).second) {
+      throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
+    }
+  }
+}
+
+std::optional<std::size_t> terminal_width() {
+  winsize window{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0) {
+    return std::nullopt;
+  }
+  return window.ws_col;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,28 @@
+// What several commands have in common: options that mean the same everywhere, and where they write.
+#ifndef ATTNFLOW_CLI_COMMON_OPTIONS_H_
+#define ATTNFLOW_CLI_COMMON_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
+std::string whole_number(const std::string& text);
+
+// --method, --heads, --residual, --layers (kept as text) and --to-layer, in the help's group `group`.
+void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group);
+
+// Throws Error(kUsage) when two of the files that -o names are the same.
+void check_different_outputs(const std::vector<std::string>& outputs);
+
+// Columns of the terminal that standard output is; nothing when it is none or does not say.
+std::optional<std::size_t> terminal_width();
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_CLI_COMMON_OPTIONS_H_
