@@ -127,6 +127,18 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
   return weights;
 }
 
+Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options) {
+  if (options.discard > 0.0) {
+    throw Error(ErrorKind::kUsage,
+                "discard: expected whole layers, whose smallest weights it drops, found chunks of queries; leave "
+                "--discard out");
+  }
+  MixingOptions seen = options;
+  const std::size_t keys = attention.extent(2);
+  std::erase_if(seen.set_aside, [keys](std::size_t k) { return k >= keys; });
+  return fused_weights(attention, seen);
+}
+
 Tensor<double> add_residual(TensorView<const double> weights, double residual) {
   if (!(residual >= 0.0 && residual <= 1.0)) {
     throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", residual));
@@ -139,11 +151,13 @@ Tensor<double> add_residual(TensorView<const double> weights, double residual) {
 }
 
 void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
-  const std::size_t n = attention.extent(2);
-  if (query_begin != 0 || attention.extent(1) != n) {
+  const std::size_t queries = attention.extent(1);
+  const std::size_t keys = attention.extent(2);
+  const std::size_t n = tokens_ == 0 ? keys : tokens_;
+  if (tokens_ == 0 && (query_begin != 0 || queries != n)) {
     throw Error(ErrorKind::kOther,
-                "a graph needs whole layers, but attention came in chunks of queries; collect the "
-                "chunks with a StackSink");
+                "a graph needs whole layers, but attention came in chunks of queries, and the number of tokens was "
+                "not given beforehand");
   }
   const bool one_head = options_.heads == HeadFusion::kSingle;
   if (graph_.weights.empty()) {
@@ -151,14 +165,17 @@ void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<con
     graph_.weights = Tensor<double>({layers_, n, n});
     if (one_head) graph_.weights_below = Tensor<double>({layers_, n, n});
   }
-  assert(layer >= 1 && layer <= layers_ && graph_.tokens() == n);
-  const Tensor<double> weights = fused_weights(attention, options_);
-  std::copy_n(weights.data(), n * n, graph_.weights.data() + (layer - 1) * n * n);
+  assert(layer >= 1 && layer <= layers_ && graph_.tokens() == n && query_begin + queries <= n && keys <= n);
+  const auto keep = [&](const MixingOptions& options, Tensor<double>& matrices) {
+    const Tensor<double> weights = tokens_ == 0 ? fused_weights(attention, options) : fused_rows(attention, options);
+    double* rows = matrices.data() + ((layer - 1) * n + query_begin) * n;
+    for (std::size_t q = 0; q < queries; ++q) std::copy_n(weights.data() + q * keys, keys, rows + q * n);
+  };
+  keep(options_, graph_.weights);
   if (one_head) {
     MixingOptions below = options_;
     below.heads = HeadFusion::kMean;
-    const Tensor<double> mean = fused_weights(attention, below);
-    std::copy_n(mean.data(), n * n, graph_.weights_below.data() + (layer - 1) * n * n);
+    keep(below, graph_.weights_below);
   }
 }
 

@@ -55,6 +55,12 @@ Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, 
 // not finite.
 Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options);
 
+// The same for some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end before
+// the last position, and positions set aside may lie behind them. Rows are treated each on its own, so the result is
+// what fused_weights() gives for them as part of the whole layer, to the bit. Throws Error(kUsage) for discard, whose
+// smallest weights are those of a whole layer; Error(kBadFile) as above.
+Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options);
+
 // Step 5: A = (1 - rho) W + rho I. Throws Error(kUsage) unless 0 <= rho <= 1.
 Tensor<double> add_residual(TensorView<const double> weights, double residual);
 
@@ -74,16 +80,18 @@ struct AttentionGraph {
   }
 };
 
-// A sink that keeps the fused matrices: O(L n^2) memory instead of O(L H n^2). Needs whole layers (all queries in one
-// call).
+// A sink that keeps the fused matrices: O(L n^2) memory instead of O(L H n^2). `tokens`: n, where layers come in chunks
+// of queries (no discard then); 0: they come whole.
 class GraphSink : public AttentionSink {
  public:
-  GraphSink(std::size_t layers, MixingOptions options) : layers_(layers), options_(std::move(options)) {}
+  GraphSink(std::size_t layers, MixingOptions options, std::size_t tokens = 0)
+      : layers_(layers), tokens_(tokens), options_(std::move(options)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
   AttentionGraph take();
 
  private:
   std::size_t layers_;
+  std::size_t tokens_;
   MixingOptions options_;
   AttentionGraph graph_;
 };

@@ -1,0 +1,28 @@
+// Attention of a finished sequence that is computed again on demand instead of stored.
+#ifndef ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_
+#define ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_
+
+#include <cstddef>
+
+#include "attnflow/graph/attention_sink.h"
+
+namespace attnflow {
+
+// The weights of one layer follow from its queries and keys, which take O(n d) instead of O(H n^2). A model that has
+// kept them gives any rows of any layer, in any order: what a computation from the top layer down needs, such as the
+// rollout of one output token over a long prompt.
+class AttentionReplay {
+ public:
+  virtual ~AttentionReplay() = default;
+  virtual std::size_t layers() const = 0;
+  virtual std::size_t heads() const = 0;
+  virtual std::size_t tokens() const = 0;  // n
+  // Rows [query_begin, query_end) of layer `layer` (from 1), handed to `sink` in one call as
+  // [head, query_end - query_begin, key], where keys may end behind the last one that these rows see: the weights that
+  // the model used, up to the rounding of float32. Throws Error(kUsage) for a layer or row that is not there.
+  virtual void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) = 0;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_

@@ -1,0 +1,84 @@
+// Rollout while a decoder generates: one new row a layer for each new token.
+//
+// Problem. A decoder has read m input tokens and goes on token by token. After each token, how much of the new position
+// p comes from each input token, at every layer, without computing the positions before it again?
+//
+// Definition. In a causal model a position draws on itself and those before it only, so the rows of rollout never
+// change once they are there, and row p of R[l] = A_l R[l-1] (rollout.h) is a sum over stored rows:
+//
+//     R[l][p] = rho R[l-1][p] + (1 - rho) sum over j <= p of W_l[p, j] R[l-1][j],      R[0][p] = e_p.
+//
+// Method. A sink: a model hands over the attention of new rows, in chunks of queries, all layers of a chunk before the
+// next (attention_sink.h), and the rows of R[1] ... R[L] follow in that order. Rows of the layers below L are kept for
+// the positions to come.
+//
+// Columns. Kept are the columns of the first `columns` positions (the prompt), or of all.
+//
+// Cost. With m columns a token at position p costs O(L p m) operations and O(L m) new memory, L m float64 numbers; the
+// prompt's own rows L m^2 / 2 numbers, which IncrementalRollout::bytes says before they are made. Rows of layer L need
+// not be kept for the recurrence; those from `first_row` on are, as results.
+//
+// Exactness. float64, sums over blocks of 64 stored rows: equal to rollout() up to rounding (1e-12 in the tests), and
+// to the bit for any number of threads. How the prompt is cut into chunks changes nothing.
+#ifndef ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
+#define ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "attnflow/graph/attention_sink.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+struct IncrementalRolloutOptions {
+  std::size_t layers = 0;     // L
+  std::size_t columns = 0;    // input positions whose share is kept; 0: all
+  std::size_t first_row = 0;  // rows of the last layer are kept from this position on
+  MixingOptions mixing = {};  // no single head, no discard: both ask for whole layers twice
+  std::size_t threads = 1;
+};
+
+class IncrementalRollout : public AttentionSink {
+ public:
+  // Throws Error(kUsage) for no layers, a single head, discard, or a residual outside [0, 1].
+  explicit IncrementalRollout(IncrementalRolloutOptions options);
+
+  // Chunks must follow each other: query_begin is the number of rows that the layer has. Throws Error(kOther)
+  // otherwise, Error(kBadFile) for weights that are negative or not finite.
+  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+
+  // Positions whose rows are complete in every layer.
+  std::size_t tokens() const { return layers_.back().rows; }
+  // R[layer][position]: the share of the input positions 0 ... min(columns, position + 1) - 1. `layer` from 1; the last
+  // layer has rows from first_row on. Valid until the next call of layer().
+  std::span<const double> row(std::size_t layer, std::size_t position) const;
+
+  // Memory of the stored rows for `prompt` tokens and then `generated` more, in bytes.
+  static std::size_t bytes(const IncrementalRolloutOptions& options, std::size_t prompt, std::size_t generated);
+
+ private:
+  // Rows of one layer: blocks of rows, dense, each as wide as its last row.
+  struct Block {
+    std::size_t width = 0;
+    std::vector<double> values;  // [rows, width]
+  };
+  struct Layer {
+    std::size_t begin = 0;  // position of the first kept row
+    std::size_t rows = 0;   // positions seen
+    std::vector<Block> blocks;
+  };
+
+  std::size_t width_of(std::size_t position) const;
+  double* append_row(Layer& layer, std::size_t position);
+  const double* find_row(const Layer& layer, std::size_t position) const;
+
+  IncrementalRolloutOptions options_;
+  std::vector<Layer> layers_;  // [L + 1]: the input first, which keeps nothing
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_

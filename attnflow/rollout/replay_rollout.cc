@@ -1,0 +1,97 @@
+#include "attnflow/rollout/replay_rollout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+// Adds r[i] W[i, j] over the rows of a tile.
+class RowSum : public AttentionSink {
+ public:
+  RowSum(const std::vector<double>& row, const MixingOptions& mixing) : row_(row), mixing_(mixing), sum_(row.size()) {}
+
+  void layer(std::size_t, std::size_t query_begin, TensorView<const float> attention) override {
+    const Tensor<double> weights = fused_rows(attention, mixing_);
+    const std::size_t keys = weights.extent(1);
+    for (std::size_t q = 0; q < weights.extent(0); ++q) {
+      const double share = row_[query_begin + q];
+      if (share == 0.0) continue;
+      const double* w = weights.data() + q * keys;
+      const std::size_t seen = std::min(keys, query_begin + q + 1);
+      for (std::size_t j = 0; j < seen; ++j) sum_[j] += share * w[j];
+    }
+  }
+
+  const std::vector<double>& sum() const { return sum_; }
+
+ private:
+  const std::vector<double>& row_;
+  const MixingOptions& mixing_;
+  std::vector<double> sum_;
+};
+
+}  // namespace
+
+std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options) {
+  const std::size_t n = attention.tokens();
+  const std::size_t top = options.layer == 0 ? attention.layers() : options.layer;
+  resolve_layers({top}, options.to_layer, attention.layers());
+  if (options.output_token >= n) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, options.output_token));
+  }
+  const double rho = options.mixing.residual;
+  if (!(rho >= 0.0 && rho <= 1.0)) {
+    throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", rho));
+  }
+  MixingOptions below = options.mixing;
+  if (below.heads == HeadFusion::kSingle) below.heads = HeadFusion::kMean;
+
+  const std::size_t row_bytes = attention.heads() * n * sizeof(float);
+  const std::size_t tile = std::max<std::size_t>(1, options.tile_bytes / row_bytes);
+  std::vector<double> row(n, 0.0);
+  row[options.output_token] = 1.0;
+  for (std::size_t l = top; l > options.to_layer; --l) {
+    RowSum sum(row, l == top ? options.mixing : below);
+    const auto used = [&](std::size_t i) { return row[i] != 0.0; };
+    std::size_t begin = 0;
+    const std::size_t end = options.output_token + 1;
+    while (begin < end) {
+      if (options.stop_token.stop_requested()) throw Cancelled();
+      while (begin < end && !used(begin)) ++begin;
+      if (begin == end) break;
+      std::size_t last = std::min(end, begin + tile);
+      while (!used(last - 1)) --last;
+      attention.rows(l, begin, last, sum);
+      begin = last;
+    }
+    for (std::size_t j = 0; j < n; ++j) row[j] = rho * row[j] + (1.0 - rho) * sum.sum()[j];
+    if (options.layer_done) options.layer_done(l - 1, row);
+    if (options.progress) options.progress(top - l + 1, top - options.to_layer);
+  }
+  return row;
+}
+
+std::vector<double> uniform_rollout_row(std::size_t tokens, std::size_t output_token, std::size_t layers,
+                                        double residual) {
+  assert(output_token < tokens);
+  std::vector<double> row(tokens, 0.0);
+  row[output_token] = 1.0;
+  for (std::size_t l = 0; l < layers; ++l) {
+    double tail = 0.0;  // sum over i >= j of row[i] / (i + 1)
+    for (std::size_t j = output_token + 1; j-- > 0;) {
+      tail += row[j] / static_cast<double>(j + 1);
+      row[j] = residual * row[j] + (1.0 - residual) * tail;
+    }
+  }
+  return row;
+}
+
+}  // namespace attnflow

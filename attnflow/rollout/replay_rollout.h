@@ -1,0 +1,51 @@
+// The rollout row of one output token over a long prompt, without any [query, key] matrix.
+//
+// Problem. Which input tokens does position p after layer l draw on, when n is so large that even one layer's matrix
+// (n^2 numbers, times heads) is too much?
+//
+// Definition and method. The row is a product of one vector with matrices, r <- r A_k from layer l down to m + 1
+// (rollout.h), which needs the layers from the top. An AttentionReplay computes rows of any layer again from queries
+// and keys, so each A_k passes by in tiles of rows and is forgotten:
+//
+//     r'[j] = rho r[j] + (1 - rho) sum over i <= p of r[i] W_k[i, j].
+//
+// Rows i with r[i] = 0 are never computed: at the top layer that leaves one.
+//
+// Cost. The attention weights of l - m layers computed once more, O((l - m) H p^2 d), and O(H t n) memory for tiles of
+// t rows. float64 sums in the order of positions; the tile size changes no bit.
+#ifndef ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
+#define ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
+
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+#include <vector>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/graph/attention_replay.h"
+#include "attnflow/graph/mixing.h"
+
+namespace attnflow {
+
+struct ReplayRolloutOptions {
+  std::size_t output_token = 0;
+  std::size_t layer = 0;  // l; 0: the last
+  std::size_t to_layer = 0;
+  MixingOptions mixing = {};            // no discard: its smallest weights are those of a whole layer
+  std::size_t tile_bytes = 64U << 20U;  // of the attention of one tile, all heads, float32; at least one row
+  std::function<void(std::size_t, const std::vector<double>&)> layer_done = {};  // layer k - 1 and the row down to it
+  ProgressFunction progress = {};                                                // in layers
+  std::stop_token stop_token = {};
+};
+
+// R[l, m][output_token]: [n]. Throws Error(kUsage) for a layer, position, head or discard that does not fit; Cancelled.
+std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options);
+
+// The same row under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i: the baseline of receptive-field
+// normalisation (normalize.h). O((l - m) n).
+std::vector<double> uniform_rollout_row(std::size_t tokens, std::size_t output_token, std::size_t layers,
+                                        double residual);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
