@@ -32,12 +32,16 @@ def means(found, score, tokens, formula="spearman"):
     return {method: [c["mean"] for c in row] for method, row in cells(found, score, tokens, formula).items()}
 
 
-def two(value):
-    return f"{value:.2f}"
+two = common.fixed
 
 
 def with_std(row):
-    return [f"{cell['mean']:.2f} ±{cell['std']:.2f}" for cell in row]
+    return [f"{two(cell['mean'])} ±{two(cell['std'])}" for cell in row]
+
+
+def widest(some):
+    """The largest half-width of the intervals of some cells."""
+    return max((cell["high"] - cell["low"]) / 2 for cell in some)
 
 
 def correlation_table(results, score):
@@ -57,16 +61,15 @@ def correlation_table(results, score):
         for row in cells(found, score, tokens).values()
         for cell in row
     ]
-    widest = max((cell["high"] - cell["low"]) / 2 for cell in all_cells)
     counts = [cell["count"] for cell in all_cells]
     return common.table(["", *HEAD], rows) + (
         f"\nMean and, for ours, standard deviation over samples. The bootstrap 95% intervals of our means are at most "
-        f"±{widest:.3f} wide. Samples scored in a cell: {min(counts)} to {max(counts)} of 2,000; the others have a vector "
+        f"±{widest(all_cells):.3f} wide. Samples scored in a cell: {min(counts)} to {max(counts)} of 2,000; the others have a vector "
         "that is constant.\n"
     )
 
 
-def verdict(result):
+def yes_or_no(result):
     holds, numbers = result
     return f"{'yes' if holds else 'no'}: {numbers}"
 
@@ -75,8 +78,39 @@ def claims_table(results, score):
     heads = ["claim", "the paper", "ours, with [CLS]", "ours, without", "untrained, with [CLS]", "untrained, without"]
     columns = [paper.AGREEMENT[score]]
     columns += [means(found, score, tokens) for found in results.values() for tokens in TOKENS]
-    rows = [[claim, *(verdict(rule(column)) for column in columns)] for claim, rule in claims.RULES.items()]
+    rows = [[claim, *(yes_or_no(rule(column)) for column in columns)] for claim, rule in claims.RULES.items()]
     return common.table(heads, rows)
+
+
+def verdict_table(results):
+    """Each claim in one row: whether it holds on our model by both scores, with and without [CLS], and the numbers."""
+    rows = []
+    for claim, rule in claims.RULES.items():
+        row = [claim, "; ".join(rule(paper.AGREEMENT[score])[1] for score in paper.AGREEMENT)]
+        for tokens in TOKENS:
+            found = {score: rule(means(results["agreement"], score, tokens)) for score in paper.AGREEMENT}
+            row.append(f"**{claims.verdict(found)}**: " + "; ".join(numbers for _, numbers in found.values()))
+        rows.append(row)
+    head = ["the paper's claim", "the paper", *(f"ours, {words}" for words in TOKENS.values())]
+    return common.table(head, rows) + (
+        "\nNumbers are means of Spearman's correlation over 2,000 prefixes, by blank-out; by the gradient. *Holds*: by both; "
+        "*in part*: by the one that is named. *Without*: [CLS] itself is left out of the ranking. "
+        f"{margin_sentence(results)}\n"
+    )
+
+
+def margin_sentence(results):
+    some = [
+        cell
+        for score in paper.AGREEMENT
+        for tokens in TOKENS
+        for row in cells(results["agreement"], score, tokens).values()
+        for cell in row
+    ]
+    return (
+        f"Two means count as different only when they are more than {claims.MARGIN} apart, because with 2,000 samples a "
+        f"mean is known to about ±{widest(some):.3f} (95%)."
+    )
 
 
 def claims_text(results):
@@ -85,9 +119,13 @@ def claims_text(results):
         for score in paper.AGREEMENT
     )
     return text + (
-        f"Rules: two means differ when they are more than {claims.MARGIN} apart; *rises* means that the last layer is "
-        f"above the first and no step falls by more; *flat* means within {claims.FLAT}.\n"
+        f"{margin_sentence(results)} *Rises* means that the last layer is above the first by more than that and no step "
+        f"falls by more; *flat* means that the largest and the smallest mean are at most {claims.FLAT} apart.\n"
     )
+
+
+def signed(value):
+    return common.fixed(value, 3, "+")
 
 
 def paired_table(results):
@@ -102,7 +140,7 @@ def paired_table(results):
                            and {c["first"], c["second"]} == {"flow", "rollout"})  # fmt: skip
                 sign = 1 if one["first"] == "flow" else -1
                 low, high = sorted((sign * one["low"], sign * one["high"]))
-                row.append("0" if low == high == 0 else f"{sign * one['mean']:+.3f} ({low:+.3f}, {high:+.3f})")
+                row.append("0" if low == high == 0 else f"{signed(sign * one['mean'])} ({signed(low)}, {signed(high)})")
             rows.append(row)
     return common.table(["flow minus rollout", *HEAD], rows) + (
         "\nMean of the difference on the same samples and its bootstrap 95% interval; 0: equal on every sample.\n"
@@ -116,7 +154,16 @@ def accuracy_table(results):
             group = one["group"] or "all"
             interval = f"{one['low']:.3f} to {one['high']:.3f}"
             rows.append([f"{name}: {group}", one["count"], f"{one['accuracy']:.3f}", interval])
-    return common.table(["samples", "count", "accuracy", "95% interval"], rows)
+    text = common.table(["samples", "count", "accuracy", "95% interval"], rows)
+    card = results["agreement"].get("card")  # what the model's training.json says of all held-out prefixes
+    if card:
+        everything, attractor = card["all"], card["attractor"]
+        text += (
+            f"\nThese are the prefixes of the tables. On all {everything['count']:,} held-out prefixes the accuracy is "
+            f"{everything['accuracy']:.3f}, and {attractor['accuracy']:.3f} on the {attractor['count']:,} with an "
+            "attractor (the model's card).\n"
+        )
+    return text
 
 
 def share_of_samples(found, holds):
@@ -198,6 +245,7 @@ def run_table(results):
 def tables(results):
     found = results["agreement"]
     fragments = {
+        "verdict": ("The paper's claims in short", verdict_table(results)),
         "run-agreement": ("Tables 1 and 2: runs", run_table(results)),
         "accuracy": ("Accuracy", accuracy_table(results)),
         "table1": ("Table 1: blank-out", correlation_table(results, "blank-out")),

@@ -79,14 +79,25 @@ class Program:
 
     def run(self, *words):
         """Runs `attnflow WORDS`, its messages going to standard error; returns the command and its seconds."""
+        shown, seconds, _ = self._run(words, subprocess.DEVNULL)
+        return shown, seconds
+
+    def printed(self, *words):
+        """The same; returns the command and what it prints on standard output."""
+        shown, _, output = self._run(words, subprocess.PIPE)
+        return shown, output
+
+    def _run(self, words, stdout):
         words = [str(word) for word in words]
         shown = "attnflow " + " ".join(f"'{word}'" if set(word) & set(" []()?*'") else word for word in words)
         print(f"$ {shown}", file=sys.stderr, flush=True)
         begin = time.monotonic()
-        result = subprocess.run([self.path, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        result = subprocess.run(
+            [self.path, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True, encoding="utf-8"
+        )
         if result.returncode != 0:
             raise ExperimentError(f"{shown} ended with {result.returncode}")
-        return shown, time.monotonic() - begin
+        return shown, time.monotonic() - begin, result.stdout
 
     def explain(self, text, names, *options):
         """`attnflow explain TEXT` into the files NAMES of the output folder."""
@@ -149,6 +160,12 @@ def table(head, rows):
 
     rule = ["-" * w if c == 0 else "-" * (w - 1) + ":" for c, w in enumerate(widths)]
     return "\n".join([line(cells[0]), f"| {' | '.join(rule)} |", *map(line, cells[1:])]) + "\n"
+
+
+def fixed(value, places=2, sign=""):
+    """A number with so many places, and never a minus before nothing: "0.00" for -0.001. `sign` "+": always signed."""
+    text = f"{value:{sign}.{places}f}"
+    return text.replace("-", "+" if sign else "", 1) if text.strip("-0.") == "" else text
 
 
 def machine():

@@ -16,7 +16,7 @@ def rows_of(found, relevance, target, tokens):
 
 
 def shown(cell):
-    return "-" if cell["mean"] is None else f"{cell['mean']:.2f} ±{cell['std']:.2f}"
+    return "-" if cell["mean"] is None else f"{common.fixed(cell['mean'])} ±{common.fixed(cell['std'])}"
 
 
 def table3(results):
@@ -25,7 +25,7 @@ def table3(results):
     positive, *others = targets
     rows = []
     for method in paper.METHODS:
-        rows.append([f"{method}: the paper, 100 samples", *(f"{mean:.2f}" for mean in paper.SENTIMENT[method])])
+        rows.append([f"{method}: the paper, 100 samples", *(common.fixed(mean) for mean in paper.SENTIMENT[method])])
         for name, tokens, words in (
             ("sentiment-100", "all", "ours, 100 samples"),
             ("sentiment", "all", "ours, all samples"),
@@ -42,7 +42,9 @@ def table3(results):
                 found = rows_of(results["sentiment"], relevance, target, tokens)
                 for method in paper.METHODS:
                     label = f"{relevance}; {target}; {tokens}; {method}"
-                    rows.append([label, *(f"{found[method][layer]['mean']:.2f}" for layer in paper.SENTIMENT_LAYERS)])
+                    rows.append(
+                        [label, *(common.fixed(found[method][layer]["mean"]) for layer in paper.SENTIMENT_LAYERS)]
+                    )
     return text + common.table(["ours, all samples", *head[1:]], rows)
 
 
