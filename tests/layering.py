@@ -15,6 +15,8 @@ import tomllib
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+# Headers of this namespace are not installed (cmake/attnflow.cmake), so no user sees what they include.
+INTERNAL = re.compile(r"^namespace (attnflow::)?internal", re.MULTILINE)
 CPP_ENDINGS = {".h", ".cc", ".cpp", ".hpp", ".inc", ".in"}
 
 
@@ -34,7 +36,9 @@ def table_problems(table: dict) -> list[str]:
     return problems
 
 
-def include_problem(table: dict, path: Path, quoted: str | None, angled: str | None) -> str | None:
+def include_problem(
+    table: dict, path: Path, quoted: str | None, angled: str | None, *, installed: bool = True
+) -> str | None:
     """Why a file (path relative to attnflow/) may not have this include; None when it may."""
     module = path.parts[0]
     is_test = any(path.match(pattern) for pattern in table["tests"]["files"])
@@ -59,7 +63,7 @@ def include_problem(table: dict, path: Path, quoted: str | None, angled: str | N
             return f"<{name}>: belongs in {where} only"
     if quoted:
         return f'"{name}": our own headers are included by their path from the root, "attnflow/..."'
-    public = module in table["core"] and path.suffix == ".h" and not is_test
+    public = installed and module in table["core"] and path.suffix == ".h" and not is_test
     if public and name.startswith(tuple(table["private"]["beginnings"])):
         return f"<{name}>: a header of the core does not show other projects' headers to its users; include it in a .cc"
     return None
@@ -78,12 +82,14 @@ def scan(root: Path, table: dict) -> tuple[list[str], int, int]:
             problems.append(f"attnflow/{relative}: not in a module of the layering table")
             continue
         files += 1
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = path.read_text(encoding="utf-8")
+        installed = not INTERNAL.search(text)
+        for number, line in enumerate(text.splitlines(), 1):
             match = INCLUDE.match(line)
             if match is None:
                 continue
             includes += 1
-            problem = include_problem(table, relative, match[1], match[2])
+            problem = include_problem(table, relative, match[1], match[2], installed=installed)
             if problem:
                 problems.append(f"attnflow/{relative}:{number}: {problem}")
     if files == 0 or includes == 0:

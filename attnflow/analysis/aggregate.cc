@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "attnflow/analysis/certificates.h"
+#include "attnflow/analysis/degeneracy_note.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/text_words.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/rollout/rollout.h"
@@ -137,86 +139,29 @@ void normalize(const std::string& how, Tensor<double>& values, const Tensor<doub
   }
 }
 
-// "4", "4-6", "4-6 and 9"; `layers` is increasing.
-std::string layer_ranges(const std::vector<std::size_t>& layers) {
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < layers.size();) {
-    std::size_t last = i;
-    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
-    ranges.push_back(last == i ? fmt::format("{}", layers[i]) : fmt::format("{}-{}", layers[i], layers[last]));
-    i = last + 1;
-  }
-  if (ranges.size() == 1) return ranges.front();
-  const std::string end = " and " + ranges.back();
-  ranges.pop_back();
-  return fmt::format("{}", fmt::join(ranges, ", ")) + end;
-}
-
-// "7", or "7 to 12".
-std::string percent_range(double low, double high) {
-  const std::string least = fmt::format("{:.0f}", 100.0 * low);
-  const std::string most = fmt::format("{:.0f}", 100.0 * high);
-  return least == most ? least + "%" : least + "% to " + most + "%";
-}
-
-// One sentence when most pairs of a layer are degenerate: which layers, how many pairs, which end, what to do.
 void note_degenerate(Report& report) {
   if (report.flow_degenerate.empty()) return;
-  struct Counts {
-    std::size_t pairs = 0;
-    std::size_t by_kind[3] = {0, 0, 0};
-    double share(std::size_t count) const { return static_cast<double>(count) / static_cast<double>(pairs); }
-    std::size_t degenerate() const { return by_kind[1] + by_kind[2]; }
-  };
-  std::vector<std::size_t> layers;  // those that are mostly degenerate
-  Counts all;                       // of them
-  Counts shown;                     // of the output token that views show first, in the last layer
-  double least = 1.0;
-  double most = 0.0;
+  DegeneracyQuestion question;
+  question.to_layer = report.settings.to_layer;
   const std::size_t last = report.settings.layers.size() - 1;
-  for (std::size_t l = 0; l <= last; ++l) {
-    Counts layer;
-    for (std::size_t row = 0; row < report.flow_output_tokens.size(); ++row) {
-      for (std::size_t j = 0; j < report.flow.extent(2); ++j) {
-        if (report.flow(l, row, j) == 0.0) continue;  // no path: not a question of depth
-        const std::uint8_t kind = report.flow_degenerate(l, row, j);
-        ++layer.pairs;
-        ++layer.by_kind[kind];
-        if (l != last || report.flow_output_tokens[row] != report.output_token) continue;
-        ++shown.pairs;
-        ++shown.by_kind[kind];
-      }
+  const auto count = [&](DegeneracyCounts& counts, std::size_t l, std::size_t row) {
+    for (std::size_t j = 0; j < report.flow.extent(2); ++j) {
+      if (report.flow(l, row, j) == 0.0) continue;  // no path: not a question of depth
+      const std::uint8_t kind = report.flow_degenerate(l, row, j);
+      ++counts.values;
+      if (kind == static_cast<std::uint8_t>(FlowDegeneracy::kFirstLayerColumn)) ++counts.first_layer_column;
+      if (kind == static_cast<std::uint8_t>(FlowDegeneracy::kTopRow)) ++counts.top_row;
     }
-    if (2 * layer.degenerate() <= layer.pairs) continue;
-    layers.push_back(report.settings.layers[l]);
-    least = std::min(least, layer.share(layer.degenerate()));
-    most = std::max(most, layer.share(layer.degenerate()));
-    all.pairs += layer.pairs;
-    for (std::size_t kind = 0; kind < 3; ++kind) all.by_kind[kind] += layer.by_kind[kind];
+  };
+  for (std::size_t l = 0; l <= last; ++l) {
+    DegeneracyCounts layer{report.settings.layers[l], 0, 0, 0};
+    for (std::size_t row = 0; row < report.flow_output_tokens.size(); ++row) count(layer, l, row);
+    question.layers.push_back(layer);
   }
-  if (layers.empty()) return;
-
-  const std::string columns = fmt::format("layer {}'s attention to the input token, the same for every output token",
-                                          report.settings.to_layer + 1);
-  const std::string rows = layers.size() == 1 ? fmt::format("layer {}'s own attention", layers.front())
-                                              : std::string("the attention of the layer looked from");
-  const double column_share = static_cast<double>(all.by_kind[1]) / static_cast<double>(all.degenerate());
-  // An end is named when it is more than an exception.
-  constexpr double kFew = 0.05;
-  const std::string ends = column_share >= 1.0 - kFew ? "sums over " + columns
-                           : column_share <= kFew
-                               ? "sums over " + rows
-                               : fmt::format("{:.0f}% of these sums over {}, {:.0f}% over {}", 100.0 * column_share,
-                                             columns, 100.0 * (1.0 - column_share), rows);
-  std::string of_shown;
-  if (report.flow_output_tokens.size() > 1 && shown.pairs > 0 && layers.back() == report.settings.layers[last]) {
-    of_shown = fmt::format("; of the values shown for one output token, {} of {}", shown.degenerate(), shown.pairs);
+  if (report.flow_output_tokens.size() > 1) {
+    if (const auto row = row_index(report.flow_output_tokens, report.output_token)) count(question.shown, last, *row);
   }
-  report.notes.push_back(fmt::format(
-      "Flow from layer{} {} is mostly degenerate: {} of the pairs equal a cut at an end of the network ({}), "
-      "so the layers between do not matter there{}. Fewer layers (--layers, --to-layer), rollout, another "
-      "--residual or another mixing (--heads, --discard) say more.",
-      layers.size() == 1 ? "" : "s", layer_ranges(layers), percent_range(least, most), ends, of_shown));
+  if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
 }
 
 }  // namespace
@@ -239,6 +184,7 @@ ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& p
   ReportToken merged = report.input.tokens[pieces.front()];
   if (pieces.size() == 1) return merged;
   merged.end = report.input.tokens[pieces.back()].end;
+  for (const std::size_t p : pieces) merged.unknown = merged.unknown || report.input.tokens[p].unknown;
   merged.text = "";
   const std::string& text = merged.segment == 0 ? report.input.text : report.input.text_pair;
   if (merged.begin && merged.end && *merged.begin <= *merged.end && *merged.end <= text.size()) {
@@ -258,8 +204,7 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
   question.options = &options;
   settings.layers = question.layers;
 
-  std::size_t output =
-      resolve_output_token(settings.output_token, report.input.tokens, report.model.causal, report.notes);
+  std::size_t output = resolve_output_token(report, report.notes);
   report.all_output_tokens = settings.output_token == "all";
   const std::vector<CertifiedPair> certified = certified_pairs(options, report.input.tokens, report.model.causal);
   if (settings.words) {

@@ -188,10 +188,13 @@ AgreementSamples from_grammar(const Folder& folder, const Numbers& numbers, cons
   AgreementSamples result;
   result.samples = labelled(examples, numbers);
   result.data.source = "sentences of a small grammar";
+  result.data.caveat = training.grammar > 0 ? "the model was trained on sentences like these"
+                                            : "sentences of a small grammar are easier than prose";
   result.notes.emplace_back(
-      training.grammar > 0
-          ? "The samples are sentences of a small grammar; the model was trained on others of it. --data takes prose."
-          : "The samples are sentences of a small grammar; --data takes prose.");
+      training.grammar > 0 ? "The samples are sentences of a small grammar, and the model was trained on others of it, "
+                             "so its accuracy here says nothing of other text; --data takes prose."
+                           : "The samples are sentences of a small grammar, so the accuracy here says little of other "
+                             "text; --data takes prose.");
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "attnflow/analysis/degeneracy_note.h"
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/base/error.h"
@@ -85,7 +86,7 @@ std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const Mode
     for (const EncodedToken& token : encoding.tokens) {
       one.input.ids.push_back(token.id);
       one.input.type_ids.push_back(token.type_id);
-      one.tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment});
+      one.tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment, false});
     }
   });
   data.found = samples.size();
@@ -302,6 +303,37 @@ void compare_methods(CorrelationReport& report, const Tensor<double>& values, co
   }
 }
 
+// Takes the interval from summaries of too few samples; true when there was one to take.
+bool drop_interval(Summary& summary) {
+  if (summary.count >= kFewestForInterval) return false;
+  const bool had_one = summary.count > 0;
+  summary.low = kMissing;
+  summary.high = kMissing;
+  return had_one;
+}
+
+void drop_intervals(CorrelationReport& report) {
+  bool any = false;
+  for (CorrelationCell& cell : report.cells) any = drop_interval(cell.summary) || any;
+  for (MethodComparison& one : report.comparisons) any = drop_interval(one.comparison.difference) || any;
+  if (any) {
+    report.notes.push_back(
+        fmt::format("Where fewer than {} samples are scored, no interval is given: so few say little "
+                    "about how sure a mean is.",
+                    kFewestForInterval));
+  }
+}
+
+void note_degenerate(CorrelationReport& report) {
+  DegeneracyQuestion question;
+  question.to_layer = report.options.settings.to_layer;
+  question.values = "flow values";
+  for (const LayerDegeneracy& one : report.degeneracy) {
+    question.layers.push_back({one.layer, one.values, one.first_layer_column, one.top_row});
+  }
+  if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
+}
+
 void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guessed_output_token) {
   const SampleCounts& data = report.data;
   std::vector<std::string>& notes = report.notes;
@@ -341,6 +373,12 @@ void validate_options(const CorrelationOptions& options) {
   validate_settings(options.settings);
   if (options.settings.output_token == "all") {
     throw Error(ErrorKind::kUsage, "--output-token: expected one token, found all; see --relevance column-max");
+  }
+  if (names_token_by_text(options.settings.output_token)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--output-token: expected auto, cls, mask, last or a position, found '{}'; samples have "
+                            "different texts",
+                            options.settings.output_token));
   }
   expect_once(options.scores, "--scores");
   for (const std::string& score : options.scores) parse_importance_method(score);
@@ -492,6 +530,8 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
     report.degeneracy.push_back(sum);
   }
   add_notes(report, scores, guessed_output_token);
+  drop_intervals(report);
+  note_degenerate(report);
   return report;
 }
 

@@ -50,6 +50,10 @@
 
 namespace attnflow {
 
+// A bootstrap of fewer values than this says little about how sure their mean is: such cells and comparisons have no
+// interval (NaN), and a note says so.
+inline constexpr std::size_t kFewestForInterval = 10;
+
 struct CorrelationOptions {
   // method, heads, residual, discard, set_aside, layers, to_layer, output_token and flow_tolerance are looked at.
   ReportSettings settings;
@@ -81,6 +85,9 @@ struct SampleCounts {
   std::size_t tokens = 0;  // of the samples used, special ones included
   std::size_t special_tokens = 0;
   bool labelled = true;
+  // What a reader has to know beside every accuracy on these samples, such as that the model was trained on their like;
+  // "" when there is nothing to say. A clause, without a full stop.
+  std::string caveat;
 };
 
 struct Accuracy {

@@ -104,10 +104,11 @@ Tokenizer small_tokenizer() { return Tokenizer::load(golden_model("bert_classifi
 
 const std::vector<EvaluationSample>& sentences() {
   static const std::vector<EvaluationSample> samples = {
-      {"the key is on the table", {}, 0, ""},     {"Sara is here", {}, 1, "short"},
-      {"the author talk about it", {}, 2, ""},    {"her book is on it .", {}, 1, ""},
-      {"it is the key , the table", {}, 0, ""},   {"is it here ?", {}, 0, "short"},
-      {"the cabinet is about the key", {}, 1, ""}};
+      {"the key is on the table", {}, 0, ""},      {"Sara is here", {}, 1, "short"},
+      {"the author talk about it", {}, 2, ""},     {"her book is on it .", {}, 1, ""},
+      {"it is the key , the table", {}, 0, ""},    {"is it here ?", {}, 0, "short"},
+      {"the cabinet is about the key", {}, 1, ""}, {"her key is here .", {}, 2, ""},
+      {"the author is Sara", {}, 0, ""},           {"is the table about it ?", {}, 1, ""}};
   return samples;
 }
 
@@ -272,6 +273,61 @@ TEST(Correlations, CountsAccuracyAndDegeneracy) {
   EXPECT_NEAR(report.own_share[4].mean, 0.5 + 0.5 * report.own_share[0].mean, 1e-12);  // rollout and raw at layer 1
 }
 
+TEST(Correlations, FewSamplesHaveNoInterval) {
+  BagModel model;
+  CorrelationOptions options = few_resamples();
+  options.samples = kFewestForInterval - 1;
+  const CorrelationReport few = evaluate(model, options);
+  for (const CorrelationCell& cell : few.cells) {
+    EXPECT_FALSE(std::isnan(cell.summary.mean));
+    EXPECT_TRUE(std::isnan(cell.summary.low) && std::isnan(cell.summary.high));
+  }
+  for (const MethodComparison& one : few.comparisons) EXPECT_TRUE(std::isnan(one.comparison.difference.low));
+  const auto json = nlohmann::json::parse(correlations_json(few));
+  EXPECT_TRUE(json.at("cells")[0].at("low").is_null());
+  EXPECT_TRUE(json.at("comparisons")[0].at("high").is_null());
+  EXPECT_NE(correlations_markdown(few).find("| raw | - | - | - | - |"), std::string::npos);
+  EXPECT_NE(correlations_table(few, 400).find("95% intervals of the means: -."), std::string::npos);
+  const auto says = [](const CorrelationReport& report) {
+    return std::count_if(report.notes.begin(), report.notes.end(), [](const std::string& note) {
+      return note.find("fewer than 10 samples are scored, no interval") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(says(few), 1);
+  options.samples = kFewestForInterval;
+  const CorrelationReport enough = evaluate(model, options);
+  EXPECT_FALSE(std::isnan(enough.cells[0].summary.low));
+  EXPECT_EQ(says(enough), 0);
+  EXPECT_NE(correlations_table(enough, 400).find("intervals of the means: at most ±"), std::string::npos);
+}
+
+TEST(Correlations, NothingIsPrintedAsMinusZero) {
+  CorrelationReport report;
+  report.options.settings.method = {"raw"};
+  report.options.settings.layers = {1};
+  report.options.relevance = {"row"};
+  report.scores = {{"gradient", "difference:correct"}};
+  report.data.used = 20;
+  for (const char* const tokens : {"all", "without-special"}) {
+    for (const char* const formula : {"spearman", "dense-ranks"}) {
+      report.cells.push_back({"row",
+                              "gradient",
+                              "difference:correct",
+                              tokens,
+                              formula,
+                              "raw",
+                              1,
+                              {.count = 20, .left_out = 0, .mean = -0.004, .std = 0.1, .low = -0.0004, .high = 0.003}});
+    }
+  }
+  report.own_share = {{"raw", 1, 0.25}};
+  EXPECT_NE(correlations_table(report, 80).find(" 0.00 ±.10"), std::string::npos);
+  for (const std::string& text : {correlations_table(report, 80), correlations_markdown(report)}) {
+    EXPECT_EQ(text.find("-0.00 "), std::string::npos) << text;
+    EXPECT_EQ(text.find("-0.000"), std::string::npos) << text;
+  }
+}
+
 TEST(Correlations, SameBytesWhateverTheThreads) {
   BagModel model;
   CorrelationOptions options = few_resamples();
@@ -342,12 +398,13 @@ TEST(Correlations, NotesSayWhatIsOdd) {
   EXPECT_TRUE(report.accuracy.empty());
   const std::string table = correlations_table(report);
   const std::string page = correlations_markdown(report);
-  ASSERT_EQ(report.notes.size(), 4U);
+  ASSERT_GE(report.notes.size(), 5U);
   EXPECT_NE(report.notes[0].find("1 of 3 samples were left out"), std::string::npos);
   EXPECT_NE(report.notes[1].find("no labels"), std::string::npos);
   EXPECT_NE(report.notes[2].find("[UNK] already"), std::string::npos);
   EXPECT_NE(report.notes[3].find("in 2 of 2 samples the sums over dimensions are no larger than rounding"),
             std::string::npos);
+  EXPECT_NE(report.notes[4].find("fewer than 10 samples"), std::string::npos);
   // All sums are exactly zero: constant vectors, left out and not scored as 0.
   const CorrelationCell* const cell = find_cell(report, {"row", "gradient-sum", "", "all", "spearman", "raw", 2, {}});
   ASSERT_NE(cell, nullptr);
@@ -426,13 +483,14 @@ TEST(Correlations, FilesHaveEveryCell) {
   EXPECT_EQ(json.at("comparisons").size(), 2U * 2U * 3U * 4U);
   const std::string page = correlations_markdown(report);
   EXPECT_EQ(page.back(), '\n');
-  for (const char* const part : {"| raw |", "| flow |", "Without special tokens", "| flow - rollout | L4 |", "bag"}) {
+  for (const char* const part :
+       {"| raw |", "| flow |", "Special tokens left out", "| flow minus rollout | 4 |", "bag"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   // Layers go into blocks where a line is short.
   const std::string narrow = correlations_table(report, 40);
-  EXPECT_EQ(narrow.find("L2         L3"), std::string::npos);
-  EXPECT_NE(correlations_table(report, 80).find("L2         L3"), std::string::npos);
+  EXPECT_EQ(narrow.find("layer 2    layer 3    layer 4"), std::string::npos);
+  EXPECT_NE(correlations_table(report, 80).find("layer 2    layer 3    layer 4"), std::string::npos);
 
   const test::TempFolder folder;
   for (const char* const name : {"a.json", "a.csv", "a.md"}) {

@@ -48,7 +48,8 @@ Json data_json(const SampleCounts& data) {
           {"used", data.used},
           {"tokens", data.tokens},
           {"special_tokens", data.special_tokens},
-          {"labelled", data.labelled}};
+          {"labelled", data.labelled},
+          {"caveat", data.caveat}};
 }
 
 void add_summary(Json& json, const Summary& summary) {

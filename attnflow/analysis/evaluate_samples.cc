@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attnflow/analysis/csv_reader.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
@@ -32,11 +33,7 @@ std::string lower(std::string_view text) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
-// One row of a table, or one JSON object's values in the order of the columns.
-struct Row {
-  std::size_t line = 0;  // where it starts, from 1
-  std::vector<std::string> cells;
-};
+using Row = CsvRow;  // or one JSON object's values in the order of the columns
 
 struct Columns {
   std::optional<std::size_t> text;
@@ -62,15 +59,7 @@ Columns find_columns(const std::vector<std::string>& header) {
 class Reader {
  public:
   Reader(const std::filesystem::path& path, const ModelInfo& info) : path_(path), info_(info) {
-    content_ = read_file(path);
-    if (const auto bad = find_invalid_utf8(content_)) {
-      const auto line = 1 + std::count(content_.begin(), content_.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
-      fail(static_cast<std::size_t>(line), fmt::format("expected UTF-8, found other bytes at offset {}; convert it, "
-                                                       "for example with iconv -f latin1 -t utf-8",
-                                                       *bad));
-    }
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-    if (content_.compare(0, kByteOrderMark.size(), kByteOrderMark) == 0) content_.erase(0, kByteOrderMark.size());
+    content_ = read_utf8_text(path);
   }
 
   SampleFile read(std::string_view extension) {
@@ -149,10 +138,9 @@ class Reader {
   void read_csv() {
     std::optional<Columns> columns;
     std::size_t width = 0;
-    std::size_t at = 0;
-    std::size_t line = 1;
-    while (at < content_.size()) {
-      const Row row = next_csv_row(at, line);
+    CsvReader reader(content_, path_.string());
+    while (!reader.done()) {
+      const Row row = reader.next();
       if (row.cells.size() == 1 && is_blank(row.cells.front())) {
         ++file_.empty_lines;
       } else if (!columns) {
@@ -171,41 +159,6 @@ class Reader {
         add(row, *columns);
       }
     }
-  }
-
-  Row next_csv_row(std::size_t& at, std::size_t& line) const {
-    Row row{line, {""}};
-    while (at < content_.size()) {
-      const char c = content_[at];
-      if (c == '"' && row.cells.back().empty()) {
-        const std::size_t opened = line;
-        for (++at;; ++at) {
-          if (at == content_.size()) fail(opened, "expected the end of a quoted cell, found the end of the file");
-          if (content_[at] == '\n') ++line;
-          if (content_[at] == '"') {
-            ++at;
-            if (at == content_.size() || content_[at] != '"') break;
-          }
-          row.cells.back() += content_[at];
-        }
-        if (at < content_.size() && content_[at] != ',' && content_[at] != '\n' && content_[at] != '\r') {
-          fail(line,
-               "expected a comma or the line's end behind a quoted cell, found more text; double the quotation "
-               "marks inside a quoted cell");
-        }
-      } else if (c == ',') {
-        row.cells.emplace_back();
-        ++at;
-      } else if (c == '\n') {
-        ++at;
-        ++line;
-        return row;
-      } else {
-        if (c != '\r' || at + 1 == content_.size() || content_[at + 1] != '\n') row.cells.back() += c;
-        ++at;
-      }
-    }
-    return row;
   }
 
   void read_json_lines() {

@@ -14,8 +14,15 @@
 namespace attnflow {
 namespace {
 
-// "0.69", "-0.11"; "-" where there is no number.
-std::string two_places(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
+// "0.69", "-0.11", never "-0.00"; "-" where there is no number.
+std::string fixed(double value, int places) {
+  if (std::isnan(value)) return "-";
+  std::string text = fmt::format("{:.{}f}", value, places);
+  if (text.front() == '-' && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
+std::string two_places(double value) { return fixed(value, 2); }
 
 // ".27" for what is below 1.
 std::string short_std(double value) {
@@ -29,7 +36,7 @@ std::string mean_and_std(const Summary& summary) {
   return fmt::format("{} ±{}", two_places(summary.mean), short_std(summary.std));
 }
 
-std::string three_places(double value) { return std::isnan(value) ? "-" : fmt::format("{:.3f}", value); }
+std::string three_places(double value) { return fixed(value, 3); }
 
 std::string interval_text(double low, double high) {
   return std::isnan(low) ? "-" : fmt::format("{} to {}", three_places(low), three_places(high));
@@ -45,26 +52,51 @@ std::string p_text(double p) {
   return p < 0.001 ? fmt::format("{:.1e}", p) : fmt::format("{:.3f}", p);
 }
 
-std::string score_words(const ScoreName& score) {
-  const std::size_t colon = score.target.find(':');
-  const std::string kind = score.target.substr(0, colon);
-  const std::string which = clean_line(score.target.substr(colon + 1));
+// "probability of the correct class"
+std::string target_words(const std::string& target) {
+  const std::size_t colon = target.find(':');
+  const std::string kind = target.substr(0, colon);
+  const std::string which = clean_line(target.substr(colon + 1));
   const std::string whose = which == "correct" || which == "predicted" ? "the " + which + " class" : which;
-  const std::string what = kind == "difference" ? fmt::format("probability of {} minus that of the next", whose)
-                                                : fmt::format("{} of {}", kind, whose);
-  if (score.score == "blank-out") return fmt::format("blank-out (change of the {})", what);
-  if (score.score == "gradient") return fmt::format("gradient (L2 norm; of the {})", what);
-  if (score.score == "gradient-x-input") return fmt::format("|gradient x input| (of the {})", what);
-  return fmt::format("gradient sum (|sum over dimensions|; of the {})", what);
+  return kind == "difference" ? fmt::format("probability of {} minus that of the next", whose)
+                              : fmt::format("{} of {}", kind, whose);
 }
 
-std::string relevance_words(const std::string& relevance) {
-  if (relevance == "row") return "values of the output token";
-  if (relevance == "column-max") return "maximum over output tokens";
-  return "sum over output tokens";
+std::string score_title(const ScoreName& score) {
+  return score.score == "gradient-x-input" ? "gradient x input"
+         : score.score == "gradient-sum"   ? "gradient sum"
+                                           : score.score;
 }
 
-const char* token_words(const std::string& tokens) { return tokens == "all" ? "all tokens" : "without special tokens"; }
+// What a score is, as a clause.
+std::string score_words(const ScoreName& score) {
+  const std::string target = target_words(score.target);
+  if (score.score == "blank-out") {
+    return fmt::format("blank-out of a token: how much the {} changes when it is replaced", target);
+  }
+  const std::string of = fmt::format("the gradient of the {} with respect to its embedding", target);
+  if (score.score == "gradient") return fmt::format("gradient of a token: the L2 norm of {}", of);
+  if (score.score == "gradient-x-input") {
+    return fmt::format("gradient x input of a token: {}, times the embedding, summed over dimensions, without sign",
+                       of);
+  }
+  return fmt::format("gradient sum of a token: {}, summed over dimensions, without sign", of);
+}
+
+std::string relevance_title(const std::string& relevance) {
+  if (relevance == "row") return "what the output token draws on";
+  if (relevance == "column-max") return "the most that any output token draws on a token";
+  return "what all output tokens together draw on a token";
+}
+
+std::string first_upper(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+const char* token_words(const std::string& tokens) {
+  return tokens == "all" ? "all tokens" : "special tokens left out";
+}
 
 std::string accuracy_words(const Accuracy& one) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f}; {} of {})",
@@ -139,7 +171,7 @@ std::string terminal_rows(const CorrelationReport& report, const std::vector<std
   for (std::size_t begin = 0; begin < layers.size(); begin += fit) {
     const std::size_t end = std::min(layers.size(), begin + fit);
     text += std::string(kNameCells, ' ');
-    for (std::size_t l = begin; l < end; ++l) text += padded(fmt::format("L{}", layers[l]), kNumberCells);
+    for (std::size_t l = begin; l < end; ++l) text += padded(fmt::format("layer {}", layers[l]), kNumberCells);
     text += '\n';
     for (std::size_t row = 0; row < names.size(); ++row) {
       text += fmt::format("{:<{}}", names[row], kNameCells);
@@ -150,12 +182,12 @@ std::string terminal_rows(const CorrelationReport& report, const std::vector<std
   return text;
 }
 
-// The largest half-width of the means' intervals: one number instead of one for each cell.
+// The largest half-width of the means' intervals: one number instead of one for each cell. NaN when no cell has one.
 double widest_interval(const CorrelationReport& report) {
-  double widest = 0.0;
+  double widest = kMissing;
   for (const CorrelationCell& cell : report.cells) {
-    if (cell.formula != "spearman" || cell.summary.count == 0) continue;
-    widest = std::max(widest, (cell.summary.high - cell.summary.low) / 2.0);
+    if (cell.formula != "spearman" || std::isnan(cell.summary.low)) continue;
+    widest = std::fmax(widest, (cell.summary.high - cell.summary.low) / 2.0);
   }
   return widest;
 }
@@ -178,7 +210,7 @@ std::string layer_table(const CorrelationReport& report, const std::vector<std::
   std::string text = "| |";
   std::string line = "| --- |";
   for (const std::size_t layer : layers) {
-    text += fmt::format(" L{} |", layer);
+    text += fmt::format(" layer {} |", layer);
     line += " ---: |";
   }
   text += '\n' + line + '\n';
@@ -232,7 +264,7 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
       continue;
     }
     const Summary& difference = one.comparison.difference;
-    text += fmt::format("| {} - {} | L{} | {} | {} | {} | {} | {} |\n", one.first, one.second, one.layer,
+    text += fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n", one.first, one.second, one.layer,
                         three_places(difference.mean), interval_text(difference.low, difference.high),
                         p_text(one.comparison.sign_flip_p),
                         one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
@@ -252,10 +284,14 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
                                          clean_line(data.source), clean_line(report.model.name)),
                              width);
   for (const Accuracy& one : report.accuracy) {
-    text += fmt::format("accuracy{}: {}\n", one.group.empty() ? "" : ", " + clean_line(one.group), accuracy_words(one));
+    text += wrapped(fmt::format("accuracy{}: {}{}", one.group.empty() ? "" : ", " + clean_line(one.group),
+                                accuracy_words(one), data.caveat.empty() ? "" : "; " + clean_line(data.caveat)),
+                    width);
   }
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
-    text += '\n' + wrapped(fmt::format("{} with {}", relevance_words(relevance), score_words(score)), width);
+    text +=
+        '\n' + wrapped(fmt::format("Correlation of {} with {}", relevance_title(relevance), score_title(score)), width);
+    text += wrapped(fmt::format("({})", score_words(score)), width);
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
       text += fmt::format("  {}\n", token_words(tokens));
@@ -263,19 +299,26 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
                             [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
     }
   });
+  const double widest = widest_interval(report);
   text +=
-      '\n' + wrapped(fmt::format("Spearman's correlation: mean and standard deviation over samples. {:g}% intervals "
-                                 "of the means are at most ±{:.3f}.",
-                                 100.0 * report.options.confidence, widest_interval(report)),
+      '\n' + wrapped(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 where "
+                                 "both put the tokens in the same order, 0 where the orders have nothing to do with "
+                                 "each other. {:g}% intervals of the means: {}.",
+                                 100.0 * report.options.confidence,
+                                 std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
                      width);
   if (const std::size_t most = most_left_out(report); most > 0) {
-    text += fmt::format("Up to {} of {} samples of a cell are left out: a vector is constant.\n", most, data.used);
+    text +=
+        wrapped(fmt::format("Up to {} of {} samples of a cell are left out, because all their values are the same and "
+                            "order nothing.",
+                            most, data.used),
+                width);
   }
-  text += "\nThe output token's weight on itself, a mean over samples\n";
+  text += "\nWhat the output token draws on itself (mean over samples)\n";
   text += terminal_rows(report, methods, width,
                         [&](std::size_t m, std::size_t l) { return two_places(own_share(report, m, l)); });
   if (!report.degeneracy.empty()) {
-    text += "\nFlow values that equal a cut at an end of the network\n";
+    text += "\nFlow values that do not depend on the layers between (degenerate)\n";
     text += terminal_rows(report, {"flow"}, width, [&](std::size_t, std::size_t l) {
       const LayerDegeneracy& one = report.degeneracy[l];
       return percent(one.first_layer_column + one.top_row, one.values);
@@ -296,53 +339,55 @@ std::string correlations_markdown(const CorrelationReport& report) {
       "special tokens alone.\n\n",
       escaped(report.model.name), report.data.used);
   if (!report.accuracy.empty()) {
+    const std::string caveat = report.data.caveat.empty() ? "" : ": " + escaped(report.data.caveat);
     text += fmt::format("## Accuracy\n\n| samples | accuracy | {} interval (Wilson) |\n| --- | ---: | ---: |\n",
                         confidence);
     for (const Accuracy& one : report.accuracy) {
-      text += fmt::format("| {} ({}) | {:.3f} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
-                          one.count, static_cast<double>(one.correct) / static_cast<double>(one.count),
+      text += fmt::format("| {} ({}) | {:.3f}{} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
+                          one.count, static_cast<double>(one.correct) / static_cast<double>(one.count), caveat,
                           one.interval.low, one.interval.high);
     }
     text += '\n';
   }
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
-    std::string title = score_words(score);
-    title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
-    text += fmt::format("## {}; {}\n\n", escaped(title), relevance_words(relevance));
+    text += fmt::format("## {}\n\n{}.\n\n",
+                        escaped(first_upper(relevance_title(relevance) + ", against " + score_title(score))),
+                        escaped(first_upper(score_words(score))));
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
       const Block dense(report, relevance, score, tokens, "dense-ranks");
-      std::string name = token_words(tokens);
-      name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
-      text += fmt::format("### {}\n\nMean ± standard deviation over samples:\n\n", name);
+      text += fmt::format("### {}\n\nCorrelation: mean ± standard deviation over samples.\n\n",
+                          first_upper(token_words(tokens)));
       text += layer_table(report, methods, [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
-      text += fmt::format("{} bootstrap interval of the mean:\n\n", confidence);
+      text += fmt::format("{} bootstrap interval of that mean:\n\n", confidence);
       text += layer_table(report, methods, [&](std::size_t m, std::size_t l) {
         return interval_text(block.at(m, l).low, block.at(m, l).high);
       });
       text += "Mean by the formula of the paper's code (dense ranks; for replication):\n\n";
       text +=
           layer_table(report, methods, [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
-      text += "Samples scored (left out, because a vector is constant):\n\n";
+      text += "Samples scored (in brackets those left out, because all their values are the same):\n\n";
       text += layer_table(report, methods, [&](std::size_t m, std::size_t l) {
         return fmt::format("{} ({})", block.at(m, l).count, block.at(m, l).left_out);
       });
       const std::string compared = comparison_markdown(report, relevance, score, tokens);
       if (!compared.empty()) {
         text += fmt::format(
-                    "Paired differences on the same samples, with {} bootstrap intervals; p values are "
+                    "Difference between two methods on the same samples, with {} bootstrap intervals; p values are "
                     "two-sided and not corrected for their number:\n\n",
                     confidence) +
                 compared;
       }
     }
   });
-  text += "## The output token's weight on itself\n\nMean over samples:\n\n";
+  text += "## What the output token draws on itself\n\nMean over samples:\n\n";
   text +=
       layer_table(report, methods, [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
   if (!report.degeneracy.empty()) {
-    text += "## Degenerate flow values\n\nShare of the values that equal a cut at an end of the network:\n\n";
-    text += layer_table(report, {"first layer's column", "top row"}, [&](std::size_t row, std::size_t l) {
+    text +=
+        "## Flow values that do not depend on the layers between\n\nShare of the values that repeat the first layer's "
+        "attention, or are as large as what leaves the output token (degenerate):\n\n";
+    text += layer_table(report, {"repeat the first layer", "as large as can be"}, [&](std::size_t row, std::size_t l) {
       const LayerDegeneracy& one = report.degeneracy[l];
       return percent(row == 0 ? one.first_layer_column : one.top_row, one.values);
     });

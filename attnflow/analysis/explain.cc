@@ -11,6 +11,8 @@
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/text_words.h"
+#include "attnflow/analysis/unknown_words.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/safetensors.h"
@@ -25,7 +27,7 @@ std::vector<ReportToken> report_tokens(const Encoding& encoding) {
   std::vector<ReportToken> tokens;
   tokens.reserve(encoding.tokens.size());
   for (const EncodedToken& token : encoding.tokens) {
-    tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment});
+    tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment, false});
   }
   return tokens;
 }
@@ -38,7 +40,7 @@ void add_attention(Report& report, AttentionStack stack, const MixingOptions& mi
   aggregate(report, std::move(graph), options);
 }
 
-void check_vocabulary(const Tokenizer& tokenizer, const ModelInfo& info) {
+void check_vocabulary(const TextCodec& tokenizer, const ModelInfo& info) {
   if (tokenizer.id_limit() <= info.vocabulary) return;
   throw Error(ErrorKind::kBadFile,
               fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
@@ -47,7 +49,7 @@ void check_vocabulary(const Tokenizer& tokenizer, const ModelInfo& info) {
 }
 
 // Ids of the words asked for, one piece each.
-std::vector<std::int64_t> candidate_ids(const Tokenizer& tokenizer, const std::vector<std::string>& words) {
+std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::vector<std::string>& words) {
   std::vector<std::int64_t> ids;
   for (const std::string& word : words) {
     const std::vector<std::int64_t> pieces = tokenizer.word_to_ids(word);
@@ -63,7 +65,7 @@ std::vector<std::int64_t> candidate_ids(const Tokenizer& tokenizer, const std::v
 
 }  // namespace
 
-Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string& text,
+Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options) {
   validate_settings(options.settings);
   if (options.settings.words && options.keep_attention) {
@@ -99,12 +101,13 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
   if (encoding.truncated) {
     report.notes.push_back(fmt::format("The text was cut at {} tokens, the model's positions.", n));
   }
+  mark_unknown_words(report);
 
   // Everything that can be wrong with the options is found before the model runs.
   const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, info.heads);
   resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   std::vector<std::string> notes_of_later;
-  resolve_output_token(options.settings.output_token, report.input.tokens, info.causal, notes_of_later);
+  resolve_output_token(report, notes_of_later);
   certified_pairs(options, report.input.tokens, info.causal);
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() && options.settings.output_token == "mask") {
@@ -119,28 +122,32 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
     if (tokenizer.mask_id() == encoding.tokens[t].id) masks.push_back(t);
   }
   const bool predicts_masks = info.head == ModelHead::kMaskedLm && !masks.empty();
-  if (!options.candidates.empty() && !predicts_masks) {
+  const bool predicts_next = info.head == ModelHead::kCausalLm;
+  if (!options.candidates.empty() && !predicts_masks && !predicts_next) {
     throw Error(
         ErrorKind::kUsage,
         info.head == ModelHead::kMaskedLm
             ? std::string("--candidates: expected a mask token in the text, found none; write [MASK] (<mask> for "
                           "RoBERTa) where the word is to be guessed")
-            : fmt::format("--candidates: expected a model with a masked-language-model head, found none in {}",
+            : fmt::format("--candidates: expected a model that predicts words (masked or causal language model), found "
+                          "no such head in {}",
                           info.name));
   }
   const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
 
   RunOptions run;
-  if (predicts_masks) run.logit_positions = masks;
+  const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{n - 1} : masks;
+  if (predicts_masks || predicts_next) run.logit_positions = predicted;
   ModelOutput output;
   std::optional<AttentionStack> kept;
   AttentionGraph graph;
-  if (options.keep_attention) {
+  // Decoders hand their attention over in chunks, and discard wants whole layers.
+  if (options.keep_attention || (predicts_next && mixing.discard > 0.0)) {
     StackSink sink(info.layers, n);
     output = model.run(input, &sink, run);
     kept = sink.take();
   } else {
-    GraphSink sink(info.layers, mixing);
+    GraphSink sink(info.layers, mixing, predicts_next ? n : 0);
     output = model.run(input, &sink, run);
     graph = sink.take();
   }
@@ -152,10 +159,11 @@ Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string&
       prediction.choices.push_back({p.text, p.probability});
     }
     report.predictions.push_back(std::move(prediction));
-  } else if (predicts_masks) {
-    for (std::size_t m = 0; m < masks.size(); ++m) {
+  } else if (predicts_masks || predicts_next) {
+    for (std::size_t m = 0; m < predicted.size(); ++m) {
       const auto logits = output.logits[m].span();
-      ReportPrediction prediction{.kind = "masked", .position = masks[m], .choices = {}, .candidates = {}};
+      ReportPrediction prediction{
+          .kind = predicts_next ? "next" : "masked", .position = predicted[m], .choices = {}, .candidates = {}};
       for (const Prediction& p : top_predictions({logits.data(), logits.size()}, options.settings.top_k, readable)) {
         prediction.choices.push_back({p.text, p.probability});
       }

@@ -17,7 +17,7 @@
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
-#include "attnflow/text/tokenizer.h"
+#include "attnflow/text/text_codec.h"
 
 namespace attnflow {
 
@@ -46,7 +46,7 @@ void validate_settings(const ReportSettings& settings);
 // Runs the model on the text, and on its pair when there is one.
 // Throws Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not
 // fit the model, Error(kInputTooLong).
-Report explain_text(Model& model, const Tokenizer& tokenizer, const std::string& text,
+Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options);
 
 // Attention from elsewhere. tokens: empty, or one entry a position.

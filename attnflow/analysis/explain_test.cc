@@ -12,6 +12,7 @@
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/rollout.h"
+#include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
 namespace {
@@ -227,6 +228,13 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   ASSERT_EQ(mostly.back(), 8U);
   ASSERT_EQ(mostly.size(), 9 - mostly.front());  // without a gap
   EXPECT_NE(notes[0].find("from layers " + std::to_string(mostly.front()) + "-8 is"), std::string::npos) << notes[0];
+  // Plain words come first.
+  EXPECT_TRUE(
+      notes[0].starts_with("From layer " + std::to_string(mostly.front()) + " on, flow mostly repeats the first"))
+      << notes[0];
+  const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ").";
+  EXPECT_NE(notes[0].find("look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos)
+      << notes[0];
   for (const char* part : {"% of the pairs", "layer 1's attention to the input token", "--to-layer", "rollout",
                            "--residual", "--heads", "of the values shown for one output token"}) {
     EXPECT_NE(notes[0].find(part), std::string::npos) << part << ": " << notes[0];
@@ -256,6 +264,8 @@ TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
   ASSERT_EQ(top.size(), 1U);
   EXPECT_NE(top[0].find("layer 4's own attention"), std::string::npos) << top[0];
   EXPECT_EQ(top[0].find("to the input token"), std::string::npos) << top[0];
+  EXPECT_TRUE(top[0].starts_with("At layer 4, most flow values are as large as they can be")) << top[0];
+  EXPECT_NE(top[0].find("(--layers 1-3)."), std::string::npos) << top[0];
   // From layer 2 down to layer 1 there is nothing between.
   options.settings.layers = {2};
   options.settings.to_layer = 1;

@@ -91,10 +91,8 @@ void validate_settings(const ReportSettings& settings) {
          fmt::format("--flow-tolerance: expected a value from 1e-12 to 1, found {}", settings.flow_tolerance));
   expect(is_one_of(settings.normalize, {"none", "row", "receptive-field"}),
          fmt::format("--normalize: expected none, row or receptive-field, found '{}'", settings.normalize));
-  expect(is_one_of(settings.output_token, {"auto", "cls", "mask", "last", "all"}) ||
-             parse_number(settings.output_token).has_value(),
-         fmt::format("--output-token: expected auto, cls, mask, last, all or a position, found '{}'",
-                     settings.output_token));
+  expect(!settings.output_token.empty(),
+         "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found nothing");
   expect(settings.top_k >= 1, "--top-k: expected at least 1, found 0");
   if (!is_one_of(settings.set_aside, {"none", "first", "special"})) parse_positions(settings.set_aside, "set-aside");
 }
@@ -149,6 +147,11 @@ MixingOptions mixing_options(const ReportSettings& settings, const std::vector<R
 
 bool is_mask_piece(const std::string& piece) { return piece == "[MASK]" || piece == "<mask>"; }
 bool is_class_piece(const std::string& piece) { return piece == "[CLS]" || piece == "<s>" || piece == "<cls>"; }
+bool is_unknown_piece(const std::string& piece) { return piece == "[UNK]" || piece == "<unk>"; }
+
+bool names_token_by_text(const std::string& output_token) {
+  return !is_one_of(output_token, {"auto", "cls", "mask", "last", "all"}) && !parse_number(output_token).has_value();
+}
 
 std::size_t resolve_token(const std::string& asked, const std::string& option, const std::vector<ReportToken>& tokens,
                           bool causal, std::vector<std::string>& notes) {

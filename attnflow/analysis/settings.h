@@ -24,6 +24,12 @@ MixingOptions mixing_options(const ReportSettings& settings, const std::vector<R
 // Mask tokens and class tokens are known by their pieces.
 bool is_mask_piece(const std::string& piece);
 bool is_class_piece(const std::string& piece);
+// So is the token that stands for what the vocabulary lacks.
+bool is_unknown_piece(const std::string& piece);
+
+// False for auto, cls, mask, last, all and positions: what `--output-token` takes besides is the text of a token
+// (text_words.h).
+bool names_token_by_text(const std::string& output_token);
 
 // The output token that `asked` names: auto, cls, mask, last, all, or an index ("all" gives what auto gives). `note`
 // gets a sentence when auto had to guess. Throws Error(kUsage) when there is no such token.

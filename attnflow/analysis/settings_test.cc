@@ -83,7 +83,7 @@ TEST(ValidateSettings, RefusesEachWrongValue) {
   refuses([](ReportSettings& s) { s.discard = 1.0; });
   refuses([](ReportSettings& s) { s.flow_tolerance = 1e-13; });
   refuses([](ReportSettings& s) { s.normalize = "columns"; });
-  refuses([](ReportSettings& s) { s.output_token = "first"; });
+  refuses([](ReportSettings& s) { s.output_token = ""; });
   refuses([](ReportSettings& s) { s.top_k = 0; });
   refuses([](ReportSettings& s) { s.set_aside = "0;1"; });
 }

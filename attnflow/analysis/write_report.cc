@@ -91,6 +91,10 @@ bool shows_certificates(const std::filesystem::path& path) {
   return ending == ".json" || ending == ".md" || ending == ".txt";
 }
 
+bool shows_referents(const std::filesystem::path& path) {
+  return shows_certificates(path) || std::string_view(kind_of(path).ending) == ".html";
+}
+
 void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
   kind_of(path).write(path, report, figure);
 }

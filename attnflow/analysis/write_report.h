@@ -20,6 +20,8 @@ bool is_picture(const std::filesystem::path& path);
 
 // Whether the ending is that of a file that shows certificates (.json, .md, .txt).
 bool shows_certificates(const std::filesystem::path& path);
+// The same for referents: .html besides. (Pictures show them with FigureView::kReferents.)
+bool shows_referents(const std::filesystem::path& path);
 
 // Writes under a temporary name and renames: the file is complete or absent. `figure` is for .svg, .pdf and .png.
 // Throws as check_output.

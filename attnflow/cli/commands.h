@@ -9,6 +9,7 @@ namespace attnflow {
 // Each adds its subcommand with a callback that does the work; failures throw attnflow::Error.
 void add_evaluate_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
 void add_model_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 

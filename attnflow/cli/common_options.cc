@@ -21,9 +21,10 @@ std::string whole_number(const std::string& text) {
   return fmt::format("expected a whole number of at least 0, found '{}'", text);
 }
 
+CLI::Option* comma_list(CLI::Option* option) { return option->delimiter(',')->take_all()->allow_extra_args(false); }
+
 void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group) {
-  command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas")
-      ->delimiter(',')
+  comma_list(command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas"))
       ->capture_default_str()
       ->group(group);
   command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")

@@ -14,6 +14,10 @@ namespace attnflow {
 // For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
 std::string whole_number(const std::string& text);
 
+// Makes an option of several values take them from one argument, joined by commas, and from each time it is given:
+// CLI11 alone takes every argument up to the next option, so `--method flow "The key"` would swallow the text.
+CLI::Option* comma_list(CLI::Option* option);
+
 // --method, --heads, --residual, --layers (kept as text) and --to-layer, in the help's group `group`.
 void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group);
 

@@ -186,17 +186,14 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->group(samples);
 
   const char* scores = "What to compare with";
-  command
-      ->add_option("--scores", options.scores,
-                   "blank-out, gradient (L2 norm), gradient-x-input, gradient-sum, or several joined by commas")
-      ->delimiter(',')
+  comma_list(command->add_option("--scores", options.scores,
+                                 "blank-out, gradient (L2 norm), gradient-x-input, gradient-sum, or several joined by "
+                                 "commas"))
       ->capture_default_str()
       ->group(scores);
-  command
-      ->add_option("--targets", options.targets,
-                   "What the scores are of: logit, probability or difference (from the next class), each with :correct "
-                   "(the default), :predicted or :CLASS; several joined by commas")
-      ->delimiter(',')
+  comma_list(command->add_option("--targets", options.targets,
+                                 "What the scores are of: logit, probability or difference (from the next class), each "
+                                 "with :correct (the default), :predicted or :CLASS; several joined by commas"))
       ->group(scores);
   command->add_option("--blank", options.blank, "What replaces a token: auto (unk, else mask), unk, mask or pad")
       ->capture_default_str()
@@ -204,10 +201,9 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
 
   const char* how = "What to compute";
   add_graph_options(command, settings, arguments.layers, how);
-  command
-      ->add_option("--relevance", options.relevance,
-                   "row (of the output token), column-max, column-sum (over output tokens), or several")
-      ->delimiter(',')
+  comma_list(command->add_option("--relevance", options.relevance,
+                                 "row (of the output token), column-max, column-sum (over output tokens), or several "
+                                 "joined by commas"))
       ->capture_default_str()
       ->group(how);
   command->add_option("--output-token", settings.output_token, "auto, cls, mask, last or a position")
@@ -235,18 +231,25 @@ void add_evaluate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "evaluate", "How well raw attention, rollout and flow agree with what a classifier depends on");
   command->require_subcommand(1);
+  command->footer(
+      "Which task?\n"
+      "  agreement  the model tells singular from plural verbs; the built-in one does, so nothing else is needed\n"
+      "  sentiment  the model tells positive from negative sentences, and you have some with labels\n"
+      "  sentences  any other classifier, with a file of your own\n"
+      "'attnflow evaluate TASK --help' has a task's options, docs/evaluate.md an example from command to result.");
 
   auto agreement = std::make_shared<EvaluateArguments>();
   agreement->options.samples = 2000;
-  CLI::App* task = command->add_subcommand("agreement", "A verb-number model: the paper's Tables 1 and 2");
+  CLI::App* task =
+      command->add_subcommand("agreement", "A verb-number model, such as the built-in one: the paper's Tables 1 and 2");
   add_common(task, *agreement);
   task->add_option("--data", agreement->data,
                    "Text files, or folders of them; or one .tsv of prefix TAB number. Without it, sentences of a small "
                    "grammar")
       ->type_name("PATH...");
-  task->add_option("--test-sources", agreement->test_sources,
-                   "Documents (file names without ending) to test on; default: those the model was not trained on")
-      ->delimiter(',');
+  comma_list(task->add_option("--test-sources", agreement->test_sources,
+                              "Documents (file names without ending) to test on; default: those the model was not "
+                              "trained on"));
   task->callback([agreement] { run_evaluate("agreement", *agreement); });
 
   auto sentiment = std::make_shared<EvaluateArguments>();
@@ -262,7 +265,7 @@ void add_evaluate_command(CLI::App& app) {
   task->callback([sentiment] { run_evaluate("sentiment", *sentiment); });
 
   auto sentences = std::make_shared<EvaluateArguments>();
-  task = command->add_subcommand("sentences", "Any classifier, any sentences");
+  task = command->add_subcommand("sentences", "Any classifier and a file of sentences");
   add_common(task, *sentences);
   task->add_option("FILE", sentences->data,
                    "Sentences: .tsv (text TAB label), .csv or .jsonl; or .txt, one a line without labels")

@@ -19,6 +19,7 @@
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/report/report_json.h"
@@ -90,14 +91,14 @@ void run_explain(ExplainArguments& arguments) {
                             "or .txt), found only {}",
                             fmt::join(arguments.outputs, ", ")));
   }
-  const auto shows_referents = [&](const std::string& output) {
-    return shows_certificates(output) || (*view == FigureView::kReferents && is_picture(output));
+  const auto shows_them = [&](const std::string& output) {
+    return shows_referents(output) || (*view == FigureView::kReferents && is_picture(output));
   };
   if (!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
-      std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_referents)) {
+      std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_them)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--referents: expected a place that shows them (the terminal, --json, -o FILE.json, .md or "
-                            ".txt, or a picture with --view referents), found only {}",
+                fmt::format("--referents: expected a place that shows them (the terminal, --json, -o FILE.html, .json, "
+                            ".md or .txt, or a picture with --view referents), found only {}",
                             fmt::join(arguments.outputs, ", ")));
   }
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
@@ -131,11 +132,17 @@ void run_explain(ExplainArguments& arguments) {
   } else {
     if (*arguments.text == "-") arguments.text = read_standard_input();
     // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
-    const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
-    const ModelInfo info = read_model_info(folder);
-    const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
-    const std::unique_ptr<Model> model = load_model(folder, {arguments.device, options.threads});
-    report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
+    const LoadOptions load{arguments.device, options.threads};
+    if (arguments.model && is_gguf(*arguments.model)) {
+      const LoadedDecoder model = load_decoder_argument(*arguments.model, load);
+      report = explain_text(*model.decoder, model.codec(), *arguments.text, arguments.pair, options);
+    } else {
+      const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
+      const ModelInfo info = read_model_info(folder);
+      const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
+      const std::unique_ptr<Model> model = load_model(folder, load);
+      report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
+    }
   }
 
   bar.finish();
@@ -166,9 +173,11 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--pair", arguments->pair, "A second segment, for models of sentence pairs");
   command
       ->add_option("--model", arguments->model,
-                   "Folder of a Hugging Face model, or the name of one that is built in ('attnflow model' lists them). "
+                   "Folder of a Hugging Face model, a GGUF file, or the name of a model that is built in ('attnflow "
+                   "model' lists "
+                   "them). "
                    "Without it the first of those is used")
-      ->type_name("DIR|NAME");
+      ->type_name("DIR|NAME|FILE.gguf");
   command->add_option("--attention", arguments->attention, "Attention [layer, head, query, key] instead of a model")
       ->type_name("FILE.{npz,npy,safetensors}");
   command
@@ -185,7 +194,7 @@ void add_explain_command(CLI::App& app) {
   command
       ->add_option("--output-token", settings.output_token,
                    "auto (the mask; else the class token, or the first; in causal models the last), cls, mask, last, "
-                   "all, or a position")
+                   "all, a position, or the text of a word or token that the input has once")
       ->capture_default_str()
       ->group(how);
   command->add_option("--normalize", settings.normalize, "none, row, or receptive-field")
@@ -222,18 +231,15 @@ void add_explain_command(CLI::App& app) {
                    "What .svg, .pdf and .png show: overview, graph, heatmap, strip, matrix or referents")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--candidates", arguments->options.candidates, "Words whose probability at the mask is shown")
-      ->delimiter(',')
-      ->group(show);
-  command
-      ->add_option(
-          "--referents", arguments->options.referents,
-          "Words of the text whose weights are compared, by layer, such as author,Sara; author:2 is the second "
-          "author, a number a position")
-      ->delimiter(',')
+  comma_list(command->add_option("--candidates", arguments->options.candidates,
+                                 "Words whose probability at the mask is shown, joined by commas"))
       ->type_name("WORD,WORD")
-      ->take_all()
-      ->allow_extra_args(false)
+      ->group(show);
+  comma_list(command->add_option(
+                 "--referents", arguments->options.referents,
+                 "Words of the text whose weights are compared, by layer, such as author,Sara; author:2 is the second "
+                 "author, a number a position"))
+      ->type_name("WORD,WORD")
       ->group(show);
   command
       ->add_flag("--keep-attention", arguments->options.keep_attention, "Keep the attention of all heads (npz, json)")

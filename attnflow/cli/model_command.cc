@@ -32,6 +32,8 @@ const char* head_name(ModelHead head) {
       return "masked language model";
     case ModelHead::kClassification:
       return "classification";
+    case ModelHead::kCausalLm:
+      return "language model (decoder)";
     case ModelHead::kNone:
       return "none";
   }

@@ -5,63 +5,25 @@
 
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <thread>
 
 #include "attnflow/analysis/evaluate_samples.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
+#include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/train/train_agreement.h"
 #include "attnflow/train/train_classifier.h"
 
 namespace attnflow {
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// While it lives, Ctrl-C and SIGTERM ask the work to stop instead of ending the program; a second one ends it.
-class StopOnSignal {
- public:
-  StopOnSignal()
-      : watcher_([this](const std::stop_token& done) {
-          constexpr auto kPause = std::chrono::milliseconds(50);
-          while (!done.stop_requested()) {
-            if (interrupted != 0) source_.request_stop();
-            std::this_thread::sleep_for(kPause);
-          }
-        }) {
-    std::signal(SIGINT, on_signal);
-    std::signal(SIGTERM, on_signal);
-  }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-  ~StopOnSignal() {
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
-  }
-
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  static void on_signal(int signal) {
-    if (interrupted != 0) {
-      std::signal(signal, SIG_DFL);
-      std::raise(signal);
-    }
-    interrupted = 1;
-  }
-
-  std::stop_source source_;
-  std::jthread watcher_;
-};
 
 std::string minutes(double seconds) {
   const long whole = std::lround(seconds);
@@ -188,17 +150,15 @@ void add_common(CLI::App* command, ProseArguments& arguments) {
   command->add_option("-o,--output", options.output, "Folder that the model is written to")
       ->required()
       ->type_name("DIR");
-  command->add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  command->add_option("--seed", options.seed, "Seed of everything random")->check(whole_number)->capture_default_str();
   command->add_option("--threads", options.threads, "Threads; 0: one per processor. The result does not depend on it")
+      ->check(whole_number)
       ->capture_default_str();
-  command
-      ->add_option("--test-sources", options.data.test_sources,
-                   "Documents (file names without ending) kept apart for test; default: drawn, about a tenth")
-      ->delimiter(',');
-  command
-      ->add_option("--validation-sources", options.data.validation_sources,
-                   "Documents kept apart for validation; default: drawn, about a twentieth")
-      ->delimiter(',');
+  comma_list(command->add_option("--test-sources", options.data.test_sources,
+                                 "Documents (file names without ending) kept apart for test; default: drawn, about a "
+                                 "tenth"));
+  comma_list(command->add_option("--validation-sources", options.data.validation_sources,
+                                 "Documents kept apart for validation; default: drawn, about a twentieth"));
   command->add_option("--license", options.license, "Licence of the weights, for the model card, such as apache-2.0");
   command
       ->add_option("--attribution", arguments.attribution,
@@ -206,17 +166,28 @@ void add_common(CLI::App* command, ProseArguments& arguments) {
       ->type_name("FILE");
   const char* recipe = "Recipe";
   command->add_option("--masked-steps", options.masked_steps, "Updates as a masked language model")
+      ->check(whole_number)
       ->capture_default_str()
       ->group(recipe);
   command->add_option("--masked-rate", options.masked_rate, "Their learning rate at its peak")
       ->capture_default_str()
       ->group(recipe);
   command->add_option("--vocabulary", options.shape.vocabulary, "Pieces in the vocabulary, at most")
+      ->check(whole_number)
       ->capture_default_str()
       ->group(recipe);
-  command->add_option("--layers", options.shape.layers, "Layers")->capture_default_str()->group(recipe);
-  command->add_option("--heads", options.shape.heads, "Heads")->capture_default_str()->group(recipe);
-  command->add_option("--hidden", options.shape.hidden, "Hidden size")->capture_default_str()->group(recipe);
+  command->add_option("--layers", options.shape.layers, "Layers")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(recipe);
+  command->add_option("--heads", options.shape.heads, "Heads")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(recipe);
+  command->add_option("--hidden", options.shape.hidden, "Hidden size")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(recipe);
 }
 
 }  // namespace
@@ -229,7 +200,10 @@ void add_train_command(CLI::App& app) {
   AgreementTrainingOptions& recipe = agreement->options;
   CLI::App* sub = command->add_subcommand("agreement", "The verb-number model: is the next verb singular or plural?");
   add_common(sub, *agreement);
-  sub->add_option("--steps", recipe.steps, "Updates as a classifier")->capture_default_str()->group("Recipe");
+  sub->add_option("--steps", recipe.steps, "Updates as a classifier")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group("Recipe");
   sub->add_option("--rate", recipe.rate, "Their learning rate at its peak")->capture_default_str()->group("Recipe");
   sub->add_option("--dropout", recipe.dropout, "Their dropout")->capture_default_str()->group("Recipe");
   sub->add_option("--grammar-share", recipe.grammar_share, "Sentences of a small grammar for each prefix of prose")
@@ -256,11 +230,14 @@ void add_train_command(CLI::App& app) {
       ->type_name("FILE");
   sub->add_option("--test", sentiment->test, "Sentences for the accuracy in the card")->required()->type_name("FILE");
   sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
-  sub->add_option("--labels", options.labels, "Names of the labels 0, 1, ...")->delimiter(',')->capture_default_str();
-  sub->add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  comma_list(sub->add_option("--labels", options.labels, "Names of the labels 0, 1, ..., joined by commas"))
+      ->capture_default_str();
+  sub->add_option("--seed", options.seed, "Seed of everything random")->check(whole_number)->capture_default_str();
   sub->add_option("--threads", options.threads, "Threads; 0: one per processor. The result does not depend on it")
+      ->check(whole_number)
       ->capture_default_str();
   sub->add_option("--epochs", options.epochs, "Times that each sentence is seen")
+      ->check(whole_number)
       ->capture_default_str()
       ->group("Recipe");
   sub->add_option("--rate", options.rate, "Learning rate at its peak")->capture_default_str()->group("Recipe");

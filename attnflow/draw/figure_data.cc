@@ -77,6 +77,7 @@ std::vector<std::string> token_labels(const Report& report, const TextMeasurer& 
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (labels[i].empty()) labels[i] = any ? "\u25A1" : std::to_string(i);
+    if (report.input.tokens[i].unknown) labels[i] += kUnknownMark;
   }
   return labels;
 }
@@ -170,6 +171,14 @@ bool has_graph(const Report& report) {
          report.graph.extent(2) == n && report.graph.extent(0) >= report.settings.layers.back();
 }
 
+std::string degeneracy_sentence(std::size_t flagged, std::size_t all) {
+  if (2 * flagged <= all) return "";
+  return fmt::format(
+      "{:.0f}% of these flow values repeat the first layer's attention or are as large as they can be (degenerate: the "
+      "layers between do not matter). Rollout or fewer layers tell more.",
+      std::floor(100.0 * static_cast<double>(flagged) / static_cast<double>(all)));
+}
+
 std::string degeneracy_note(const FigureData& data, const FlowCells& cells) {
   const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
   if (flags.empty()) return "";
@@ -182,11 +191,7 @@ std::string degeneracy_note(const FigureData& data, const FlowCells& cells) {
       for (std::size_t j = 0; j < data.tokens; ++j, ++all) flagged += flags(l, row, j) != 0 ? 1 : 0;
     }
   }
-  if (2 * flagged <= all) return "";
-  return fmt::format(
-      "{:.0f}% of these flow values are degenerate: the minimum cut lies at an end of the network, so the layers "
-      "between do not matter. Fewer layers or rollout tell more.",
-      std::floor(100.0 * static_cast<double>(flagged) / static_cast<double>(all)));
+  return degeneracy_sentence(flagged, all);
 }
 
 }  // namespace attnflow::internal

@@ -14,13 +14,16 @@
 
 namespace attnflow::internal {
 
+// Behind the label of a word that the model's vocabulary lacks.
+inline constexpr const char* kUnknownMark = " [?]";
+
 struct FigureData {
   const Report& report;
   const FigureOptions& options;
   const TextMeasurer& measure;
 
   std::size_t tokens;                // n
-  std::vector<std::string> labels;   // of each token: clean, never empty
+  std::vector<std::string> labels;   // of each token: clean, never empty, with a mark where it is unknown
   std::vector<std::string> methods;  // shown, in the order raw, rollout, flow; each has values
   std::size_t layer;                 // l, and its position in settings.layers
   std::size_t layer_position;
@@ -28,6 +31,7 @@ struct FigureData {
   double width;  // that a view may fill
 
   bool special(std::size_t token) const { return report.input.tokens[token].special; }
+  bool unknown(std::size_t token) const { return report.input.tokens[token].unknown; }
   // True for values that do not set the top of a scale.
   bool aside(std::size_t output, std::size_t input) const {
     return options.exclude_special_from_scale && (special(input) || output == input);
@@ -58,7 +62,8 @@ struct FlowCells {
   std::size_t end_layer;
   std::optional<std::size_t> row;  // one row, or all
 };
-// "The minimum cut ..." when more than half of the flow values shown are degenerate, else "".
+// "93% of these flow values ..." when more than half of the flow values shown are degenerate, else "".
+std::string degeneracy_sentence(std::size_t flagged, std::size_t all);
 std::string degeneracy_note(const FigureData& data, const FlowCells& cells);
 
 }  // namespace attnflow::internal

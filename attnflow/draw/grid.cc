@@ -11,8 +11,25 @@ namespace {
 
 constexpr double kLabelGap = 6.0;
 constexpr std::size_t kMostCellColumns = 64;
+constexpr std::size_t kMostCellRows = 256;
 // Narrower cells have no visible corner.
 constexpr double kLeastMarkedCell = 5.0;
+
+bool is_left_out(const Grid& grid, std::size_t column) { return grid.left_out && grid.left_out(column); }
+
+// Hatches every stretch of columns that are left out.
+void hatch_left_out(const Grid& grid, const Rect& area, Scene* scene) {
+  const std::size_t columns = grid.columns.size();
+  for (std::size_t begin = 0; begin < columns; ++begin) {
+    if (!is_left_out(grid, begin)) continue;
+    std::size_t end = begin + 1;
+    while (end < columns && is_left_out(grid, end)) ++end;
+    draw_hatching({area.x + static_cast<double>(begin) * grid.cell_width, area.y,
+                   static_cast<double>(end - begin) * grid.cell_width, area.height},
+                  scene);
+    begin = end;
+  }
+}
 
 void draw_cells(const Grid& grid, const ColorScale& scale, double left, double top, Scene* scene) {
   // A hairline of white between cells, where they are large enough to spare it.
@@ -23,10 +40,11 @@ void draw_cells(const Grid& grid, const ColorScale& scale, double left, double t
       const double value = grid.value(r, c);
       const Rect cell{left + static_cast<double>(c) * grid.cell_width, top + static_cast<double>(r) * grid.cell_height,
                       grid.cell_width - gap, grid.cell_height - gap};
-      scene->rect(cell, filled(scale.color(value)),
+      const bool left_out = is_left_out(grid, c);
+      scene->rect(cell, filled(left_out ? kLeftOut : scale.color(value)),
                   fmt::format("{}, {}: {}", grid.rows[r].text, grid.columns[c].text,
                               std::isfinite(value) ? short_number(value) : "no value"));
-      if (scale.is_above(value)) draw_above_mark(cell, scene);
+      if (!left_out && scale.is_above(value)) draw_above_mark(cell, scene);
     }
     scene->end_group();
   }
@@ -43,10 +61,13 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
   for (std::size_t r = 0; r < rows; r += pool_y) {
     for (std::size_t c = 0; c < columns; c += pool_x) {
       double largest = std::numeric_limits<double>::quiet_NaN();
-      for (std::size_t y = r; y < std::min(rows, r + pool_y); ++y) {
-        for (std::size_t x = c; x < std::min(columns, c + pool_x); ++x) largest = std::fmax(largest, grid.value(y, x));
+      bool left_out = true;
+      for (std::size_t x = c; x < std::min(columns, c + pool_x); ++x) {
+        if (is_left_out(grid, x)) continue;
+        left_out = false;
+        for (std::size_t y = r; y < std::min(rows, r + pool_y); ++y) largest = std::fmax(largest, grid.value(y, x));
       }
-      image.pixels.push_back(scale.color(largest));
+      image.pixels.push_back(left_out ? kLeftOut : scale.color(largest));
     }
   }
   // The last pixels may stand for fewer cells than the others; the image is that much larger and cut off at the edge.
@@ -58,7 +79,7 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
   if (std::min(grid.cell_width, grid.cell_height) < kLeastMarkedCell) return;
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < columns; ++c) {
-      if (!scale.is_above(grid.value(r, c))) continue;
+      if (is_left_out(grid, c) || !scale.is_above(grid.value(r, c))) continue;
       draw_above_mark({area.x + static_cast<double>(c) * grid.cell_width,
                        area.y + static_cast<double>(r) * grid.cell_height, grid.cell_width, grid.cell_height},
                       scene);
@@ -86,6 +107,18 @@ double grid_left_margin(const TextMeasurer& measure, const Grid& grid) {
   return std::ceil(std::max(rows, columns));
 }
 
+void fit_grid_width(const TextMeasurer& measure, double width, double largest, Grid* grid) {
+  // The margin depends on the angle of the labels and so on the cells, which depend on the margin: two rounds settle
+  // it.
+  grid->cell_width = largest;
+  for (int round = 0; round < 2; ++round) {
+    const double room = width - std::max(grid->left_margin, grid_left_margin(measure, *grid)) - 6.0;
+    const double cell = room / static_cast<double>(grid->columns.size());
+    grid->cell_width = std::min(largest, cell >= 6.0 ? std::floor(cell) : cell);
+  }
+  grid->left_margin = std::max(grid->left_margin, grid_left_margin(measure, *grid));
+}
+
 Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
   Scene scene(measure);
   const ColorScale& scale = *grid.head.scale;
@@ -98,11 +131,12 @@ Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
 
   scene.begin_group({.id = grid.id, .title = {}, .clip = {}});
   draw_panel_head(grid.head, 0.0, scene.width, &scene);
-  if (grid.columns.size() <= kMostCellColumns) {
+  if (grid.columns.size() <= kMostCellColumns && grid.rows.size() <= kMostCellRows) {
     draw_cells(grid, scale, area.x, area.y, &scene);
   } else {
     draw_image(grid, scale, area, &scene);
   }
+  hatch_left_out(grid, area, &scene);
   scene.rect({area.x - 0.5, area.y - 0.5, area.width + 0.5, area.height + 0.5}, stroked(kLightGrey, 0.5));
   draw_row_labels(lay_out_row_labels(measure, grid.rows, grid.cell_height), left - kLabelGap,
                   area.y + grid.cell_height / 2.0, &scene);

@@ -18,6 +18,8 @@ struct Grid {
   std::vector<AxisLabel> rows;     // from top to bottom
   std::vector<AxisLabel> columns;  // from left to right
   std::function<double(std::size_t row, std::size_t column)> value;
+  // Columns that are hatched instead of coloured; none when empty. Their values set no scale.
+  std::function<bool(std::size_t column)> left_out = {};
   double cell_width = 0.0;
   double cell_height = 0.0;
   double left_margin = 0.0;   // room to the left of the cells; at least the row labels and what column labels need
@@ -28,13 +30,17 @@ struct Grid {
 // The room that a grid needs to the left of its cells.
 double grid_left_margin(const TextMeasurer& measure, const Grid& grid);
 
+// Sets the cells' width, at most `largest`, so that the grid is no wider than `width`, and the left margin, which gets
+// no smaller than it is.
+void fit_grid_width(const TextMeasurer& measure, double width, double largest, Grid* grid);
+
 // Cells smaller than a pixel of the picture are drawn together: how many in each direction share a pixel.
 std::size_t grid_pool(double cell_size);
 // " Each pixel shows ..." for a grid with such cells, else "".
 std::string pooled_note(const Grid& grid);
 
-// A panel with head, cells, labels and note. Grids with at most 64 columns are drawn cell by cell, with tooltips;
-// larger ones as one image, so that the file stays small.
+// A panel with head, cells, labels and note. Grids of at most 64 columns and 256 rows are drawn cell by cell, with
+// tooltips; larger ones as one image, so that the file stays small.
 Scene draw_grid(const Grid& grid, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal

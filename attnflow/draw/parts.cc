@@ -208,6 +208,20 @@ void draw_above_mark(const Rect& cell, Scene* scene) {
               filled(kWhite));
 }
 
+void draw_hatching(const Rect& area, Scene* scene) {
+  constexpr double kPitch = 4.0;
+  // The line x + y = c, with both counted from the corner of the area, enters on the left or below and leaves above or
+  // on the right.
+  Path path;
+  for (double c = kPitch; c < area.width + area.height; c += kPitch) {
+    const double left = std::max(0.0, c - area.height);
+    const double right = std::min(area.width, c);
+    path.push_back({.kind = PathStep::Kind::kMove, .end = {area.x + left, area.y + c - left}});
+    path.push_back({.kind = PathStep::Kind::kLine, .end = {area.x + right, area.y + c - right}});
+  }
+  if (!path.empty()) scene->path(path, stroked(kLightGrey, 0.8));
+}
+
 double draw_wrapped(const std::string& text, const TextStyle& style, Point top_left, double width, Scene* scene) {
   if (text.empty()) return 0.0;
   const double pitch = style.size * 1.35;
@@ -217,6 +231,17 @@ double draw_wrapped(const std::string& text, const TextStyle& style, Point top_l
     y += pitch;
   }
   return y - top_left.y;
+}
+
+Scene with_caption(const std::string& id, const Scene& panels, const std::string& caption, double width) {
+  Scene scene(panels.measure());
+  scene.begin_group({.id = id});
+  scene.add(panels, 0.0, 0.0);
+  scene.width = width;
+  scene.height = panels.height + 6.0;
+  scene.height += draw_wrapped(caption, {.size = kSmallSize, .color = kGrey}, {0.0, scene.height}, width, &scene);
+  scene.end_group();
+  return scene;
 }
 
 Scene on_shelves(const std::vector<Scene>& panels, double width, double gap, const TextMeasurer& measure) {

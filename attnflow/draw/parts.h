@@ -66,8 +66,15 @@ void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene
 // The white corner of a cell above the scale.
 void draw_above_mark(const Rect& cell, Scene* scene);
 
+// What is left out stands on a light ground under thin lines that rise to the right.
+inline constexpr Color kLeftOut{0xf4, 0xf4, 0xf4};
+void draw_hatching(const Rect& area, Scene* scene);
+
 // Text broken into lines of at most `width`; returns the height used, 0 for an empty text.
 double draw_wrapped(const std::string& text, const TextStyle& style, Point top_left, double width, Scene* scene);
+
+// Panels with a caption under them, as the group `id`.
+Scene with_caption(const std::string& id, const Scene& panels, const std::string& caption, double width);
 
 // Panels from left to right, in rows no wider than `width`, their tops aligned.
 Scene on_shelves(const std::vector<Scene>& panels, double width, double gap, const TextMeasurer& measure);

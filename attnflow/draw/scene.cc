@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
+#include <variant>
 
 namespace attnflow::internal {
 namespace {
@@ -20,6 +22,30 @@ constexpr double kAscent = 0.86;
 constexpr double kDescent = 0.24;
 
 }  // namespace
+
+void Scene::begin_group(const Group& group) { marks_.emplace_back(std::in_place_type<Group>, group); }
+
+void Scene::end_group() { marks_.emplace_back(std::in_place_type<GroupEnd>); }
+
+void Scene::rect(const Rect& rect, const Paint& paint, const std::string& title) {
+  marks_.emplace_back(std::in_place_type<RectMark>, RectMark{rect, paint, title});
+}
+
+void Scene::line(Point from, Point to, const Paint& paint, const std::string& title) {
+  marks_.emplace_back(std::in_place_type<LineMark>, LineMark{from, to, paint, title});
+}
+
+void Scene::circle(Point center, double radius, const Paint& paint, const std::string& title) {
+  marks_.emplace_back(std::in_place_type<CircleMark>, CircleMark{center, radius, paint, title});
+}
+
+void Scene::path(const Path& path, const Paint& paint, const std::string& title) {
+  marks_.emplace_back(std::in_place_type<PathMark>, PathMark{path, paint, title});
+}
+
+void Scene::image(const Rect& rect, const Image& image) {
+  marks_.emplace_back(std::in_place_type<ImageMark>, ImageMark{rect, image});
+}
 
 void Scene::text(const Text& text) {
   if (text.text.empty()) return;

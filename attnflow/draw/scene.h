@@ -30,21 +30,13 @@ class Scene final : public Canvas {
 
   const TextMeasurer& measure() const { return *measure_; }
 
-  void begin_group(const Group& group) override { marks_.push_back(group); }
-  void end_group() override { marks_.push_back(GroupEnd{}); }
-  void rect(const Rect& rect, const Paint& paint, const std::string& title = {}) override {
-    marks_.push_back(RectMark{rect, paint, title});
-  }
-  void line(Point from, Point to, const Paint& paint, const std::string& title = {}) override {
-    marks_.push_back(LineMark{from, to, paint, title});
-  }
-  void circle(Point center, double radius, const Paint& paint, const std::string& title = {}) override {
-    marks_.push_back(CircleMark{center, radius, paint, title});
-  }
-  void path(const Path& path, const Paint& paint, const std::string& title = {}) override {
-    marks_.push_back(PathMark{path, paint, title});
-  }
-  void image(const Rect& rect, const Image& image) override { marks_.push_back(ImageMark{rect, image}); }
+  void begin_group(const Group& group) override;
+  void end_group() override;
+  void rect(const Rect& rect, const Paint& paint, const std::string& title = {}) override;
+  void line(Point from, Point to, const Paint& paint, const std::string& title = {}) override;
+  void circle(Point center, double radius, const Paint& paint, const std::string& title = {}) override;
+  void path(const Path& path, const Paint& paint, const std::string& title = {}) override;
+  void image(const Rect& rect, const Image& image) override;
   // Measures the text; an empty one leaves no mark.
   void text(const Text& text) override;
 

@@ -40,20 +40,14 @@ View heatmap_view(const FigureData& data) {
   grid.columns = columns;
   grid.rows = rows;
   grid.cell_height = whole_pixels(std::clamp(300.0 / static_cast<double>(layers), 7.0, 18.0));
-  // The margin depends on the angle of the labels and so on the cells, which depend on the margin: two rounds settle
-  // it.
   const auto fit = [&](double width) {
-    grid.cell_width = kLargestCell;
-    for (int round = 0; round < 2; ++round) {
-      const double left = grid_left_margin(data.measure, grid);
-      grid.cell_width = std::min(kLargestCell, whole_pixels((width - left - 6.0) / static_cast<double>(data.tokens)));
-    }
+    grid.left_margin = 0.0;
+    fit_grid_width(data.measure, width, kLargestCell, &grid);
     return grid.cell_width;
   };
   const double beside = (data.width - kGap * (panels - 1.0)) / panels;
   const bool is_beside = fit(beside) >= kLeastCellBeside || methods.size() == 1;
   if (!is_beside) fit(data.width);
-  grid.left_margin = grid_left_margin(data.measure, grid);
 
   bool above = false;
   bool without_value = false;

@@ -193,8 +193,8 @@ std::string flow_note(const std::vector<ReferentWeights>& weights) {
   }
   if (2 * flagged <= all) return "";
   return fmt::format(
-      " {} of the {} flows are degenerate: the minimum cut lies at an end of the network, so the layers between do not "
-      "matter.",
+      " {} of the {} flows repeat the first layer's attention or are as large as they can be (degenerate: the layers "
+      "between do not matter).",
       flagged, all);
 }
 

@@ -1,10 +1,11 @@
 // The seam between the loader and a backend: a shared object that is opened when a model needs it.
 //
-// A backend exports three C functions. The first returns the text kBackendAbi that it was built with; the loader
-// compares it with its own before it calls anything else, so that a backend of another version is refused and not
-// misread. The others make a model, or a trainer, from weights that are already found and checked. A backend is built
-// by the same compiler against the same headers as the loader, so the types below cross the seam as they are,
-// exceptions included, and it stays loaded until the program ends.
+// A backend exports a few C functions. One, which each must have, returns the text kBackendAbi that it was built with;
+// the loader compares it with its own before it calls anything else, so that a backend of another version is refused
+// and not misread. The others make what the backend can make: the torch backend an encoder, a decoder and a trainer,
+// from weights that are already found and checked, the llama backend a decoder from a GGUF file, which it reads itself.
+// A backend is built by the same compiler against the same headers as the loader, so the types below cross the seam as
+// they are, exceptions included, and it stays loaded until the program ends.
 #ifndef ATTNFLOW_MODEL_BACKEND_H_
 #define ATTNFLOW_MODEL_BACKEND_H_
 
@@ -14,18 +15,23 @@
 #include <vector>
 
 #include "attnflow/base/version.h"
+#include "attnflow/model/decoder.h"
 #include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/trainer.h"
 
 namespace attnflow {
 
+struct DecoderWeights;
+
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 2";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 3";
 
 inline constexpr const char* kBackendAbiSymbol = "attnflow_backend_abi";
 inline constexpr const char* kBackendCreateSymbol = "attnflow_backend_create_encoder";
 inline constexpr const char* kBackendTrainerSymbol = "attnflow_backend_create_trainer";
+inline constexpr const char* kBackendDecoderSymbol = "attnflow_backend_create_decoder";
+inline constexpr const char* kBackendGgufSymbol = "attnflow_backend_open_gguf";
 
 // Types of the exported functions.
 using BackendAbiFunction = const char*();
@@ -34,18 +40,43 @@ using BackendCreateFunction = void(const EncoderWeights& weights, const LoadOpti
 using BackendTrainerFunction = void(const EncoderWeights& weights, const TrainerOptions& options,
                                     std::unique_ptr<Trainer>& trainer);
 
+using BackendDecoderFunction = void(const DecoderWeights& weights, const LoadOptions& options,
+                                    std::unique_ptr<Decoder>& decoder);
+using BackendGgufFunction = void(const std::filesystem::path& file, const LoadOptions& options,
+                                 std::unique_ptr<Decoder>& decoder);
+
+// An opened backend of this version. Copies are the same library.
 struct Backend {
-  BackendCreateFunction* create = nullptr;
-  BackendTrainerFunction* create_trainer = nullptr;
+  void* library = nullptr;     // a handle of the dynamic linker, never closed
+  std::filesystem::path file;  // for messages
+
+  // An exported function, never null: backend.function<BackendGgufFunction>(kBackendGgufSymbol). Throws
+  // Error(kUnsupportedModel) when the backend does not export it.
+  template <typename Function>
+  Function* function(const char* symbol) const {
+    return reinterpret_cast<Function*>(find(symbol));
+  }
+
+ private:
+  void* find(const char* symbol) const;
 };
+
+// Throws Error(kUsage) unless `device` reads "cpu", "cuda" or "cuda:N"; whether there is such a device is the backend's
+// to say.
+void check_device(const std::string& device);
+
+inline constexpr const char* kTorchBackend = "libattnflow_torch.so";
+inline constexpr const char* kTorchBackendRemedy = "Build it (cmake -DATTNFLOW_TORCH=ON, needs libtorch-dev)";
 
 // Where backends are looked for, in this order: the folder in the environment variable ATTNFLOW_BACKEND_DIR, the
 // folder of the running program, and ../lib/attnflow from there, where `cmake --install` puts them.
 std::vector<std::filesystem::path> backend_folders();
 
 // Opens `file_name` in the first of `folders` that holds it. Throws Error(kUnsupportedModel): none does (the message
-// says where it looked), it cannot be opened, or it was built for another version.
-Backend open_backend(const std::string& file_name, const std::vector<std::filesystem::path>& folders);
+// says where it looked, and `remedy`, a sentence that says how to get it), it cannot be opened, or it was built for
+// another version.
+Backend open_backend(const std::string& file_name, const std::vector<std::filesystem::path>& folders,
+                     const std::string& remedy = kTorchBackendRemedy);
 
 }  // namespace attnflow
 

@@ -2,55 +2,36 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
 
-#include "attnflow/base/error.h"
-#include "attnflow/files/messages.h"
+#include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
 
 namespace {
 
-using internal::quote_names;
-
-// Finds tensors by their possible names and remembers those that are missing, so that one message can list them.
+// The tensors of an encoder; or, without a checkpoint, a list of those that a model yet to be made has: plan().
 class Finder {
  public:
-  // Finds nothing and lists in plan() what it is asked for: the tensors of a model that is yet to be made.
-  explicit Finder(const ModelConfig& config)
-      : checkpoint_(nullptr), config_(config), prefix_(config.architecture->prefix) {}
+  // Finds nothing and lists in plan() what it is asked for.
+  explicit Finder(const ModelConfig& config) : prefix_(config.architecture->prefix) {}
 
-  Finder(const Checkpoint& checkpoint, const ModelConfig& config) : checkpoint_(&checkpoint), config_(config) {
-    // Files of a base model alone (BertModel) carry no prefix.
-    const std::string_view prefix = config.architecture->prefix;
-    const auto& tensors = checkpoint.tensors();
-    const auto first = tensors.lower_bound(prefix);
-    if (first != tensors.end() && first->first.starts_with(prefix)) prefix_ = prefix;
-  }
+  // Files of a base model alone (BertModel) carry no prefix.
+  Finder(const Checkpoint& checkpoint, const ModelConfig& config)
+      : finder_(std::in_place, checkpoint, config.architecture->model_type),
+        prefix_(finder_->has_prefix(config.architecture->prefix) ? config.architecture->prefix : "") {}
 
   const std::vector<TensorPlan>& plan() const { return plan_; }
 
-  bool has(const std::string& name) const { return checkpoint_ != nullptr && checkpoint_->find(name) != nullptr; }
+  bool has(const std::string& name) const { return finder_ && finder_->has(name); }
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // The tensor under the first of `names` that is there; the last is the usual one, which messages name.
-  // `shape_source` says which settings the shape follows from.
   const StoredTensor* tensor(std::initializer_list<std::string> names, const Shape& shape,
                              std::string_view shape_source, TensorPlan::Kind kind = TensorPlan::Kind::kMatrix) {
-    if (checkpoint_ == nullptr) {
-      plan_.push_back({*(names.end() - 1), shape, kind});
-      return nullptr;
-    }
-    for (const std::string& name : names) {
-      const StoredTensor* found = checkpoint_->find(name);
-      if (found == nullptr) continue;
-      check(*found, shape, shape_source);
-      return found;
-    }
-    missing_.push_back(*(names.end() - 1));
+    if (finder_) return finder_->tensor(names, shape, shape_source);
+    plan_.push_back({*(names.end() - 1), shape, kind});
     return nullptr;
   }
 
@@ -74,46 +55,12 @@ class Finder {
   }
 
   void throw_if_missing() const {
-    if (missing_.empty()) return;
-    // These names are made from our own table: they are shown whole.
-    constexpr std::size_t kShown = 8;
-    std::string missing;
-    for (std::size_t i = 0; i < std::min(kShown, missing_.size()); ++i) {
-      missing += (i == 0 ? "\"" : ", \"") + missing_[i] + "\"";
-    }
-    if (missing_.size() > kShown) missing += fmt::format(" and {} more", missing_.size() - kShown);
-    std::vector<std::string_view> there;
-    for (const auto& [name, stored] : checkpoint_->tensors()) there.push_back(name);
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected the tensors of model type {}, {} of them missing: {}; found {}. Use the "
-                            "weights and the config.json that were saved together",
-                            checkpoint_->source(), config_.architecture->model_type, missing_.size(), missing,
-                            quote_names(there)));
+    if (finder_) finder_->throw_if_missing();
   }
 
  private:
-  static void check(const StoredTensor& stored, const Shape& shape, std::string_view shape_source) {
-    const DType type = stored.dtype;
-    if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16 && type != DType::kF64) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("{}: tensor \"{}\" has type {}; expected f32, f16, bf16 or f64. Quantised weights are not "
-                      "supported: use the model's unquantised files",
-                      stored.file, stored.name, dtype_name(type)));
-    }
-    if (stored.shape != shape) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("{}: tensor \"{}\" has shape {}; expected {}, which follows from {} in config.json. Use the "
-                      "weights and the config.json that were saved together",
-                      stored.file, stored.name, shape_to_string(stored.shape), shape_to_string(shape), shape_source));
-    }
-  }
-
-  const Checkpoint* checkpoint_;  // null: planning
-  const ModelConfig& config_;
+  std::optional<internal::TensorFinder> finder_;  // absent: planning
   std::string prefix_;
-  std::vector<std::string> missing_;
   std::vector<TensorPlan> plan_;
 };
 

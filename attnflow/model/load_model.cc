@@ -8,6 +8,8 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/backend.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
 
@@ -18,19 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFolderVariable = "ATTNFLOW_BACKEND_DIR";
-constexpr const char* kTorchBackend = "libattnflow_torch.so";
-
-// "cpu", "cuda" or "cuda:N"; whether there is such a device is the backend's to say.
-void check_device(const std::string& device) {
-  if (device == "cpu" || device == "cuda") return;
-  const std::string_view prefix = "cuda:";
-  constexpr std::size_t kMaxDigits = 3;
-  const std::string_view number = device.starts_with(prefix) ? std::string_view(device).substr(prefix.size()) : "";
-  const bool digits = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (number.empty() || number.size() > kMaxDigits || !digits) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected the device cpu, cuda or cuda:N, found \"{}\"", device));
-  }
-}
 
 [[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::kUnsupportedModel, message); }
 
@@ -62,7 +51,16 @@ std::vector<fs::path> backend_folders() {
   return folders;
 }
 
-Backend open_backend(const std::string& file_name, const std::vector<fs::path>& folders) {
+void* Backend::find(const char* symbol) const {
+  void* const found = ::dlsym(library, symbol);
+  if (found == nullptr) {
+    unsupported(fmt::format("{}: expected a backend that has {}, found none. This backend does not do what was asked",
+                            file.string(), symbol));
+  }
+  return found;
+}
+
+Backend open_backend(const std::string& file_name, const std::vector<fs::path>& folders, const std::string& remedy) {
   fs::path file;
   std::string searched;
   for (const fs::path& folder : folders) {
@@ -75,10 +73,10 @@ Backend open_backend(const std::string& file_name, const std::vector<fs::path>& 
   }
   if (file.empty()) {
     unsupported(
-        fmt::format("expected {}, the part of attnflow that runs this model, found none in {}. Build it (cmake "
-                    "-DATTNFLOW_TORCH=ON, needs libtorch-dev) or set {} to the folder that holds it. Attention weights "
-                    "saved to a file can be explained without it (--attention FILE)",
-                    file_name, searched, kFolderVariable));
+        fmt::format("expected {}, the part of attnflow that runs this model, found none in {}. {}, or set {} to the "
+                    "folder that holds it. Attention weights saved to a file can be explained without it (--attention "
+                    "FILE)",
+                    file_name, searched, remedy, kFolderVariable));
   }
 
   // Local: the symbols of libtorch and of the libraries it brings stay out of the program's.
@@ -86,30 +84,51 @@ Backend open_backend(const std::string& file_name, const std::vector<fs::path>& 
   if (library == nullptr)
     unsupported(fmt::format("{}: expected a backend, which cannot be opened: {}", file.string(), linker_reason()));
   auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
-  Backend backend;
-  backend.create = reinterpret_cast<BackendCreateFunction*>(::dlsym(library, kBackendCreateSymbol));
-  backend.create_trainer = reinterpret_cast<BackendTrainerFunction*>(::dlsym(library, kBackendTrainerSymbol));
   const std::string found = abi == nullptr ? "a library that does not say" : std::string("one for \"") + abi() + "\"";
-  if (abi == nullptr || backend.create == nullptr || backend.create_trainer == nullptr ||
-      std::string_view(abi()) != kBackendAbi) {
+  if (abi == nullptr || std::string_view(abi()) != kBackendAbi) {
     unsupported(
         fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "
                     "the same build",
                     file.string(), kBackendAbi, found));
   }
+  Backend backend;
+  backend.library = library;
+  backend.file = file;
   return backend;
+}
+
+void check_device(const std::string& device) {
+  if (device == "cpu" || device == "cuda") return;
+  const std::string_view prefix = "cuda:";
+  constexpr std::size_t kMaxDigits = 3;
+  const std::string_view number = device.starts_with(prefix) ? std::string_view(device).substr(prefix.size()) : "";
+  const bool digits = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (number.empty() || number.size() > kMaxDigits || !digits) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected the device cpu, cuda or cuda:N, found \"{}\"", device));
+  }
 }
 
 std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options) {
   check_device(options.device);
+  if (is_decoder(folder)) return load_decoder(folder, options);
   // The files are checked first: that takes milliseconds, opening libtorch most of a second.
   const EncoderWeights weights = find_encoder_weights(folder);
   std::unique_ptr<Model> model;
-  torch_backend().create(weights, options, model);
+  torch_backend().function<BackendCreateFunction>(kBackendCreateSymbol)(weights, options, model);
   return model;
 }
 
-ModelInfo read_model_info(const Folder& folder) { return find_encoder_weights(folder).info; }
+std::unique_ptr<Decoder> load_decoder(const Folder& folder, const LoadOptions& options) {
+  check_device(options.device);
+  const DecoderWeights weights = find_decoder_weights(folder);
+  std::unique_ptr<Decoder> decoder;
+  torch_backend().function<BackendDecoderFunction>(kBackendDecoderSymbol)(weights, options, decoder);
+  return decoder;
+}
+
+ModelInfo read_model_info(const Folder& folder) {
+  return is_decoder(folder) ? find_decoder_weights(folder).info : find_encoder_weights(folder).info;
+}
 
 std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options) {
   if (weights.info.head == ModelHead::kNone) {
@@ -119,7 +138,7 @@ std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const Train
                     weights.info.name));
   }
   std::unique_ptr<Trainer> trainer;
-  torch_backend().create_trainer(weights, options, trainer);
+  torch_backend().function<BackendTrainerFunction>(kBackendTrainerSymbol)(weights, options, trainer);
   return trainer;
 }
 

@@ -17,13 +17,14 @@
 
 namespace attnflow {
 
-enum class ModelHead { kNone, kMaskedLm, kClassification };
+enum class ModelHead { kNone, kMaskedLm, kClassification, kCausalLm };
 
 struct ModelInfo {
   std::string name;          // the folder's name
   std::string architecture;  // config.json's model_type: "bert", "roberta", ...
   std::size_t layers = 0;
-  std::size_t heads = 0;
+  std::size_t heads = 0;            // of the queries: as many as there are attention matrices in a layer
+  std::size_t key_value_heads = 0;  // fewer where heads share keys and values; 0: as many as heads
   std::size_t hidden = 0;
   std::size_t vocabulary = 0;  // rows of the word embedding
   std::size_t max_tokens = 0;  // positions that the model can address (RoBERTa: without its padding offset)
@@ -40,13 +41,14 @@ struct ModelInput {
 };
 
 struct ModelOutput {
-  // kClassification: logits [classes]. kMaskedLm: logits [positions asked for, vocabulary]. kNone: empty.
+  // kClassification: logits [classes]. kMaskedLm and kCausalLm (of the token that follows): logits
+  // [positions asked for, vocabulary]. kNone: empty.
   // attnflow/model/prediction.h turns them into probabilities.
   Tensor<float> logits;
 };
 
 struct RunOptions {
-  std::vector<std::size_t> logit_positions;  // kMaskedLm: positions whose logits are wanted
+  std::vector<std::size_t> logit_positions;  // kMaskedLm, kCausalLm: positions whose logits are wanted
 };
 
 // What an importance score is taken of: one number that follows from the logits of a classifier.
@@ -91,7 +93,8 @@ class Model {
   // Error(kUnsupportedModel) for a model without a classification head.
   virtual std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options = {}) = 0;
 
-  // The gradient of targets[i] for inputs[i]. Batches, order, bits and errors as above; Error(kUsage) for a target that
+  // The gradient of targets[i] for inputs[i]: of a classifier's output, or of a decoder's logits behind the last
+  // position, where labels are token ids. Batches, order, bits and errors as above; Error(kUsage) for a target that
   // names a label which the model does not have, or another number of targets than inputs.
   virtual std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs,
                                                      std::span<const ScoreTarget> targets,
@@ -101,6 +104,7 @@ class Model {
 struct LoadOptions {
   std::string device = "cpu";  // cpu, or cuda[:N] where the backend has it
   std::size_t threads = 0;     // 0: one per hardware thread
+  std::size_t context = 0;     // decoders: positions to make room for; 0: as many as a sequence turns out to need
 };
 
 // Loads a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).

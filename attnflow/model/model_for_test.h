@@ -46,8 +46,9 @@ struct WeightsFile {
 // A copy of a golden model that a test may damage.
 class ModelCopy {
  public:
-  explicit ModelCopy(const std::string& name) : path_(folder_ / name) {
-    std::filesystem::copy(golden_models() / name, path_);
+  explicit ModelCopy(const std::string& name) : ModelCopy(golden_models(), name) {}
+  ModelCopy(const std::filesystem::path& models, const std::string& name) : path_(folder_ / name) {
+    std::filesystem::copy(models / name, path_);
   }
 
   const std::filesystem::path& path() const { return path_; }

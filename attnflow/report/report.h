@@ -49,6 +49,9 @@ struct ReportToken {
   bool special = false;
   std::optional<std::size_t> word;  // number of the word the piece belongs to, counted over both segments
   std::size_t segment = 0;          // 0, or 1 for tokens of the pair
+  // Characters of the text (with --words: some of them) that the model sees as its unknown token, like any others that
+  // its vocabulary lacks.
+  bool unknown = false;
 };
 
 struct ReportInput {
@@ -65,10 +68,10 @@ struct ReportChoice {
 
 // What the model said beside where it looked.
 struct ReportPrediction {
-  std::string kind;                      // classification, masked
-  std::optional<std::size_t> position;   // masked: the position of the mask
+  std::string kind;                      // classification, masked, next (the token that follows)
+  std::optional<std::size_t> position;   // masked: the position of the mask; next: the last one
   std::vector<ReportChoice> choices;     // by falling probability
-  std::vector<ReportChoice> candidates;  // masked: the words asked for, in the order asked
+  std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };
 
 // A word of the input whose weight is compared with that of others (the nouns that a masked pronoun may refer to).

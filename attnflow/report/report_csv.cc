@@ -8,25 +8,12 @@
 #include <vector>
 
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/csv_field.h"
 
 namespace attnflow {
 namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
-
-// One field of text: in quotes, with quotes doubled, where it holds anything that a reader could take for structure.
-// Spaces at the ends are quoted too, because some readers strip them.
-std::string csv_field(const std::string& text) {
-  const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
-                     (text.empty() || (text.front() != ' ' && text.back() != ' '));
-  if (plain) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
 
 }  // namespace
 
@@ -36,7 +23,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   const bool has_flow = !report.flow.empty();
   std::vector<std::string> texts;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token)
-    texts.push_back(csv_field(display_text(report, token)));
+    texts.push_back(internal::csv_field(display_text(report, token)));
 
   std::string buffer = "layer,output_token,output_text,input_token,input_text,input_special";
   if (has_raw) buffer += ",raw";

@@ -8,49 +8,17 @@
 #include <vector>
 
 #include "attnflow/files/files_for_test.h"
+#include "attnflow/report/csv_for_test.h"
 #include "attnflow/report/report_for_test.h"
 
 namespace attnflow {
 namespace {
 
 using test::get;
+using test::parse_csv;
+using test::Rows;
 using test::small_report;
 using test::TempFolder;
-
-using Rows = std::vector<std::vector<std::string>>;
-
-// A reader of RFC 4180, written from the grammar.
-Rows parse_csv(const std::string& text) {
-  Rows rows(1, std::vector<std::string>(1));
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    std::string& field = rows.back().back();
-    if (quoted) {
-      if (c != '"') {
-        field += c;
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        field += '"';
-        ++i;
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"') {
-      EXPECT_TRUE(field.empty()) << "a quote inside a field that does not start with one";
-      quoted = true;
-    } else if (c == ',') {
-      rows.back().emplace_back();
-    } else if (c == '\n') {
-      rows.emplace_back(1);
-    } else {
-      field += c;
-    }
-  }
-  EXPECT_FALSE(quoted);
-  EXPECT_EQ(rows.back(), std::vector<std::string>(1)) << "no line break at the end";
-  rows.pop_back();
-  return rows;
-}
 
 std::string csv(const Report& report) {
   std::string text;

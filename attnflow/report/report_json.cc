@@ -2,17 +2,14 @@
 #include "attnflow/report/report_json.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/files/utf8.h"
-#include "attnflow/report/base64.h"
 #include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
 namespace internal {
@@ -50,79 +47,13 @@ std::uint16_t half_from_double(double value) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    if (internal::next_code_point(text, at)) {
-      out += text.substr(begin, at - begin);
-    } else {
-      out += '?';  // one byte for one byte: ranges of tokens stay what they are
-    }
-  }
-  return out;
-}
-
-// Appends JSON text so that it can stand inside a <script> element. The three characters occur in strings only.
-void append_escaped(std::string& out, std::string_view json) {
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i] == '<') {
-      out += "\\u003c";
-    } else if (json.substr(i, 3) == "\xe2\x80\xa8") {
-      out += "\\u2028";
-      i += 2;
-    } else if (json.substr(i, 3) == "\xe2\x80\xa9") {
-      out += "\\u2029";
-      i += 2;
-    } else {
-      out += json[i];
-    }
-  }
-}
-
-Json text_list(const std::vector<std::string>& texts) {
-  Json list = Json::array();
-  for (const std::string& text : texts) list.push_back(valid_utf8(text));
-  return list;
-}
-
-Json settings_json(const ReportSettings& settings) {
-  return {{"method", text_list(settings.method)},
-          {"heads", valid_utf8(settings.heads)},
-          {"residual", settings.residual},
-          {"discard", settings.discard},
-          {"discard_keep_special", settings.discard_keep_special},
-          {"set_aside", valid_utf8(settings.set_aside)},
-          {"layers", settings.layers},
-          {"to_layer", settings.to_layer},
-          {"output_token", valid_utf8(settings.output_token)},
-          {"normalize", valid_utf8(settings.normalize)},
-          {"words", settings.words},
-          {"flow_tolerance", settings.flow_tolerance},
-          {"top_k", settings.top_k}};
-}
-
-Json token_json(const ReportToken& token) {
-  Json json = Json::object();
-  json["text"] = valid_utf8(token.text);
-  if (token.begin) json["begin"] = *token.begin;
-  if (token.end) json["end"] = *token.end;
-  json["special"] = token.special;
-  if (token.word) json["word"] = *token.word;
-  json["segment"] = token.segment;
-  return json;
-}
-
-Json choices_json(const std::vector<ReportChoice>& choices) {
-  Json list = Json::array();
-  for (const ReportChoice& choice : choices) {
-    list.push_back({{"label", valid_utf8(choice.label)}, {"probability", choice.probability}});
-  }
-  return list;
-}
+using internal::ArrayWriter;
+using internal::choices_json;
+using internal::Json;
+using internal::settings_json;
+using internal::text_list;
+using internal::token_json;
+using internal::valid_utf8;
 
 Json prediction_json(const ReportPrediction& prediction) {
   Json json = Json::object();
@@ -167,67 +98,11 @@ Json certificate_json(const ReportCertificate& certificate) {
           {"arc_flows", std::move(flows)}};
 }
 
-// Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
-template <typename Stored, typename T, typename Convert>
-void append_converted(std::string& out, std::span<const T> values, Convert convert) {
-  constexpr std::size_t kPiece = 3 * 1024;  // elements; a multiple of 3, as base64_append asks
-  std::vector<Stored> piece;
-  for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
-    piece.clear();
-    for (const T value : values.subspan(begin, std::min(kPiece, values.size() - begin))) {
-      piece.push_back(convert(value));
-    }
-    base64_append(out, std::as_bytes(std::span(piece)));
-  }
-}
-
-class ArrayWriter {
- public:
-  ArrayWriter(std::string& out, const ReportJsonOptions& options) : out_(out), options_(options) {}
-
-  template <typename T>
-  void write(std::string_view name, const Tensor<T>& array) {
-    static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
-    if (array.empty() || std::find(options_.omit.begin(), options_.omit.end(), name) != options_.omit.end()) return;
-    const bool integer = std::is_same_v<T, std::uint8_t>;
-    const ReportArrayType type = options_.array_type;
-    const bool half = !integer && type == ReportArrayType::kF16;
-    const bool narrow = std::is_same_v<T, double> && type == ReportArrayType::kF32;
-    const char* dtype = integer ? "u8" : half ? "f16" : narrow || std::is_same_v<T, float> ? "f32" : "f64";
-    out_ += first_ ? "\n" : ",\n";
-    first_ = false;
-    out_ += '"';
-    out_ += name;
-    out_ += "\":{\"shape\":" + Json(array.shape()).dump() + ",\"dtype\":\"" + dtype +
-            "\",\"encoding\":\"base64\",\"data\":\"";
-    if (half) {
-      append_converted<std::uint16_t>(out_, array.span(),
-                                      [](T value) { return internal::half_from_double(static_cast<double>(value)); });
-    } else if (narrow) {
-      append_converted<float>(out_, array.span(), [](T value) { return static_cast<float>(value); });
-    } else {
-      base64_append(out_, std::as_bytes(array.span()));
-    }
-    out_ += "\"}";
-  }
-
- private:
-  std::string& out_;
-  const ReportJsonOptions& options_;
-  bool first_ = true;
-};
-
 }  // namespace
 
 std::string report_to_json(const Report& report, const ReportJsonOptions& options) {
   std::string out = "{";
-  auto field = [&, first = true](std::string_view name, const Json& value) mutable {
-    out += first ? "\n\"" : ",\n\"";
-    first = false;
-    out += name;
-    out += "\": ";
-    append_escaped(out, value.dump());
-  };
+  auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
   field("version", kReportVersion);
   field("settings", settings_json(report.settings));

@@ -170,6 +170,7 @@ ReportToken read_token(const Field& json, const ReportInput& input) {
   json.read("special", token.special);
   json.read("word", token.word);
   json.read("segment", token.segment);
+  json.read("unknown", token.unknown);
   if (token.segment > 1) fail(json.path() + ".segment", "0 or 1", std::to_string(token.segment));
   if (token.begin.has_value() != token.end.has_value()) {
     fail(json.path(), "both begin and end, or neither", "one of them");

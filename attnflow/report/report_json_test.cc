@@ -61,6 +61,7 @@ Report full_report() {
   pair.end = 8;
   pair.word = 1;
   pair.segment = 1;
+  pair.unknown = true;
   report.input.tokens = {cls, word, pair};
   report.predictions = {{"classification", std::nullopt, {{"positive", 0.75}, {"negative", 0.25}}, {}},
                         {"masked", 1, {{"his", 0.1}}, {{"her", 1.0 / 3.0}}}};
@@ -124,6 +125,7 @@ void expect_same(const Report& a, const Report& b) {
     EXPECT_EQ(a.input.tokens[i].special, b.input.tokens[i].special);
     EXPECT_EQ(a.input.tokens[i].word, b.input.tokens[i].word);
     EXPECT_EQ(a.input.tokens[i].segment, b.input.tokens[i].segment);
+    EXPECT_EQ(a.input.tokens[i].unknown, b.input.tokens[i].unknown);
   }
   ASSERT_EQ(a.predictions.size(), b.predictions.size());
   for (std::size_t i = 0; i < a.predictions.size(); ++i) {

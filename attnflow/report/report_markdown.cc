@@ -49,6 +49,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<st
   }
   out += header + "\n" + rule + "\n";
   bool special = false;
+  bool unknown = false;
   bool tied = false;
   bool degenerate = false;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -60,11 +61,14 @@ void append_ranking(std::string& out, const Report& report, const std::vector<st
       }
       const RankedToken& token = column[row];
       special = special || token.special;
+      unknown = unknown || token.unknown;
       tied = tied || token.tied;
       degenerate = degenerate || token.degenerate != 0;
       out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token, escaped(display_text(report, token.token)),
-                         token.special ? " \\*" : "", token.tied ? "= " : "", token.value,
-                         token.degenerate != 0 ? "\u00B0" : "");
+                         token.special   ? " \\*"
+                         : token.unknown ? " ?"
+                                         : "",
+                         token.tied ? "= " : "", token.value, token.degenerate != 0 ? "\u00B0" : "");
     }
     out += "\n";
   }
@@ -74,6 +78,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<st
     legend += entry;
   };
   if (special) add("\\* special token");
+  if (unknown) add("? not in the model's vocabulary");
   if (tied) add("= tied with the row above");
   if (degenerate) add("\u00B0 decided at one end of the network");
   if (!legend.empty()) out += "\n" + legend + "\n";

@@ -45,6 +45,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, const std::stri
     entry.token = token;
     entry.value = (*rows.values)(layer, *row, token);
     entry.special = report.input.tokens[token].special;
+    entry.unknown = report.input.tokens[token].unknown;
     if (flow && !report.flow_degenerate.empty()) entry.degenerate = report.flow_degenerate(layer, *row, token);
     if (entry.value > 0.0) ranked.push_back(entry);  // false for NaN too
   }
@@ -120,11 +121,16 @@ std::vector<std::string> prediction_lines(const Report& report) {
   std::vector<std::string> lines;
   for (const ReportPrediction& prediction : report.predictions) {
     std::string title = "Prediction";
-    if (prediction.position) title = fmt::format("Prediction for the mask at position {}", *prediction.position);
+    const bool next = prediction.kind == "next";
+    if (next) {
+      title = "Prediction for the next token";
+    } else if (prediction.position) {
+      title = fmt::format("Prediction for the mask at position {}", *prediction.position);
+    }
     if (!prediction.choices.empty()) lines.push_back(title + ": " + choice_list(prediction.choices, kShownChoices));
     if (!prediction.candidates.empty()) {
-      lines.push_back((prediction.position ? fmt::format("Candidates at position {}: ", *prediction.position)
-                                           : std::string("Candidates: ")) +
+      lines.push_back((prediction.position && !next ? fmt::format("Candidates at position {}: ", *prediction.position)
+                                                    : std::string("Candidates: ")) +
                       choice_list(prediction.candidates, prediction.candidates.size()));
     }
   }

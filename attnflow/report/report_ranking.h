@@ -16,6 +16,7 @@ struct RankedToken {
   std::size_t token = 0;
   double value = 0.0;
   bool special = false;
+  bool unknown = false;         // ReportToken::unknown
   bool tied = false;            // with the token ranked before it: equal, or for flow closer than the certified gap
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };

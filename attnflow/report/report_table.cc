@@ -75,7 +75,7 @@ class TableWriter {
     std::size_t token = kMinToken;
     std::size_t value = 6;
     std::size_t bar = kMinBar;
-    // Position, space, token, special mark, tie mark, value, degenerate mark, space, bar.
+    // Position, space, token, mark of a special or unknown token, tie mark, value, degenerate mark, space, bar.
     std::size_t total() const { return position + 1 + token + 1 + 1 + value + 1 + 1 + bar; }
   };
 
@@ -236,7 +236,7 @@ class TableWriter {
     const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);  // isolated where it runs right to left
     const std::string drawn = bar(token.value / column.tokens.front().value, layout.bar);
     std::string line = fmt::format("{:>{}} ", token.token, layout.position);
-    line += token.special ? styled(text + "*", kDim) : text + " ";
+    line += token.special ? styled(text + "*", kDim) : text + (token.unknown ? "?" : " ");
     line += std::string(layout.token - cells, ' ');
     line += token.tied ? "=" : " ";
     line += std::string(layout.value - column.values[row].size(), ' ') + column.values[row];
@@ -248,11 +248,13 @@ class TableWriter {
   // Only the marks that were used.
   void legend(const std::vector<Column>& columns) {
     bool special = false;
+    bool unknown = false;
     bool tied = false;
     bool degenerate = false;
     for (const Column& column : columns) {
       for (const RankedToken& token : column.tokens) {
         special = special || token.special;
+        unknown = unknown || token.unknown;
         tied = tied || token.tied;
         degenerate = degenerate || token.degenerate != 0;
       }
@@ -263,6 +265,7 @@ class TableWriter {
       text += entry;
     };
     if (special) add("* special token");
+    if (unknown) add("? not in the model's vocabulary");
     if (tied) add("= tied with the line above");
     if (degenerate) add(fmt::format("{} decided at one end of the network", marks_.degenerate));
     if (text.empty()) return;

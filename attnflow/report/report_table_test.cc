@@ -199,6 +199,19 @@ TEST(TerminalTable, SmallReport) {
             "Note: A note.\n");
 }
 
+TEST(TerminalTable, MarksWordsThatTheVocabularyLacks) {
+  Report report = small_report();
+  EXPECT_FALSE(contains(terminal_table(report, {}), "vocabulary"));
+  report.input.tokens[2].text = "[UNK]";
+  report.input.tokens[2].unknown = true;
+  const std::string table = terminal_table(report, {});
+  EXPECT_TRUE(contains(line_with(table, "cats"), "cats? ")) << table;
+  EXPECT_TRUE(contains(table, "? not in the model's vocabulary")) << table;
+  const std::string page = markdown_table(report);
+  EXPECT_TRUE(contains(line_with(page, "| cats"), "| cats ? |")) << page;
+  EXPECT_TRUE(contains(page, "? not in the model's vocabulary")) << page;
+}
+
 TEST(TerminalTable, NoLineIsWiderThanAsked) {
   Report report = polyglot_report();
   report.notes = {

@@ -213,12 +213,14 @@ TEST(ReplayRollout, RefusesWhatIsOutOfRange) {
   EXPECT_THROW(replay_rollout(replay, cancelled), Cancelled);
 }
 
-TEST(UniformRolloutRow, EqualsRolloutOfTheUniformGraph) {
+TEST(UniformRolloutRows, EqualRolloutOfTheUniformGraph) {
   const AttentionGraph graph = uniform_graph(6, 40, true, 0.3);
-  for (const std::size_t output : {std::size_t{0}, std::size_t{17}, std::size_t{39}}) {
-    const std::vector<double> expected = rollout_row(graph, output, 6);
-    const std::vector<double> found = uniform_rollout_row(40, output, 6, 0.3);
-    for (std::size_t j = 0; j < 40; ++j) EXPECT_NEAR(found[j], expected[j], kTolerance);
+  for (const std::size_t tokens : {std::size_t{1}, std::size_t{18}, std::size_t{40}}) {
+    const Tensor<double> found = uniform_rollout_rows(tokens, 6, 0.3);
+    for (std::size_t l = 1; l <= 6; ++l) {
+      const std::vector<double> expected = rollout_row(graph, tokens - 1, l);
+      for (std::size_t j = 0; j < tokens; ++j) EXPECT_NEAR(found(l - 1, j), expected[j], kTolerance);
+    }
   }
 }
 

@@ -79,19 +79,20 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
   return row;
 }
 
-std::vector<double> uniform_rollout_row(std::size_t tokens, std::size_t output_token, std::size_t layers,
-                                        double residual) {
-  assert(output_token < tokens);
+Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual) {
+  assert(tokens > 0);
+  Tensor<double> rows({layers, tokens});
   std::vector<double> row(tokens, 0.0);
-  row[output_token] = 1.0;
+  row.back() = 1.0;
   for (std::size_t l = 0; l < layers; ++l) {
     double tail = 0.0;  // sum over i >= j of row[i] / (i + 1)
-    for (std::size_t j = output_token + 1; j-- > 0;) {
+    for (std::size_t j = tokens; j-- > 0;) {
       tail += row[j] / static_cast<double>(j + 1);
       row[j] = residual * row[j] + (1.0 - residual) * tail;
     }
+    std::copy(row.begin(), row.end(), rows.data() + l * tokens);
   }
-  return row;
+  return rows;
 }
 
 }  // namespace attnflow

@@ -12,7 +12,7 @@
 // Rows i with r[i] = 0 are never computed: at the top layer that leaves one.
 //
 // Cost. The attention weights of l - m layers computed once more, O((l - m) H p^2 d), and O(H t n) memory for tiles of
-// t rows. float64 sums in the order of positions; the tile size changes no bit.
+// t rows. float64 sums in the order of positions: the tile size changes no more than the replay's own rounding.
 #ifndef ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
 #define ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
 
@@ -31,8 +31,8 @@ struct ReplayRolloutOptions {
   std::size_t output_token = 0;
   std::size_t layer = 0;  // l; 0: the last
   std::size_t to_layer = 0;
-  MixingOptions mixing = {};            // no discard: its smallest weights are those of a whole layer
-  std::size_t tile_bytes = 64U << 20U;  // of the attention of one tile, all heads, float32; at least one row
+  MixingOptions mixing = {};           // no discard: its smallest weights are those of a whole layer
+  std::size_t tile_bytes = 4U << 20U;  // of the attention of one tile, all heads, float32; at least one row
   std::function<void(std::size_t, const std::vector<double>&)> layer_done = {};  // layer k - 1 and the row down to it
   ProgressFunction progress = {};                                                // in layers
   std::stop_token stop_token = {};
@@ -41,10 +41,10 @@ struct ReplayRolloutOptions {
 // R[l, m][output_token]: [n]. Throws Error(kUsage) for a layer, position, head or discard that does not fit; Cancelled.
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options);
 
-// The same row under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i: the baseline of receptive-field
-// normalisation (normalize.h). O((l - m) n).
-std::vector<double> uniform_rollout_row(std::size_t tokens, std::size_t output_token, std::size_t layers,
-                                        double residual);
+// The rows of the last of `tokens` positions under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i, after
+// 1, 2, ... `layers` layers: [layers, tokens]. The baseline of receptive-field normalisation (normalize.h) without a
+// matrix. O(layers * tokens).
+Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual);
 
 }  // namespace attnflow
 

@@ -2,47 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <span>
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/text/chat_template.h"
 #include "attnflow/text/tokenizer_files.h"
-#include "attnflow/text/tokenizers_owned.h"
+#include "attnflow/text/tokenizer_settings.h"
+#include "attnflow/text/tokenizers_abi_text.h"
 #include "attnflow/text/utf8.h"
 
 namespace attnflow {
 namespace {
 
+using internal::borrow;
+using internal::copy;
+using internal::ErrorSlot;
 using internal::Owned;
 
 constexpr attnflow_text kAbsent = {nullptr, 0};
-
-// Never absent, even when it is empty.
-attnflow_text borrow(std::string_view text) {
-  if (text.empty()) text = "";  // an empty view may point to nothing, and &""[0] does not
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-std::string copy(attnflow_text text) { return {reinterpret_cast<const char*>(text.data), text.size}; }
-
-std::string copy(const Owned<attnflow_string>& string) {
-  return string ? copy(attnflow_string_text(string.get())) : std::string();
-}
-
-// Collects the message of a call that may fail.
-class ErrorSlot {
- public:
-  ErrorSlot() = default;
-  ErrorSlot(const ErrorSlot&) = delete;
-  ErrorSlot& operator=(const ErrorSlot&) = delete;
-  ~ErrorSlot() { attnflow_string_free(raw_); }
-  attnflow_string** out() { return &raw_; }
-  std::string message() const { return raw_ == nullptr ? "no reason given" : copy(attnflow_string_text(raw_)); }
-
- private:
-  attnflow_string* raw_ = nullptr;
-};
 
 std::optional<std::uint32_t> as_id(std::int64_t id) {
   if (id < 0 || id > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
@@ -78,6 +59,9 @@ struct Tokenizer::Impl {
   Owned<attnflow_tokenizer> handle;
   std::string source;
   std::optional<std::int64_t> mask;
+  std::vector<std::int64_t> ends;
+  std::map<std::string, std::string> special_tokens;
+  std::optional<internal::ChatTemplate> chat_template;
 
   [[noreturn]] void fail_to_encode(const std::string& reason) const {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a tokenizer that can encode any text, found: {}; "
@@ -103,10 +87,20 @@ Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
                                                  document.source, error.message()));
   }
   Tokenizer tokenizer(std::move(impl));
-  for (const std::string_view piece :
-       {std::string_view(document.mask), std::string_view("[MASK]"), std::string_view("<mask>")}) {
-    if (tokenizer.impl_->mask) break;
-    if (!piece.empty()) tokenizer.impl_->mask = tokenizer.token_to_id(piece);
+  Impl& made = *tokenizer.impl_;
+  made.special_tokens = document.special_tokens;
+  made.chat_template.emplace(folder);
+  const auto named = [&](const std::string& role) {
+    const auto found = document.special_tokens.find(role);
+    return found == document.special_tokens.end() ? std::string() : found->second;
+  };
+  for (const std::string& piece : {named("mask_token"), std::string("[MASK]"), std::string("<mask>")}) {
+    if (made.mask) break;
+    if (!piece.empty()) made.mask = tokenizer.token_to_id(piece);
+  }
+  made.ends = internal::read_end_ids(folder);
+  if (const std::string piece = named("eos_token"); made.ends.empty() && !piece.empty()) {
+    if (const std::optional<std::int64_t> end = tokenizer.token_to_id(piece)) made.ends = {*end};
   }
   return tokenizer;
 }
@@ -180,6 +174,32 @@ std::string Tokenizer::readable(std::int64_t id) const {
   const Owned<attnflow_string> text(small ? attnflow_tokenizer_readable(impl_->handle.get(), *small) : nullptr);
   // Models may have more rows than the tokenizer has pieces; such an id can still win a prediction.
   return text ? copy(text) : fmt::format("<id {}>", id);
+}
+
+std::string Tokenizer::bytes(std::int64_t id) const {
+  const std::optional<std::uint32_t> small = as_id(id);
+  return copy(Owned<attnflow_string>(small ? attnflow_tokenizer_bytes(impl_->handle.get(), *small) : nullptr));
+}
+
+bool Tokenizer::is_special(std::int64_t id) const {
+  const std::optional<std::uint32_t> small = as_id(id);
+  return small && attnflow_tokenizer_is_special(impl_->handle.get(), *small);
+}
+
+bool Tokenizer::is_end(std::int64_t id) const {
+  return std::find(impl_->ends.begin(), impl_->ends.end(), id) != impl_->ends.end();
+}
+
+std::string Tokenizer::chat(const std::vector<ChatMessage>& messages) const {
+  std::string text = impl_->chat_template->render(messages, impl_->special_tokens);
+  // Many templates begin with the token that encode() puts before every text; once is enough.
+  std::string before;
+  for (const EncodedToken& token : encode("a").tokens) {
+    if (token.begin) break;
+    before += token.text;
+  }
+  if (text.starts_with(before)) text.erase(0, before.size());
+  return text;
 }
 
 std::string Tokenizer::source() const { return impl_->source; }

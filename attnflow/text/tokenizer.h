@@ -11,70 +11,48 @@
 #include <vector>
 
 #include "attnflow/files/folder.h"
+#include "attnflow/text/text_codec.h"
 
 namespace attnflow {
 
-// One token of the model's input.
-//
-// Byte ranges point into the text as the user wrote it, whatever normalization did to it, and are made for reading:
-// they hold whole characters (several byte-level pieces of one emoji all have its range), no white space at their ends
-// (but a piece that is only white space has it), and the accents, vowel marks and joiners that normalization dropped
-// behind a character. So ranges may overlap, and neighbours need not touch.
-//
-// A word is a piece of the text that the tokenizer's pre-tokenizer does not split further, and that has no white space
-// inside; punctuation marks are words of their own where the pre-tokenizer says so. An unknown word's [UNK] is a token
-// of the text and not special.
-struct EncodedToken {
-  std::int64_t id = 0;
-  std::string text;                  // the piece as the vocabulary spells it
-  std::optional<std::size_t> begin;  // byte range in the segment's text; absent for tokens added by the template
-  std::optional<std::size_t> end;
-  bool special = false;             // added by the template, or one of the tokenizer's special tokens ([MASK], ...)
-  std::optional<std::size_t> word;  // word number, increasing over both segments; absent for template tokens
-  std::size_t segment = 0;          // 0, or 1 for the pair; template tokens belong to the text before them
-  std::int64_t type_id = 0;         // token type (segment embedding) as the template gives it
-};
-
-struct Encoding {
-  std::vector<EncodedToken> tokens;
-  bool truncated = false;
-};
-
-struct EncodeOptions {
-  std::optional<std::size_t> max_tokens;  // longer input is cut (longest segment first), specials kept
-};
-
-class Tokenizer {
+class Tokenizer : public TextCodec {
  public:
-  // From a model folder: tokenizer.json when it is there; else BERT's vocab.txt, else RoBERTa's vocab.json +
-  // merges.txt, with the settings of tokenizer_config.json and special_tokens_map.json. `model_type` ("bert",
-  // "roberta", "albert", "distilbert", or "") helps to choose defaults. Throws Error(kBadFile).
+  // From a model folder: tokenizer.json when it is there; else BERT's vocab.txt, else RoBERTa's or GPT-2's vocab.json +
+  // merges.txt, with the settings of tokenizer_config.json and special_tokens_map.json. `model_type` (config.json's:
+  // "bert", "gpt2", ..., or "") helps to choose defaults. Throws Error(kBadFile).
   static Tokenizer load(const Folder& folder, const std::string& model_type = "");
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
-  ~Tokenizer();
+  ~Tokenizer() override;
 
-  // Throws Error(kUsage) on invalid UTF-8 (naming the byte offset) in either text, or when max_tokens has no room for
-  // the template. Truncation and padding that a tokenizer.json asks for are not applied. Safe to call from several
-  // threads at once.
+  // Truncation and padding that a tokenizer.json asks for are not applied.
   Encoding encode(std::string_view text, const std::optional<std::string>& pair = std::nullopt,
-                  const EncodeOptions& options = {}) const;
+                  const EncodeOptions& options = {}) const override;
 
   // Number of ids including added tokens.
   std::size_t vocabulary_size() const;
-  // One more than the largest id in use.
-  std::size_t id_limit() const;
+  std::size_t id_limit() const override;
   std::optional<std::int64_t> token_to_id(std::string_view piece) const;
   std::optional<std::string> id_to_token(std::int64_t id) const;
-  // Ids of `word` as it would stand inside a sentence after a space, without template tokens.
-  std::vector<std::int64_t> word_to_ids(std::string_view word) const;
-  // The id of "[MASK]" or "<mask>" (special_tokens), if the tokenizer has one.
-  std::optional<std::int64_t> mask_id() const;
-  // Text of one piece for people: "##ets" -> "ets", byte-level pieces decoded to UTF-8 where they are whole characters
-  // and shown as <0xF0> where not. An id without a piece gives "<id 123>".
-  std::string readable(std::int64_t id) const;
-  std::string source() const;  // the file that it was built from, for messages
+  std::vector<std::int64_t> word_to_ids(std::string_view word) const override;
+  // That of "[MASK]" or "<mask>" (special_tokens).
+  std::optional<std::int64_t> mask_id() const override;
+  std::string readable(std::int64_t id) const override;
+  // Exact where pieces carry their spaces: the bytes of an encoding's tokens, put together, are the text for byte-level
+  // BPE, and the text after one space for SentencePiece (up to what the tokenizer's normalization changed). WordPiece
+  // says only where a word goes on, so there every other piece, punctuation too, is taken to follow one space. An id
+  // without a piece adds nothing.
+  std::string bytes(std::int64_t id) const override;
+  // An added token that the tokenizer marks as special, whether or not the template uses it.
+  bool is_special(std::int64_t id) const override;
+  // eos_token_id, a number or a list, of generation_config.json, else of config.json, else the tokenizer's eos_token.
+  bool is_end(std::int64_t id) const override;
+  // By the Jinja template in the folder (chat_template.h says where, and what is thrown), as apply_chat_template of
+  // transformers writes it for these messages with add_generation_prompt, but for special tokens at the beginning that
+  // encode() puts there itself.
+  std::string chat(const std::vector<ChatMessage>& messages) const override;
+  std::string source() const override;  // the file that it was built from
 
  private:
   struct Impl;

@@ -3,7 +3,7 @@
 // Model folders hold a tokenizer in one of three forms, in this order of preference:
 //   tokenizer.json             the Hugging Face format, complete in itself
 //   vocab.txt                  BERT: WordPiece pieces, one a line, numbered from 0
-//   vocab.json + merges.txt    RoBERTa: byte-level BPE
+//   vocab.json + merges.txt    RoBERTa and GPT-2: byte-level BPE
 // The last two leave the pipeline around the vocabulary to the program. Here they become a tokenizer.json document with
 // the pipeline that the original models use, so that one library runs all three.
 //
@@ -12,6 +12,7 @@
 #ifndef ATTNFLOW_TEXT_TOKENIZER_FILES_H_
 #define ATTNFLOW_TEXT_TOKENIZER_FILES_H_
 
+#include <map>
 #include <string>
 
 #include "attnflow/files/folder.h"
@@ -22,17 +23,20 @@ struct TokenizerDocument {
   std::string json;      // in the format of tokenizer.json
   std::string specials;  // JSON array of added tokens that are special when the vocabulary has them
   std::string source;    // the file or files that `json` was made of, for messages
-  std::string mask;      // the piece of the mask token when the settings name one
+  std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for the roles that are named
 };
 
-// `model_type` as in Tokenizer::load: when a folder has both vocabularies, "roberta" takes vocab.json.
+// `model_type` as in Tokenizer::load: when a folder has both vocabularies, "roberta" and "gpt2" take vocab.json.
 //
 // Settings read, with their defaults:
 //   vocab.txt    do_lower_case (true), strip_accents (null: as do_lower_case), tokenize_chinese_chars (true);
 //                template [CLS] A [SEP] B [SEP] with type ids 0 for A and its specials, 1 for B and the last [SEP].
 //                When two lines are equal, the later one's number counts, as in the original code.
-//   vocab.json   add_prefix_space (false); template <s> A </s></s> B </s>, all type ids 0. <mask> takes the space
-//                before it unless the settings say otherwise.
+//   vocab.json   add_prefix_space (false). Of RoBERTa: template <s> A </s></s> B </s>, all type ids 0; <mask> takes the
+//                space before it unless the settings say otherwise. Of GPT-2: no template, or with add_bos_token
+//                (false)
+//                <|endoftext|> before each text. Whose it is, tokenizer_class says, else `model_type`, else whether the
+//                vocabulary has <|endoftext|> and no <s>.
 //   both         added_tokens_decoder of tokenizer_config.json, or added_tokens.json: further pieces with their ids.
 //
 // Throws Error(kBadFile): no tokenizer in the folder, or a file that cannot be read, is not UTF-8, or does not have the

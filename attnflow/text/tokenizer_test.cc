@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "attnflow/base/error.h"
+#include "attnflow/text/model_folder_for_test.h"
 #include "attnflow/text/utf8.h"
 
 namespace attnflow {
@@ -18,14 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-fs::path testdata() { return fs::path(ATTNFLOW_SOURCE_DIR) / "attnflow/text/testdata"; }
-
-json read_json(const fs::path& path) {
-  std::ifstream stream(path);
-  EXPECT_TRUE(stream) << path;
-  return json::parse(stream);
-}
 
 // A token in the form that testdata/make_testdata.py writes.
 json as_json(const EncodedToken& token) {
@@ -37,12 +30,6 @@ json as_json(const EncodedToken& token) {
 std::optional<std::string> optional_text(const json& value) {
   if (value.is_null()) return std::nullopt;
   return value.get<std::string>();
-}
-
-std::vector<std::int64_t> ids_of(const Encoding& encoding) {
-  std::vector<std::int64_t> ids;
-  for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
-  return ids;
 }
 
 // Everything that the Python packages said about this tokenizer.
@@ -132,7 +119,8 @@ TEST_P(SmallTokenizer, RandomTextIsCoveredByWholeCharacters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Testdata, SmallTokenizer,
-                         testing::Values("bert", "bert-cased", "roberta", "roberta-prefix", "unigram"),
+                         testing::Values("bert", "bert-cased", "roberta", "roberta-prefix", "unigram", "gpt2", "chatml",
+                                         "llama"),
                          [](const testing::TestParamInfo<const char*>& tested) {
                            std::string name = tested.param;
                            std::erase(name, '-');
@@ -232,23 +220,6 @@ TEST(Tokenizer, MovesLeaveOneOwner) {
   EXPECT_EQ(second.encode("the").tokens.front().text, "<s>");
 }
 
-// The message of the Error that `call` throws, which must have this kind.
-template <typename Call>
-std::string error_of(ErrorKind kind, const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
-}
-
-void expect_mentions(const std::string& message, std::string_view part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
-
 TEST(Tokenizer, TextMustBeUtf8) {
   const Tokenizer tokenizer = Tokenizer::load(testdata() / "bert");
   expect_mentions(error_of(ErrorKind::kUsage, [&] { (void)tokenizer.encode("the\xff key"); }), "0xFF at offset 3");
@@ -262,34 +233,6 @@ TEST(Tokenizer, TheLimitMustLeaveRoomForTheTemplate) {
   const auto too_small = [&] { (void)tokenizer.encode("the", "key", {.max_tokens = 2}); };
   expect_mentions(error_of(ErrorKind::kUsage, too_small), "3 special tokens");
 }
-
-// A model folder that is made file by file.
-class ModelFolder : public testing::Test {
- protected:
-  void SetUp() override {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("attnflow-text-") + info->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  void write(const std::string& name, std::string_view content) const {
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-  }
-  void copy_from(const char* tokenizer, const char* name) const {
-    fs::copy_file(testdata() / tokenizer / name, folder_ / name, fs::copy_options::overwrite_existing);
-  }
-  std::string load_error(const std::string& model_type = "") const {
-    return error_of(ErrorKind::kBadFile, [&] { (void)Tokenizer::load(folder_, model_type); });
-  }
-  void write_byte_level(std::string_view vocabulary, std::string_view merges) const {
-    write("vocab.json", vocabulary);
-    write("merges.txt", merges);
-  }
-
-  fs::path folder_;
-};
 
 TEST_F(ModelFolder, WithoutATokenizerIsAnError) {
   expect_mentions(load_error(), "found none of them");

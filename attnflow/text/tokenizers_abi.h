@@ -1,4 +1,5 @@
-/* The C ABI of the Rust crate in rust/, which wraps the Hugging Face tokenizers crate.
+/* The C ABI of the Rust crate in rust/, which wraps the Hugging Face tokenizers crate, and what else attnflow/text
+ * takes from Rust: a Jinja interpreter, Unicode's tables, regular expressions.
  *
  * Ownership: what a function returns as a pointer belongs to the caller until the matching _free, which accepts NULL.
  * attnflow_text values are borrowed: arguments need to live until the call returns, results live as long as the object
@@ -21,8 +22,9 @@ extern "C" {
 typedef struct attnflow_tokenizer attnflow_tokenizer;
 typedef struct attnflow_encoding attnflow_encoding;
 typedef struct attnflow_string attnflow_string;
+typedef struct attnflow_pattern attnflow_pattern;
 
-/* UTF-8, not terminated, may contain NUL. data == NULL means that there is none. */
+/* UTF-8 unless a function says otherwise, not terminated, may contain NUL. data == NULL means that there is none. */
 typedef struct attnflow_text {
   const uint8_t* data;
   size_t size;
@@ -66,11 +68,38 @@ bool attnflow_tokenizer_token_to_id(const attnflow_tokenizer* tokenizer, attnflo
 attnflow_text attnflow_tokenizer_piece(const attnflow_tokenizer* tokenizer, uint32_t id);
 /* What the piece looks like on the page; NULL when no piece has this id. */
 attnflow_string* attnflow_tokenizer_readable(const attnflow_tokenizer* tokenizer, uint32_t id);
+/* The bytes that the token adds to a running text, which need not be UTF-8; none for a special token. NULL when no
+ * piece has this id. */
+attnflow_string* attnflow_tokenizer_bytes(const attnflow_tokenizer* tokenizer, uint32_t id);
+/* Whether the id is that of a special token. */
+bool attnflow_tokenizer_is_special(const attnflow_tokenizer* tokenizer, uint32_t id);
 
 size_t attnflow_encoding_size(const attnflow_encoding* encoding);
 const attnflow_token* attnflow_encoding_tokens(const attnflow_encoding* encoding);
 bool attnflow_encoding_truncated(const attnflow_encoding* encoding);
 void attnflow_encoding_free(attnflow_encoding* encoding);
+
+/* As C's strftime, which writes `time` at most `capacity` bytes long, and returns their number or 0. */
+typedef size_t (*attnflow_format_time)(const void* time, const char* format, char* buffer, size_t capacity);
+/* What a chat template (Jinja, as Hugging Face transformers runs it) makes of `context`, the template's variables as a
+ * JSON object. `format_time` is called with `time`, before the function returns, for templates that ask for the date.
+ * On failure *refused says whether it was the template that refused what is in `context`: then the message is its
+ * own. */
+attnflow_string* attnflow_chat_render(attnflow_text chat_template, attnflow_text context,
+                                      attnflow_format_time format_time, const void* time, bool* refused,
+                                      attnflow_string** error);
+
+/* Whether the text has a letter or a number of any script (Unicode's Alphabetic, Nd, Nl, No). */
+bool attnflow_text_has_letter_or_number(attnflow_text text);
+/* The text in the form in which words are compared: lower case, composed (NFC), plain apostrophes, and nothing at the
+ * ends but letters and numbers. */
+attnflow_string* attnflow_text_fold(attnflow_text text, attnflow_string** error);
+
+/* A regular expression in the syntax of Rust's regex crate: that of Perl without look-around and back references.
+ * Matching takes time proportional to the text, and finds the expression anywhere in it. */
+attnflow_pattern* attnflow_pattern_new(attnflow_text expression, attnflow_string** error);
+bool attnflow_pattern_matches(const attnflow_pattern* pattern, attnflow_text text);
+void attnflow_pattern_free(attnflow_pattern* pattern);
 
 attnflow_text attnflow_string_text(const attnflow_string* string);
 void attnflow_string_free(attnflow_string* string);

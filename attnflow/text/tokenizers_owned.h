@@ -12,6 +12,7 @@ struct TokenizersDeleter {
   void operator()(attnflow_tokenizer* object) const { attnflow_tokenizer_free(object); }
   void operator()(attnflow_encoding* object) const { attnflow_encoding_free(object); }
   void operator()(attnflow_string* object) const { attnflow_string_free(object); }
+  void operator()(attnflow_pattern* object) const { attnflow_pattern_free(object); }
 };
 
 template <typename T>

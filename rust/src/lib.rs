@@ -3,9 +3,12 @@
 //! Nothing unwinds into C: every function that runs code of the tokenizers crate catches panics and reports them as
 //! errors. Objects that a function returns belong to the caller until the matching `_free`.
 
+mod chat;
 mod offsets;
 mod spelling;
+mod text_abi;
 mod text_tokenizer;
+mod words;
 
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -43,7 +46,13 @@ pub struct EncodingObject {
 }
 
 /// `attnflow_string` in C.
-pub struct StringObject(String);
+pub struct StringObject(Vec<u8>);
+
+impl StringObject {
+    fn of(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
 
 thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -56,9 +65,13 @@ impl Text {
     };
 
     fn of(text: &str) -> Self {
+        Self::of_bytes(text.as_bytes())
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Self {
         Text {
-            data: text.as_ptr(),
-            size: text.len(),
+            data: bytes.as_ptr(),
+            size: bytes.len(),
         }
     }
 
@@ -134,12 +147,12 @@ unsafe fn guarded<T>(error: *mut *mut StringObject, body: impl FnOnce() -> Resul
         Ok(Err(message)) => message,
         Err(_) => {
             let details = PANIC.with(|panic| panic.borrow_mut().take()).unwrap_or_default();
-            format!("the tokenizers library failed inside ({details})")
+            format!("a library failed inside ({details})")
         }
     };
     if !error.is_null() {
         // SAFETY: not null, and the caller says that it may be written.
-        unsafe { *error = Box::into_raw(Box::new(StringObject(message))) };
+        unsafe { *error = Box::into_raw(Box::new(StringObject::of(message))) };
     }
     None
 }
@@ -261,7 +274,17 @@ pub extern "C" fn attnflow_tokenizer_piece(tokenizer: &TextTokenizer, id: u32) -
 
 #[no_mangle]
 pub extern "C" fn attnflow_tokenizer_readable(tokenizer: &TextTokenizer, id: u32) -> *mut StringObject {
-    into_pointer(tokenizer.readable(id).map(StringObject))
+    into_pointer(tokenizer.readable(id).map(StringObject::of))
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_bytes(tokenizer: &TextTokenizer, id: u32) -> *mut StringObject {
+    into_pointer(tokenizer.bytes(id).map(StringObject))
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_is_special(tokenizer: &TextTokenizer, id: u32) -> bool {
+    tokenizer.is_special(id)
 }
 
 #[no_mangle]
@@ -289,7 +312,7 @@ pub unsafe extern "C" fn attnflow_encoding_free(encoding: *mut EncodingObject) {
 
 #[no_mangle]
 pub extern "C" fn attnflow_string_text(string: &StringObject) -> Text {
-    Text::of(&string.0)
+    Text::of_bytes(&string.0)
 }
 
 /// # Safety

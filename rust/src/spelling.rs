@@ -3,6 +3,8 @@
 //! A piece is not text: WordPiece marks continuations with "##", byte-level BPE writes every byte as a printable
 //! character ("Ġ" is a space), SentencePiece writes spaces as "▁" and unknown bytes as "<0xF0>". What a tokenizer does
 //! follows from its components, so a `Spelling` is read off them once.
+//!
+//! There are two ways back: `readable` gives one piece as people want to see it, `bytes` what it adds to a running text.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -38,12 +40,15 @@ pub struct Spelling {
     space: Option<char>,
     /// Pieces such as "<0xF0>" stand for single bytes.
     byte_fallback: bool,
+    /// Every piece is a word, and no piece says anything of spaces.
+    whole_words: bool,
 }
 
 impl Spelling {
     /// `model` is the model's JSON without its vocabulary, `components` the other parts of a tokenizer.json.
     pub fn new(model: &Value, components: &[Value]) -> Self {
         let text = |key: &str| model.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let flag = |key: &str| model.get(key).and_then(Value::as_bool).unwrap_or(false);
         let metaspace = components.iter().find_map(|part| find_component(part, "Metaspace"));
         Self {
             continuing_prefix: text("continuing_subword_prefix"),
@@ -57,20 +62,16 @@ impl Spelling {
                 .and_then(|replacement| replacement.chars().next())
                 // Some tokenizers replace spaces in a normalizer instead, by SentencePiece's character.
                 .or_else(|| components.iter().any(|part| mentions(part, "▁")).then_some('▁')),
-            byte_fallback: model.get("byte_fallback").and_then(Value::as_bool).unwrap_or(false),
+            byte_fallback: flag("byte_fallback"),
+            whole_words: flag("whole_words"),
         }
     }
 
     /// The characters that `piece` puts on the page, without marks of its place in a word. Bytes that are no whole
     /// character are written as "<0xF0>". A piece that is nothing but a space is shown as one.
     pub fn readable(&self, piece: &str) -> String {
-        let mut rest = piece;
-        if !self.continuing_prefix.is_empty() {
-            rest = rest.strip_prefix(self.continuing_prefix.as_str()).unwrap_or(rest);
-        }
-        if !self.end_of_word_suffix.is_empty() {
-            rest = rest.strip_suffix(self.end_of_word_suffix.as_str()).unwrap_or(rest);
-        }
+        let mut rest = self.without_prefix(piece).unwrap_or(piece);
+        rest = self.without_suffix(rest).unwrap_or(rest);
         let text = if let Some(byte) = self.fallback_byte(rest) {
             show_bytes(&[byte])
         } else if let Some(bytes) = self.bytes_of(rest) {
@@ -85,6 +86,49 @@ impl Spelling {
             _ if text.is_empty() => piece.to_owned(), // a piece that is all mark, such as "##"
             _ => text,
         }
+    }
+
+    /// What `piece` adds to a running text, the space before it included. Half a character stays half a character.
+    ///
+    /// Marks of spaces are exact where pieces carry them. Where they mark only that a word goes on ("##ets"), or nothing
+    /// (whole words), any other piece follows a space, punctuation too.
+    pub fn bytes(&self, piece: &str) -> Vec<u8> {
+        let inside = self.without_prefix(piece);
+        let (rest, ends_word) = match self.without_suffix(inside.unwrap_or(piece)) {
+            Some(rest) => (rest, true),
+            None => (inside.unwrap_or(piece), false),
+        };
+        let marked = self.byte_level || self.space.is_some() || !self.end_of_word_suffix.is_empty();
+        let starts_word = if self.continuing_prefix.is_empty() {
+            self.whole_words && !marked
+        } else {
+            inside.is_none()
+        };
+        let mut bytes = Vec::with_capacity(rest.len() + 1);
+        bytes.extend(starts_word.then_some(b' '));
+        if let Some(byte) = self.fallback_byte(rest) {
+            bytes.push(byte);
+        } else if let Some(decoded) = self.bytes_of(rest) {
+            bytes.extend(decoded);
+        } else if let Some(space) = self.space {
+            bytes.extend(rest.replace(space, " ").into_bytes());
+        } else {
+            bytes.extend(rest.as_bytes());
+        }
+        bytes.extend(ends_word.then_some(b' '));
+        bytes
+    }
+
+    /// What follows the mark of a piece inside a word; nothing when the piece has none.
+    fn without_prefix<'a>(&self, piece: &'a str) -> Option<&'a str> {
+        let prefix = self.continuing_prefix.as_str();
+        piece.strip_prefix(prefix).filter(|_| !prefix.is_empty())
+    }
+
+    /// What comes before the mark of a word's end; nothing when the piece has none.
+    fn without_suffix<'a>(&self, piece: &'a str) -> Option<&'a str> {
+        let suffix = self.end_of_word_suffix.as_str();
+        piece.strip_suffix(suffix).filter(|_| !suffix.is_empty())
     }
 
     fn fallback_byte(&self, piece: &str) -> Option<u8> {
@@ -197,5 +241,38 @@ mod tests {
         assert_eq!(Spelling::new(&json!({}), &[]).readable("▁the"), "▁the");
         let clip = Spelling::new(&json!({"end_of_word_suffix": "</w>"}), &[]);
         assert_eq!(clip.readable("cat</w>"), "cat");
+    }
+    #[test]
+    fn bytes_of_marked_pieces_are_exact() {
+        assert_eq!(byte_level().bytes("Ġthe"), b" the");
+        assert_eq!(byte_level().bytes("ĠĠ"), b"  ");
+        assert_eq!(byte_level().bytes("ĉ"), b"\t");
+        assert_eq!(byte_level().bytes("ðŁ"), b"\xf0\x9f");
+        assert_eq!(byte_level().bytes("日"), "日".as_bytes());
+        let llama = Spelling::new(
+            &json!({"byte_fallback": true}),
+            &[json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})],
+        );
+        assert_eq!(llama.bytes("▁the▁"), b" the ");
+        assert_eq!(llama.bytes("<0xE2>"), b"\xe2");
+        assert_eq!(llama.bytes("<0xe>"), b"<0xe>");
+        let clip = Spelling::new(&json!({"end_of_word_suffix": "</w>"}), &[json!({"type": "ByteLevel"})]);
+        assert_eq!(clip.bytes("cat</w>"), b"cat ");
+        assert_eq!(clip.bytes("ca"), b"ca");
+    }
+
+    #[test]
+    fn bytes_of_words_follow_a_space() {
+        let word_piece = Spelling::new(&json!({"continuing_subword_prefix": "##"}), &[]);
+        assert_eq!(word_piece.bytes("##ets"), b"ets");
+        assert_eq!(word_piece.bytes("cabin"), b" cabin");
+        assert_eq!(word_piece.bytes("."), b" .");
+        assert_eq!(Spelling::new(&json!({"whole_words": true}), &[]).bytes("cat"), b" cat");
+        let spaced = Spelling::new(
+            &json!({"whole_words": true}),
+            &[json!({"type": "Metaspace", "replacement": "▁"})],
+        );
+        assert_eq!(spaced.bytes("cat"), b"cat");
+        assert_eq!(Spelling::new(&json!({}), &[]).bytes("cat"), b"cat");
     }
 }

@@ -234,6 +234,20 @@ impl TextTokenizer {
         })
     }
 
+    /// What the token adds to a running text: nothing when it is special.
+    pub fn bytes(&self, id: u32) -> Option<Vec<u8>> {
+        let piece = self.pieces.get(&id)?;
+        Some(match self.added.get(&id) {
+            Some(token) if token.special => vec![],
+            Some(_) => piece.clone().into_bytes(),
+            None => self.spelling.bytes(piece),
+        })
+    }
+
+    pub fn is_special(&self, id: u32) -> bool {
+        self.added.get(&id).is_some_and(|token| token.special)
+    }
+
     /// The tokens of one text; its words count from 0.
     fn segment(&self, text: &str, type_id: u32) -> Result<Segment> {
         let parts = &self.tokenizer;
@@ -441,6 +455,6 @@ fn model_settings(model: &ModelWrapper) -> Value {
             json!({"continuing_subword_prefix": word_piece.continuing_subword_prefix})
         }
         ModelWrapper::Unigram(unigram) => json!({"byte_fallback": unigram.byte_fallback()}),
-        ModelWrapper::WordLevel(_) => Value::Null,
+        ModelWrapper::WordLevel(_) => json!({"whole_words": true}),
     }
 }

@@ -5,9 +5,13 @@ const names = (text) => Object.fromEntries(text.split(" ").map((name) => [name, 
 // The page's scripts are put together into one module when attnflow is built (attnflow/draw/page/embed.cmake), so what
 // one defines at its top level the next may use.
 const page = names(
-  "atob addEventListener document getComputedStyle Event HTMLElement ImageData innerWidth matchMedia TextDecoder TextEncoder",
+  "atob addEventListener clearInterval document getComputedStyle Event HTMLElement ImageData innerWidth matchMedia " +
+    "setInterval TextDecoder TextEncoder",
 );
-const shared = names("METHODS ReportData Colours html svg own shorten format maximum heatMap matrix flowGraph");
+const shared = names(
+  "METHODS ReportData Colours html svg own shorten format maximum heatMap matrix flowGraph referentTable candidateShares " +
+    "visible hatching measure tokenLabel GenerationData marked percent textStrip cellMap choiceBars settingsRows",
+);
 
 export default [
   js.configs.recommended,

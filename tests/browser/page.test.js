@@ -340,6 +340,80 @@ describe("pictures", () => {
     await close();
   });
 
+  test("weights on the referents are those of the report, by layer", async () => {
+    for (const name of ["referents", "referents-pieces"]) {
+      const report = readReport(`${name}.html`);
+      const { page, watch, close } = await open(browser, join(folder, `${name}.html`));
+      const check = async (token) => {
+        const cells = await page.$$eval("#referents td", (all) =>
+          all.map(({ dataset, textContent }) => ({ ...dataset, text: textContent })),
+        );
+        const methods = name === "referents" ? ["raw", "rollout", "flow"] : ["raw", "rollout"];
+        const expected = report.settings.layers.flatMap((_, l) =>
+          methods.flatMap((method) => {
+            const row = report.values(method, l, token);
+            const weights = report.referents.map(({ tokens }) => tokens.reduce((sum, i) => sum + row[i], 0));
+            const sum = weights.reduce((a, b) => a + b, 0);
+            return weights.map((value, referent) => ({ method, referent, value, share: value / sum }));
+          }),
+        );
+        assert.equal(cells.length, expected.length);
+        for (const [i, { method, referent, value, share }] of expected.entries()) {
+          const what = `${name}, cell ${i}`;
+          assert.equal(cells[i].method, method, what);
+          assert.equal(cells[i].referent, String(referent), what);
+          assert.ok(Math.abs(Number(cells[i].value) - value) < 1e-6, what);
+          assert.ok(Math.abs(Number(cells[i].share) - share) < 1e-6, what);
+          assert.match(cells[i].text, new RegExp(`${(100 * share).toFixed(0)}%$`), what);
+        }
+      };
+      await check(report.output_token);
+      const help = page.locator("#referents-help");
+      assert.match(await help.textContent(), /Among the candidates: he 32\.8%, she 67\.2%\./);
+      await tokenAt(page, 0).click();
+      await check(0);
+      assert.doesNotMatch(await help.textContent(), /candidates/);
+      assert.deepEqual(watch, { requests: [], messages: [] });
+      await close();
+    }
+    const { page, close } = await open(browser, join(folder, "referents.html"));
+    const names = await page.$$eval("#referents thead bdi", (all) => all.map((name) => name.textContent));
+    assert.deepEqual(names.slice(0, 3), ["author (2)", "Brobdingnag", "author (7)"]);
+    await close();
+    const other = await open(browser, short);
+    assert.equal(await other.page.locator("#referents-card").isVisible(), false);
+    await other.close();
+  });
+
+  test("words that the vocabulary lacks are marked", async () => {
+    const { page, close } = await open(browser, join(folder, "referents.html"));
+    assert.deepEqual(await page.$$eval("#strip .unknown", (all) => all.map((token) => token.textContent)), [
+      "Brobdingnag",
+    ]);
+    const line = await tokenAt(page, 4).evaluate((token) => getComputedStyle(token).textDecorationStyle);
+    assert.equal(line, "wavy");
+    const ranked = await page.locator('#rank [data-token="4"] th').textContent();
+    assert.match(ranked, /Brobdingnag \[\?\]/);
+    assert.match(await page.locator("#notes").textContent(), /not in the model's vocabulary/);
+    await close();
+    const other = await open(browser, short);
+    assert.equal(await other.page.locator("#strip .unknown").count(), 0);
+    await other.close();
+  });
+
+  test("the text stands in the page's head, on one line", async () => {
+    for (const name of ["short", "largest", "arabic", "array"]) {
+      const report = readReport(`${name}.html`);
+      const { page, close } = await open(browser, join(folder, `${name}.html`));
+      const head = page.locator("#input-text");
+      const texts = [report.input.text, report.input.text_pair].filter(Boolean);
+      assert.equal(await head.isVisible(), texts.length > 0, name);
+      assert.deepEqual(await head.locator("bdi").allTextContents(), texts, name);
+      if (texts.length > 0) assert.ok((await head.boundingBox()).height < 30 * texts.length, name);
+      await close();
+    }
+  });
+
   test("markup in the text stays text", async () => {
     const { page, watch, close } = await open(browser, join(folder, "markup.html"));
     assert.notEqual(await page.title(), "run");

@@ -43,8 +43,10 @@ class EvaluateTest(CommandTest):
 class SentencesTest(EvaluateTest):
     def test_tables_in_the_terminal(self):
         done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST)
-        self.assertEqual(done.stdout.count("all tokens"), 2)
-        self.assertEqual(done.stdout.count("without special tokens"), 2)
+        self.assertEqual(done.stdout.count("  all tokens\n"), 2)
+        self.assertEqual(done.stdout.count("  special tokens left out\n"), 2)
+        self.assertIn("Correlation of what the output token draws on with blank-out\n", done.stdout)
+        self.assertIn("layer 1    layer 2\n", done.stdout)
         self.assertIn("7 of 7 samples from samples.tsv", done.stdout)
         self.assertIn("accuracy: ", done.stdout)
         self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
@@ -63,7 +65,29 @@ class SentencesTest(EvaluateTest):
             self.assertEqual(float(row["mean"]), cell["mean"])
             self.assertEqual((row["method"], int(row["layer"])), (cell["method"], cell["layer"]))
         page = (self.folder / "out.md").read_text()
-        self.assertIn("| flow - rollout | L2 |", page)
+        self.assertIn("| flow minus rollout | 2 |", page)
+        self.assertIn("## What the output token draws on, against blank-out\n", page)
+
+    def test_few_samples_have_no_interval(self):
+        """Of 9 samples a bootstrap interval says nothing; of 10 there is one."""
+        for count in (3, 9, 10):
+            (self.folder / "some.tsv").write_text("".join(f"{SENTENCES[i % 7][0]} {i}\t0\n" for i in range(count)))
+            sentences = ("evaluate", "sentences", "some.tsv", "--model", BERT)
+            report = self.evaluate(*sentences[1:])
+            for one in report["cells"] + report["comparisons"]:
+                enough = one["count"] >= 10
+                self.assertEqual((one["low"] is None, one["high"] is None), (not enough, not enough), one)
+                self.assertIsNotNone(one["mean"])
+            notes = [note for note in report["notes"] if "fewer than 10 samples" in note]
+            self.assertEqual(len(notes), 1 if count < 10 else int(any(c["count"] < 10 for c in report["cells"])))
+            printed = self.run_program(*sentences, *FAST, "-o", "few.md", "-o", "few.csv")
+            rows = list(csv.DictReader(io.StringIO((self.folder / "few.csv").read_text())))
+            self.assertEqual({row["low"] == "" for row in rows if int(row["count"]) < 10} - {True}, set())
+            if count < 10:
+                self.assertIn("fewer than 10 samples", printed.stderr)
+                self.assertRegex((self.folder / "few.md").read_text(), r"\| raw \| - \| - \|")
+                table = " ".join(self.run_program(*sentences, *FAST).stdout.split())
+                self.assertIn("95% intervals of the means: -.", table)
 
     def test_same_bytes_whatever_the_threads(self):
         for threads in (1, 3):
@@ -169,6 +193,27 @@ class OtherTasksTest(EvaluateTest):
             ],
         )
         self.assertTrue(any("small grammar" in note for note in report["notes"]))
+        self.assertEqual(report["data"]["caveat"], "sentences of a small grammar are easier than prose")
+
+    def test_accuracy_on_the_grammar_has_its_warning_beside_it(self):
+        model = self.verb_model()
+        trained = {"settings": {"seed": 1, "grammar_share": 0.5}, "data": {"train": {"examples": 100, "sources": []}}}
+        (model / "training.json").write_text(json.dumps(trained))
+        agreement = ("evaluate", "agreement", "--model", model, "--samples", "12", "--truncate", *FAST)
+        warning = "the model was trained on sentences like these"
+        done = self.run_program(*agreement, "-o", "a.md", "-o", "a.json")
+        self.assertIn("so its accuracy here says nothing of other text", done.stderr)
+        report = json.loads((self.folder / "a.json").read_text())
+        self.assertEqual(report["data"]["caveat"], warning)
+        self.assertIn("trained on others", report["notes"][0])
+        rows = [line for line in (self.folder / "a.md").read_text().splitlines() if line.startswith("| all (12) |")]
+        self.assertEqual(len(rows), 1)
+        self.assertIn(f": {warning} |", rows[0])
+        printed = self.run_program(*agreement).stdout
+        self.assertRegex(" ".join(printed.split()), rf"accuracy: [\d.]+ \([^)]*\); {warning}")
+        # Other samples have none.
+        report = self.evaluate("sentences", self.data, "--model", BERT)
+        self.assertEqual(report["data"]["caveat"], "")
 
     def test_agreement_of_a_file(self):
         (self.folder / "verbs.tsv").write_text("The key\tsingular\nThe keys\tplural\nThe keys here\tplural\n")
@@ -224,6 +269,7 @@ class BadInputTest(EvaluateTest):
             (["--relevance", "rows"], ("--relevance", "rows")),
             (["--blank", "zero"], ("--blank", "zero")),
             (["--output-token", "all"], ("--output-token", "all")),
+            (["--output-token", "'key'"], ("--output-token", "key")),
             (["--samples", "whole number"], ("--samples", "-1")),
             (["--resamples"], ("--resamples", "0")),
             ([".md", "out.txt"], ("-o", "out.txt")),
@@ -234,6 +280,8 @@ class BadInputTest(EvaluateTest):
             self.refuse(USAGE, words, *sentences, *more)
         self.refuse(USAGE, ["--data"], "evaluate", "sentiment", "--model", BERT)
         self.refuse(USAGE, ["subcommand"], "evaluate")
+        for task in ("agreement", "sentiment", "sentences"):
+            self.assertRegex(self.run_program("evaluate", "--help").stdout, rf"Which task\?(.|\n)*\n  {task} ")
         self.refuse(OTHER, ["none"], *sentences, "-o", "none/a.md")
         model = self.verb_model()
         (model / "nouns.tsv").unlink()

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from support import ALBERT, MINILM, MODELS, PROGRAM, CommandTest, random_attention
+from support import ALBERT, MINILM, MODELS, PROGRAM, USAGE, CommandTest, random_attention
 
 BERT = str(MODELS / "bert_masked_lm")
 KINDS = ("npz", "html", "svg", "pdf", "png", "json", "csv", "safetensors", "md", "txt")
@@ -73,6 +73,67 @@ class SmallModelTest(AllKindsMixin, CommandTest):
                 )
             one = (self.folder / f"t1.{kind}").read_bytes()
             self.assertEqual(one, (self.folder / f"t3.{kind}").read_bytes(), kind)
+
+    def test_options_of_several_values_leave_the_text_alone(self):
+        """--method takes one argument, whether the text stands before or behind it."""
+        for option in (
+            ("--method", "flow"),
+            ("--method", "raw,flow"),
+            ("--candidates", "is"),
+            ("--referents", "a,key"),
+        ):
+            text = "a key [MASK] here" if option[0] == "--candidates" else "a key"
+            before = self.run_program("explain", text, "--model", BERT, *option)
+            behind = self.run_program("explain", "--model", BERT, *option, text)
+            self.assertEqual(before.stdout, behind.stdout)
+        once = self.run_program("explain", "a key", "--model", BERT, "--method", "raw,flow").stdout
+        twice = self.run_program("explain", "a key", "--model", BERT, "--method", "raw", "--method", "flow").stdout
+        self.assertEqual(once, twice)
+
+    def test_output_token_by_text(self):
+        def chosen(text, asked, *more):
+            report = json.loads(
+                self.run_program("explain", text, "--model", BERT, "--output-token", asked, *more, "--json").stdout
+            )
+            self.assertEqual(report["settings"]["output_token"], asked)
+            return report
+
+        tokens = [token["text"] for token in chosen(self.TEXT, "key")["input"]["tokens"]]
+        self.assertEqual(chosen(self.TEXT, "key")["output_token"], tokens.index("key"))
+        self.assertEqual(chosen(self.TEXT, "Key")["output_token"], tokens.index("key"))
+        self.assertEqual(chosen(self.TEXT, "[SEP]")["output_token"], len(tokens) - 1)
+        self.assertEqual(chosen(self.TEXT, "2")["output_token"], 2)
+        by_word = chosen(self.TEXT, "cabinets", "--words")
+        word = by_word["input"]["tokens"][by_word["output_token"]]
+        self.assertEqual(self.TEXT[word["begin"] : word["end"]], "cabinets")
+        refused = self.refuse(
+            USAGE, ["'the' 2 times", "positions 1, 5"], "explain", self.TEXT, "--model", BERT, "--output-token", "the"
+        )
+        self.assertIn("position", refused)
+        self.refuse(USAGE, ["'door'", "the key to"], "explain", self.TEXT, "--model", BERT, "--output-token", "door")
+        self.assertIn("text of a word", self.run_program("explain", "--help").stdout)
+
+    def test_words_that_the_vocabulary_lacks_are_marked(self):
+        text = "the key to \u6ca7\u6d77 \u7530"
+        outputs = [part for kind in ("json", "svg", "html", "md") for part in ("-o", f"a.{kind}")]
+        done = self.run_program("explain", text, "--model", BERT, *outputs)
+        note = "not in the model's vocabulary and look the same to it: "
+        self.assertIn(note, done.stderr)
+        report = json.loads((self.folder / "a.json").read_text())
+        unknown = [token for token in report["input"]["tokens"] if token.get("unknown")]
+        count = len(unknown)
+        self.assertGreaterEqual(count, 2)
+        self.assertEqual({token["text"] for token in unknown}, {"[UNK]"})
+        self.assertIn(f"note: {count} words are {note}", done.stderr)
+        own = text.encode()[unknown[0]["begin"] : unknown[0]["end"]].decode()
+        self.assertIn(f"{own} [?]", (self.folder / "a.svg").read_text())
+        self.assertIn(f"| {own} ? |", (self.folder / "a.md").read_text())
+        self.assertIn('"unknown":true', (self.folder / "a.html").read_text())
+        printed = self.run_program("explain", text, "--model", BERT).stdout
+        self.assertIn(f"{own}?", printed)
+        self.assertIn("? not in the model's vocabulary", printed)
+        # The user's own "[UNK]", and known words, have no mark.
+        self.assertNotIn("vocabulary", self.run_program("explain", "the [UNK] key", "--model", BERT).stdout)
 
     def test_views(self):
         sizes = set()

@@ -151,6 +151,9 @@ class DegeneracyTest(CommandTest):
         degenerate = np.load(self.folder / "a.npz")["flow_degenerate"] != 0
         first = next(layer for layer in range(9) if degenerate[layer].mean() > 0.5) + 1
         self.assertIn(f"layers {first}-9", notes[0])
+        # Plain words first, and what to look at instead.
+        self.assertTrue(notes[0].startswith(f"From layer {first} on, flow mostly repeats the first layer's"), notes[0])
+        self.assertIn(f"look at rollout instead, or at flow from fewer layers (--layers 1-{first - 1}).", notes[0])
         # In the terminal, and beside files, it stands once.
         for more in ((), ("-o", "a.json")):
             done = self.run_program("explain", "--attention", path, *more)

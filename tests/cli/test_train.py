@@ -172,6 +172,40 @@ class Train(CommandTest):
         candidates = json.loads(explained.stdout)["predictions"][0]["candidates"]
         self.assertEqual([c["label"] for c in candidates], ["is", "are"])
 
+    def test_agreement_keeps_its_masked_model_too(self):
+        output, masked, alone = (self.folder / name for name in ("verbs", "masked", "alone"))
+        steps = ["--masked-steps", "20", "--steps", "5"]
+        self.train("agreement", output, *steps, "--masked-model", masked)
+        self.assertEqual(json.loads((masked / "training.json").read_text())["settings"]["task"], "agreement")
+        self.assertIn(f"--masked-model {masked}", json.loads((output / "training.json").read_text())["command"])
+        self.assertTrue((masked / "README.md").exists())
+        explained = self.run_program(
+            "explain", "The garden [MASK] old today.", "--model", masked, "--candidates", "is,are", "--json"
+        )
+        candidates = json.loads(explained.stdout)["predictions"][0]["candidates"]
+        self.assertEqual([c["label"] for c in candidates], ["is", "are"])
+        # The option changes nothing about the verb model.
+        self.train("agreement", alone, *steps)
+        self.assertEqual(digests(alone), digests(output))
+
+    def test_a_masked_model_has_a_folder_of_its_own(self):
+        output, masked = self.folder / "verbs", self.folder / "masked"
+        steps = ["--masked-steps", "3", "--steps", "1"]
+        output.mkdir()
+        (self.folder / "elsewhere").mkdir()
+        for same in (output, self.folder / "elsewhere" / ".." / "verbs"):
+            refused = self.train("agreement", output, *steps, "--masked-model", same, code=USAGE)
+            self.assertIn("--masked-model: expected another folder", refused.stderr)
+        refused = self.train("agreement", output, "--masked-steps", "0", "--masked-model", masked, code=USAGE)
+        self.assertIn("--masked-steps 0", refused.stderr)
+        self.assertFalse(masked.exists())
+        self.train("masked", masked, "--masked-steps", "1")
+        before = (masked / "model.safetensors").read_bytes()
+        refused = self.train("agreement", output, *steps, "--masked-model", masked, code=USAGE)
+        self.assertIn("found a model", refused.stderr)
+        self.assertEqual((masked / "model.safetensors").read_bytes(), before)
+        self.assertFalse((output / "model.safetensors").exists())
+
     def test_sentiment(self):
         chooser = random.Random(5)
         lines = []
@@ -224,6 +258,12 @@ class Train(CommandTest):
         self.refuse(USAGE, ["book9"], *command, "--test-sources", "book9")
         self.refuse(USAGE, ["--heads", "5"], *command, "--heads", "5")
         self.refuse(USAGE, ["--layers", "0"], *command, "--layers", "0")
+        counts = "--seed --threads --masked-steps --steps --vocabulary --layers --heads --hidden".split()
+        for option in counts:
+            self.refuse(USAGE, [option, "whole number", "'-1'"], *command, option, "-1")
+        command = ["train", "sentiment", "--data", data, "--validation", data, "--test", data, "-o", output]
+        for option in ("--seed", "--threads", "--epochs"):
+            self.refuse(USAGE, [option, "whole number", "'1.5'"], *command, option, "1.5")
 
 
 if __name__ == "__main__":

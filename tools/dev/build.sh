@@ -6,6 +6,7 @@ command_build() {
   shift || true
   require_packages build
   [[ "$preset" == consumer ]] || require_rust
+  if [[ "$preset" == release || "$preset" == dev ]]; then require_llama; fi
   [[ "$preset" == bench ]] && require_packages bench
   [[ "$preset" == fuzz ]] && require_packages fuzz
   build_preset "$preset" "$@"

@@ -5,6 +5,7 @@ ROOT="$PWD"
 CACHE="$ROOT/.cache"
 JOBS="${ATTNFLOW_JOBS:-$(nproc)}"
 MINILM="$CACHE/models/minilm"
+SMOLLM2="$CACHE/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
 
@@ -180,11 +181,32 @@ require_minilm() {
   mkdir -p "${stamp%/*}" && touch "$stamp"
 }
 
+# The language model of the tests.
+require_smollm2() {
+  local stamp
+  stamp="$CACHE/stamps/smollm2-$(cksum <tools/fetch_smollm2 | cut -d' ' -f1)"
+  [[ -e "$stamp" && "$stamp" -nt "$SMOLLM2" ]] && return
+  "$PYTHON" tools/fetch_smollm2 "${SMOLLM2%/*}" >&2 || die 'could not fetch SmolLM2'
+  mkdir -p "${stamp%/*}" && touch "$stamp"
+}
+
+# libllama, which runs GGUF models. The script does nothing when it has built this version with these options before.
+require_llama() { "$PYTHON" tools/build/llama >&2 || die 'could not build libllama'; }
+
+# Configured without libllama, and now there is one?
+llama_is_new() {
+  local mark
+  for mark in "$CACHE"/llama/*/attnflow.json; do
+    if [[ "$mark" -nt "$1/build.ninja" ]]; then return 0; fi
+  done
+  return 1
+}
+
 # build_preset PRESET [TARGET]...: configures when there is a reason to, then builds.
 build_preset() {
   local preset="$1" folder="build/$1"
   shift
-  if [[ ! -e "$folder/build.ninja" || CMakePresets.json -nt "$folder/build.ninja" ]]; then
+  if [[ ! -e "$folder/build.ninja" || CMakePresets.json -nt "$folder/build.ninja" ]] || llama_is_new "$folder"; then
     say "configuring $preset"
     mkdir -p "$folder"
     if ! cmake --preset "$preset" >"$folder/configure.log" 2>&1; then
@@ -200,6 +222,7 @@ build_preset() {
 # What tests find their optional inputs by.
 export_test_inputs() {
   export ATTNFLOW_MINILM_DIR="$MINILM"
+  if [[ -e "$SMOLLM2" ]]; then export ATTNFLOW_SMOLLM2="$SMOLLM2"; fi
   if [[ -d ../shared/data ]]; then
     ATTNFLOW_SHARED_DATA="$(cd ../shared/data && pwd)"
     export ATTNFLOW_SHARED_DATA

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import decoders
 import encoders
 import evaluate
 import flow
@@ -46,6 +47,7 @@ def main():
             encoders.albert(albert, scratch / "albert_uspto")
         small_models.generate(scratch / "models")
         gradients.generate(scratch / "models", scratch / "gradients")
+        decoders.generate(scratch / "decoders")
 
         files = sorted(path for path in scratch.rglob("*") if path.is_file())
         large = [f"{path.name} ({path.stat().st_size} bytes)" for path in files if path.stat().st_size > MAX_BYTES]

@@ -39,22 +39,46 @@ l e, Ġtab le, a r, Ġ S, ar a, ĠS ara, S ara, Ġ h, Ġh er, Ġ b, o o, oo k, �
 """.strip()
 
 
-def roberta(folder):
-    """vocab.json and merges.txt: byte-level BPE over the whole byte alphabet."""
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", *alphabet]
-    known = set(alphabet)
+def _byte_pairs():
+    """The byte alphabet and the pieces that the merges make, each once; the merges as pairs."""
+    pieces = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    known = set(pieces)
     merges = []
     for merge in re.split(r",\s+", MERGES):
         left, right = merge.split(" ")
         if left not in known or right not in known:
             raise AssertionError(f"merge {merge!r} before its halves")
-        merges.append(merge)
+        merges.append((left, right))
         known.add(left + right)
         pieces.append(left + right)
-    pieces = [*dict.fromkeys(pieces), "<mask>"]
+    return list(dict.fromkeys(pieces)), merges
+
+
+def byte_level(folder):
+    """tokenizer.json of a decoder: byte-level BPE, no template, one special token, which is the last id."""
+    pieces, merges = _byte_pairs()
+    vocabulary = {piece: index for index, piece in enumerate(pieces)}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, merges))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = tokenizers.decoders.ByteLevel()
+    backend.add_special_tokens(["<|endoftext|>"])
+    backend.save(str(folder / "tokenizer.json"))
+    end = "<|endoftext|>"
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": end, "eos_token": end}
+    _write_json(folder / "tokenizer_config.json", settings)
+    text = "The key to the cabinet is on the table"
+    if backend.decode(backend.encode(text).ids) != text or backend.get_vocab_size() != len(pieces) + 1:
+        raise AssertionError("the tokenizer does not read what it writes")
+    return len(pieces) + 1
+
+
+def roberta(folder):
+    """vocab.json and merges.txt: byte-level BPE over the whole byte alphabet."""
+    byte_pieces, merges = _byte_pairs()
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *byte_pieces, "<mask>"]
     _write_json(folder / "vocab.json", {piece: index for index, piece in enumerate(pieces)})
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(merge + "\n" for merge in merges), encoding="utf-8")
+    lines = "".join(f"{left} {right}\n" for left, right in merges)
+    (folder / "merges.txt").write_text("#version: 0.2\n" + lines, encoding="utf-8")
     settings = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False, "model_max_length": MAX_TOKENS}
     _write_json(folder / "tokenizer_config.json", settings)
     # RoBERTa's mask takes the space before it, as in training. Published folders say so in special_tokens_map.json.

@@ -1,9 +1,9 @@
 cmake_minimum_required(VERSION 3.25)
 
-# cmake -D HTML=... -D CSS=... -D SCRIPTS=a.js,b.js -D OUT=... -P embed.cmake
+# cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js -D NAME=page -D OUT=... -P embed.cmake
 #
-# Puts style and scripts into the page, with their hashes in its content security policy, and writes the result as C++
-# byte arrays split at the place of the report.
+# Puts styles and scripts into the page, with their hashes in its content security policy, and writes the result as C++
+# byte arrays NAME_before_title, NAME_before_report and NAME_after_report, split at the places of title and report.
 
 # base64 of a byte string given in hexadecimal, as content security policies want their hashes.
 function(base64_of_hex hex out)
@@ -48,17 +48,21 @@ function(byte_array name text out)
   set(${out} "const unsigned char ${name}[] = {\n${hex}};\nconst std::size_t ${name}_size = ${size};\n" PARENT_SCOPE)
 endfunction()
 
-file(READ ${CSS} css)
-set(script "")
-string(REPLACE "," ";" SCRIPTS "${SCRIPTS}")
-foreach(file IN LISTS SCRIPTS)
-  file(READ ${file} part)
-  string(APPEND script "${part}")
+foreach(kind IN ITEMS STYLES SCRIPTS)
+  set(joined "")
+  string(REPLACE "," ";" files "${${kind}}")
+  foreach(file IN LISTS files)
+    file(READ ${file} part)
+    string(APPEND joined "${part}")
+  endforeach()
+  set(${kind}_TEXT "${joined}")
 endforeach()
+set(css "${STYLES_TEXT}")
+set(script "${SCRIPTS_TEXT}")
 foreach(text IN ITEMS css script)
   string(FIND "${${text}}" "</" found)
   if(text STREQUAL "css" AND NOT found EQUAL -1)
-    message(FATAL_ERROR "page.css holds '</', which would end its element")
+    message(FATAL_ERROR "the page's styles hold '</', which would end their element")
   endif()
 endforeach()
 string(FIND "${script}" "</script" found)
@@ -81,16 +85,16 @@ foreach(part IN ITEMS title report)
   string(TOUPPER ${part} mark)
   string(FIND "${rest}" "@${mark}@" at)
   if(at EQUAL -1)
-    message(FATAL_ERROR "page.html has no @${mark}@ (title first, then report)")
+    message(FATAL_ERROR "${HTML} has no @${mark}@ (title first, then report)")
   endif()
   string(SUBSTRING "${rest}" 0 ${at} before)
   string(LENGTH "@${mark}@" length)
   math(EXPR at "${at} + ${length}")
   string(SUBSTRING "${rest}" ${at} -1 rest)
-  byte_array(page_before_${part} "${before}" array)
+  byte_array(${NAME}_before_${part} "${before}" array)
   string(APPEND arrays "${array}")
 endforeach()
-byte_array(page_after_report "${rest}" array)
+byte_array(${NAME}_after_report "${rest}" array)
 string(APPEND arrays "${array}")
 
 file(WRITE ${OUT}

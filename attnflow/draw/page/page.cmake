@@ -1,20 +1,38 @@
-# The html page: page.html with page.css and the scripts put in, as two byte arrays (before and after the report) that
-# the draw library links. Regenerated only when one of the files changes.
+# The html pages, with styles and scripts put in, as byte arrays (around title and report) that the draw library links.
+# Regenerated only when one of the files changes.
 set(page_dir ${CMAKE_CURRENT_SOURCE_DIR}/page)
-set(page_scripts ${page_dir}/report.js ${page_dir}/views.js ${page_dir}/page.js)
-set(page_source ${CMAKE_CURRENT_BINARY_DIR}/page_bytes.cc)
-list(JOIN page_scripts "," page_scripts_joined)
-add_custom_command(
-  OUTPUT ${page_source}
-  COMMAND ${CMAKE_COMMAND} -D HTML=${page_dir}/page.html -D CSS=${page_dir}/page.css -D SCRIPTS=${page_scripts_joined} -D
-          OUT=${page_source} -P ${page_dir}/embed.cmake
-  DEPENDS ${page_dir}/page.html ${page_dir}/page.css ${page_scripts} ${page_dir}/embed.cmake
-  COMMENT "Embedding the html page"
-  VERBATIM)
-target_sources(attnflow_draw PRIVATE ${page_source})
+
+# embed_page(<name> HTML file STYLES files... SCRIPTS files...): the arrays <name>_before_title, ...
+function(embed_page name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HTML" "STYLES;SCRIPTS")
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
+  list(TRANSFORM arg_STYLES PREPEND ${page_dir}/)
+  list(TRANSFORM arg_SCRIPTS PREPEND ${page_dir}/)
+  list(JOIN arg_STYLES "," styles)
+  list(JOIN arg_SCRIPTS "," scripts)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -D HTML=${page_dir}/${arg_HTML} -D STYLES=${styles} -D SCRIPTS=${scripts} -D NAME=${name} -D
+            OUT=${source} -P ${page_dir}/embed.cmake
+    DEPENDS ${page_dir}/${arg_HTML} ${arg_STYLES} ${arg_SCRIPTS} ${page_dir}/embed.cmake
+    COMMENT "Embedding ${arg_HTML}"
+    VERBATIM)
+  target_sources(attnflow_draw PRIVATE ${source})
+endfunction()
+
+embed_page(
+  page
+  HTML page.html
+  STYLES page.css
+  SCRIPTS report.js views.js referents.js page.js)
+embed_page(
+  generation_page
+  HTML generation.html
+  STYLES page.css generation.css
+  SCRIPTS report.js views.js generation_data.js generation_views.js generation.js)
 
 if(ATTNFLOW_TESTS)
   # Writes the pages that the browser test opens (tests/browser).
-  add_executable(attnflow_sample_html ${page_dir}/sample_html.cc)
+  add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc)
   target_link_libraries(attnflow_sample_html PRIVATE attnflow_draw attnflow_core attnflow_flags)
 endif()

@@ -46,10 +46,18 @@ function start(report) {
     byId("model").textContent = parts.filter(Boolean).join(" · ");
   }
 
+  function describeText() {
+    const { text, text_pair: pair } = source.input;
+    const shown = [text, pair].filter((/** @type {string} */ part) => part?.trim());
+    byId("input-text").hidden = shown.length === 0;
+    for (const part of shown) byId("input-text").append(html("span", { title: part }, "“", own(part), "”"));
+  }
+
   function describePredictions() {
     for (const prediction of source.predictions ?? []) {
       const masked = prediction.kind === "masked";
-      const title = html("h2", {}, masked ? "Prediction at " : "Prediction");
+      const next = prediction.kind === "next";
+      const title = html("h2", {}, masked ? "Prediction at " : next ? "Prediction of the next token" : "Prediction");
       if (masked) title.append(name(prediction.position));
       const bars = html("ol", { class: "bars" });
       const add = (/** @type {{label: string, probability: number}} */ choice) => {
@@ -82,6 +90,7 @@ function start(report) {
       ["Set aside", asides[settings.set_aside] ?? `tokens ${settings.set_aside}`],
       ["Normalisation", normalisations[settings.normalize] ?? `by ${settings.normalize.replace("-", " ")}`],
       ["Tokens", settings.words ? "pieces of a word merged" : ""],
+      ["[?]", report.hasUnknown ? "marks what is not in the model's vocabulary; such words look the same to it" : ""],
       ["Flow", flow ? `certified lower ends, at most ${format(source.flow_gap_max)} below the true maximum` : ""],
       ["Precision here", source.arrays.raw?.dtype === "f16" ? "3 digits; a json or npz file has all of them" : ""],
       ["attnflow report", `version ${source.version}`],
@@ -152,7 +161,7 @@ function start(report) {
         current.append(part.gap);
       } else {
         const { token, chip } = part;
-        const { label, special, segment, begin, end } = report.tokens[token];
+        const { label, special, unknown, segment, begin, end } = report.tokens[token];
         // A chip is not part of the text: the direction of the line must not depend on it.
         const attributes = { role: "option", "data-token": token, class: chip ? "token chip" : "token" };
         const option = html("span", chip ? { ...attributes, dir: "auto" } : attributes);
@@ -160,6 +169,7 @@ function start(report) {
         const shown = begin === end ? label : `…${label}`;
         option.textContent = chip ? shown : report.slice(segment, begin, end);
         if (special) option.classList.add("special");
+        if (unknown) option.classList.add("unknown");
         if (!chip && option.textContent.includes("\n")) option.classList.add("line-break");
         options[token] = option;
         current.append(option);
@@ -234,7 +244,8 @@ function start(report) {
     } else {
       target.replaceChildren(where, name(output), " draws ", html("b", {}, format(row[input])), " on ", name(input));
       const degenerate = report.row("flow_degenerate", layerIndex, output);
-      if (state.method === "flow" && degenerate?.[input]) target.append(" (set by an end of the network)");
+      if (state.method === "flow" && degenerate?.[input])
+        target.append(" (repeats the first layer, or as large as it can be)");
     }
   }
 
@@ -280,13 +291,31 @@ function start(report) {
     const count = degenerate ? ranking.filter(({ token }) => degenerate[token]).length : 0;
     if (count > 0 && report.methods.includes("flow")) {
       help.push(
-        `° ${count} of ${ranking.length} flow values are set by an end of the network alone; layers between do not matter.`,
+        `° ${count} of ${ranking.length} flow values repeat the first layer's attention or are as large as they can be; layers between do not matter.`,
       );
     }
     if (ranking.length === 0) help.push(byId("strip-readout").textContent);
     byId("rank-help").textContent = help.join(" ");
     byId("rank-all").hidden = ranking.length <= settings.top_k;
     byId("rank-all").textContent = state.allRanks ? `Show the first ${settings.top_k}` : `Show all ${ranking.length}`;
+  }
+
+  // ---- Referents ----
+
+  function drawReferents() {
+    byId("referents-card").hidden = !source.referents?.length;
+    if (byId("referents-card").hidden) return;
+    const table = referentTable({ report, token: state.token, layerIndex: state.layerIndex });
+    const help = [];
+    if (table) {
+      byId("referents").replaceChildren(table.root);
+      help.push(candidateShares(report, state.token), "Beside each weight its share of the sum over the referents.");
+      if (table.marked) help.push("° repeats the first layer's attention or is as large as it can be.");
+    } else {
+      byId("referents").replaceChildren();
+      help.push("These were not computed for this output token.");
+    }
+    byId("referents-help").textContent = help.filter(Boolean).join(" ");
   }
 
   // ---- Pictures ----
@@ -358,6 +387,7 @@ function start(report) {
     drawStrip();
     drawPictures();
     drawRanking();
+    drawReferents();
     announce();
   }
 
@@ -370,6 +400,7 @@ function start(report) {
   byId("page").hidden = false;
   if (source.input.kind !== "text") byId("strip-heading").textContent = "Tokens";
   describeModel();
+  describeText();
   describePredictions();
   describeSettings();
   describeNotes();

@@ -1,4 +1,4 @@
-// The html page without its report, in three pieces; embed.cmake writes the definitions.
+// The html pages without their report, in three pieces each; embed.cmake writes the definitions.
 #ifndef ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
 #define ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
 
@@ -12,6 +12,14 @@ extern const unsigned char page_before_report[];  // from the title to the repor
 extern const std::size_t page_before_report_size;
 extern const unsigned char page_after_report[];
 extern const std::size_t page_after_report_size;
+
+// The same of the page of a generation.
+extern const unsigned char generation_page_before_title[];
+extern const std::size_t generation_page_before_title_size;
+extern const unsigned char generation_page_before_report[];
+extern const std::size_t generation_page_before_report_size;
+extern const unsigned char generation_page_after_report[];
+extern const std::size_t generation_page_after_report_size;
 
 }  // namespace attnflow::internal
 

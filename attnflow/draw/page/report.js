@@ -1,9 +1,10 @@
-// The report document (docs/report-format.md) as the page uses it. The page's three scripts are put together in the
-// order report.js, views.js, page.js and form one module.
+// The report document (docs/report-format.md) as the page uses it. The page's scripts are put together in the
+// order report.js, views.js, referents.js, page.js and form one module.
 // @ts-check
 
 /**
- * @typedef {{label: string, piece: string, special: boolean, segment: number, begin: number, end: number}} Token
+ * @typedef {{label: string, piece: string, special: boolean, unknown: boolean, segment: number, begin: number,
+ *   end: number}} Token
  *   begin = end: a token that stands for no text of the user
  * @typedef {Float32Array | Float64Array | Uint8Array} Values
  */
@@ -66,7 +67,9 @@ class ReportData {
     this.tokens = document.input.tokens.map((/** @type {any} */ token, /** @type {number} */ i) => {
       const { segment = 0, begin = 0, end = 0 } = token;
       const own = this.slice(segment, begin, end);
-      return { ...token, segment, begin, end, piece: token.text, label: visible(own || token.text) || `#${i}` };
+      const unknown = token.unknown ?? false;
+      const label = (visible(own || token.text) || `#${i}`) + (unknown ? " [?]" : "");
+      return { ...token, segment, begin, end, piece: token.text, unknown, label };
     });
     this.n = this.tokens.length;
     this.layers = /** @type {number[]} */ (this.settings.layers);
@@ -75,6 +78,7 @@ class ReportData {
     for (const [name, array] of Object.entries(document.arrays)) this.arrays.set(name, decodeArray(array));
     /** Methods that there are numbers of. */
     this.methods = METHODS.filter((method) => this.arrays.has(method));
+    this.hasUnknown = this.tokens.some((token) => token.unknown);
     this.hasSpecial = this.tokens.some((token) => token.special) && this.tokens.some((token) => !token.special);
   }
 

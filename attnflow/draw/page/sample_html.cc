@@ -1,7 +1,8 @@
 // Writes pages for the browser test (tests/browser) and for looking at: attnflow_sample_html FOLDER.
 //
-// Each sample NAME becomes NAME.html and NAME.json, the same report in full precision. Attention is random (seeded),
-// peaked and with a pull to neighbours and special tokens as in trained models; rollout and flow are the real ones.
+// Each sample NAME becomes NAME.html and NAME.json, the same report in full precision; those of generations lie in
+// FOLDER/generation. Attention is random (seeded), peaked and with a pull to neighbours and special tokens as in
+// trained models; rollout and flow are the real ones.
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "attnflow/draw/html.h"
+#include "attnflow/draw/page/generation_samples_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/rollout/rollout.h"
@@ -232,6 +234,30 @@ void write_samples(const std::filesystem::path& folder) {
     write(folder, "single", report);
   }
   {
+    // Words that are compared at a mask, two of them with the same text, and a word that the vocabulary lacks.
+    Report report = text_report("referents", {{"[CLS]", ""},
+                                              {"the", "The"},
+                                              {"author", " author"},
+                                              {"told", " told"},
+                                              {"[UNK]", " Brobdingnag"},
+                                              {"of", " of"},
+                                              {"the", " the"},
+                                              {"author", " author"},
+                                              {"[MASK]", " [MASK]"},
+                                              {"knew", " knew"},
+                                              {"[SEP]", ""}});
+    report.input.tokens[4].unknown = true;
+    report.output_token = 8;
+    report.predictions = {{"masked", 8, {{"she", 0.41}, {"he", 0.2}}, {{"he", 0.2}, {"she", 0.41}}}};
+    report.referents = {{"author", {2}}, {"Brobdingnag", {4}}, {"author", {7}}};
+    report.notes = {"1 word is not in the model's vocabulary and looks to it like any other such word: Brobdingnag."};
+    compute(4, false, &report);
+    write(folder, "referents", report);
+    // A referent of several tokens has no flow.
+    report.referents = {{"the author", {1, 2}}, {"Brobdingnag", {4}}};
+    write(folder, "referents-pieces", report);
+  }
+  {
     // Text that would be markup, or end the script that holds it.
     const std::string markup = "</script><script>document.title='run'</script><!-- <b> & \xe2\x80\xa8";
     Report report = text_report(markup, {{"[CLS]", ""}, {markup, markup}, {"&lt;", " &lt;"}, {"[SEP]", ""}});
@@ -259,6 +285,7 @@ int main(int argc, char** argv) {
   try {
     std::filesystem::create_directories(argv[1]);
     attnflow::write_samples(argv[1]);
+    attnflow::write_generation_samples(std::filesystem::path(argv[1]) / "generation");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "attnflow_sample_html: %s\n", error.what());
     return 1;

@@ -1,6 +1,7 @@
 // The functions that libattnflow_torch.so exports: see attnflow/model/backend.h.
 #include "attnflow/model/backend.h"
 
+#include "attnflow/model/torch/decoder.h"
 #include "attnflow/model/torch/encoder.h"
 #include "attnflow/model/torch/trainer.h"
 
@@ -16,4 +17,10 @@ extern "C" void attnflow_backend_create_trainer(const attnflow::EncoderWeights& 
                                                 const attnflow::TrainerOptions& options,
                                                 std::unique_ptr<attnflow::Trainer>& trainer) {
   trainer = attnflow::make_torch_trainer(weights, options);
+}
+
+extern "C" void attnflow_backend_create_decoder(const attnflow::DecoderWeights& weights,
+                                                const attnflow::LoadOptions& options,
+                                                std::unique_ptr<attnflow::Decoder>& decoder) {
+  decoder = attnflow::make_torch_decoder(weights, options);
 }

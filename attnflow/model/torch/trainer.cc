@@ -107,6 +107,10 @@ class TorchTrainer final : public Trainer {
   }
 
   std::vector<Tensor<float>> classify(std::span<const TrainingBatch> shards) override {
+    if (info_.head != ModelHead::kClassification) {
+      bad_batch(fmt::format("expected a model with a classification head, found none in {}", info_.name));
+    }
+    for (const TrainingBatch& shard : shards) check_sequences(shard);
     return internal::with_torch_errors([&] {
       std::vector<Tensor<float>> logits(shards.size());
       each_shard(shards, [&](std::size_t s) {
@@ -144,14 +148,7 @@ class TorchTrainer final : public Trainer {
     const bool masked_lm = info_.head == ModelHead::kMaskedLm;
     std::size_t answers = 0;
     for (const TrainingBatch& shard : shards) {
-      if (shard.rows == 0 || shard.length == 0 || shard.ids.size() != shard.rows * shard.length ||
-          shard.lengths.size() != shard.rows) {
-        bad_batch(
-            fmt::format("expected [rows, length] ids and a length for each row, found {} rows, length {}, {} ids, "
-                        "{} lengths",
-                        shard.rows, shard.length, shard.ids.size(), shard.lengths.size()));
-      }
-      check_values(shard);
+      check_sequences(shard);
       const std::size_t given = masked_lm ? shard.targets.size() : shard.labels.size();
       const std::size_t wanted = masked_lm ? shard.positions.size() : shard.rows;
       if (given == 0 || given != wanted) {
@@ -164,7 +161,15 @@ class TorchTrainer final : public Trainer {
     return answers;
   }
 
-  void check_values(const TrainingBatch& shard) const {
+  // All of a shard but that there is an answer for each question.
+  void check_sequences(const TrainingBatch& shard) const {
+    if (shard.rows == 0 || shard.length == 0 || shard.ids.size() != shard.rows * shard.length ||
+        shard.lengths.size() != shard.rows) {
+      bad_batch(
+          fmt::format("expected [rows, length] ids and a length for each row, found {} rows, length {}, {} ids, "
+                      "{} lengths",
+                      shard.rows, shard.length, shard.ids.size(), shard.lengths.size()));
+    }
     const auto outside = [](std::int64_t value, std::size_t limit) {
       return value < 0 || static_cast<std::uint64_t>(value) >= limit;
     };

@@ -204,6 +204,20 @@ TEST(Trainer, RefusesWhatDoesNotFit) {
   bad.lengths[0] = 7;
   expect_error(ErrorKind::kUsage, {"from 1 to 6 tokens", "found 7"}, [&] { cost(bad); });
   expect_error(ErrorKind::kUsage, {"at least one shard"}, [&] { trainer->cost({}); });
+  // Questions need no answers, but have to be sequences of the model.
+  const auto classify = [&](const TrainingBatch& batch) { trainer->classify({&batch, 1}); };
+  bad = good;
+  bad.labels.clear();
+  EXPECT_NO_THROW(classify(bad));
+  bad.ids.pop_back();
+  expect_error(ErrorKind::kUsage, {"3 rows, length 6, 17 ids"}, [&] { classify(bad); });
+  bad = good;
+  bad.ids[0] = 1'000'000;
+  expect_error(ErrorKind::kUsage, {"token ids", "1000000"}, [&] { classify(bad); });
+  bad = good;
+  bad.lengths[0] = 7;
+  expect_error(ErrorKind::kUsage, {"from 1 to 6 tokens", "found 7"}, [&] { classify(bad); });
+  expect_error(ErrorKind::kUsage, {"classification head"}, [&] { make("bert_masked_lm")->classify({&good, 1}); });
   expect_error(ErrorKind::kUnsupportedModel, {"head to train"}, [&] { make("bert_base"); });
 
   TrainerState state = trainer->state();

@@ -23,6 +23,7 @@ import string
 import sys
 import unicodedata
 
+import chat_templates
 import tokenizers
 import transformers
 
@@ -162,8 +163,8 @@ def expected(tokenizer, words):
 def load(folder):
     if (folder / "tokenizer.json").exists():
         return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    kind = transformers.BertTokenizer if (folder / "vocab.txt").exists() else transformers.RobertaTokenizer
-    return kind.from_pretrained(folder).backend_tokenizer
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    return getattr(transformers, config["tokenizer_class"]).from_pretrained(folder).backend_tokenizer
 
 
 def write_expected(folder, path, words):
@@ -233,6 +234,75 @@ def make_unigram(folder):
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
+def make_gpt2(folder):
+    """Byte-level BPE without a template."""
+    trained = tokenizers.ByteLevelBPETokenizer(add_prefix_space=False)
+    trained.train_from_iterator(CORPUS, vocab_size=330, special_tokens=[], show_progress=False)
+    folder.mkdir(exist_ok=True)
+    model = json.loads(trained.to_str())["model"]
+    vocabulary = model["vocab"] | {"<|endoftext|>": len(model["vocab"])}
+    write_json(folder / "vocab.json", vocabulary)
+    merges = "".join(" ".join(pair) + "\n" for pair in model["merges"])
+    (folder / "merges.txt").write_text("#version: 0.2\n" + merges, encoding="utf-8")
+    write_json(folder / "tokenizer_config.json", {"tokenizer_class": "GPT2Tokenizer", "model_max_length": 1024})
+
+
+def make_chatml(folder):
+    """A small conversational model's tokenizer: byte-level BPE, each digit a piece, ChatML."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    pre_tokenizers = tokenizers.pre_tokenizers
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=330, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.add_tokens(["<think>"])
+    folder.mkdir(exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    roles = {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>"}
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", **roles, "chat_template": chat_templates.CHATML}
+    write_json(folder / "tokenizer_config.json", config)
+
+
+def make_llama(folder):
+    """Llama 2's kind: SentencePiece's spaces, single bytes for what the vocabulary lacks, <s> in front of each text."""
+    plain = tokenizers.Tokenizer(tokenizers.models.BPE())
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    specials = ["<unk>", "<s>", "</s>"]
+    in_bytes = [f"<0x{byte:02X}>" for byte in range(256)]
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=400, special_tokens=specials + in_bytes, show_progress=False)
+    plain.train_from_iterator(CORPUS, trainer)
+    model = json.loads(plain.to_str())["model"]
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.BPE(
+            model["vocab"],
+            [tuple(pair) for pair in model["merges"]],
+            unk_token="<unk>",
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    normalizers, decoders = tokenizers.normalizers, tokenizers.decoders
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    tokenizer.add_special_tokens(specials)
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)]
+    )
+    folder.mkdir(exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    roles = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    write_json(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **roles})
+    (folder / "chat_template.jinja").write_text(chat_templates.LLAMA_2, encoding="utf-8")
+
+
 def main():
     if len(sys.argv) > 1:
         write_expected(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:])
@@ -242,6 +312,10 @@ def main():
     make_roberta(HERE / "roberta", False)
     make_roberta(HERE / "roberta-prefix", True)
     make_unigram(HERE / "unigram")
+    make_gpt2(HERE / "gpt2")
+    make_chatml(HERE / "chatml")
+    make_llama(HERE / "llama")
+    chat_templates.write_expected(HERE / "chat.json", [HERE / "chatml", HERE / "llama"])
     for folder in sorted(path.parent for pattern in ("*/vocab.*", "*/tokenizer.json") for path in HERE.glob(pattern)):
         write_expected(folder, folder / "expected.json", [])
 

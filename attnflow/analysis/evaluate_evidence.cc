@@ -1,0 +1,456 @@
+#include "attnflow/analysis/evaluate_evidence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/csv_reader.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/random.h"
+#include "attnflow/evaluate/evidence_rank.h"
+#include "attnflow/evaluate/importance.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/model/sampling.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kReceptiveField,
+                                  EvidenceVariant::kDropFirst, EvidenceVariant::kReceptiveFieldDropFirst};
+
+// A sample as tokens.
+struct Question {
+  std::vector<std::int64_t> ids;
+  TokenGroups words;                // all positions, special tokens as words of their own
+  std::vector<std::size_t> ranked;  // of words: those that are ranked
+  std::size_t evidence = 0;         // of ranked
+  std::size_t good = 0;             // token ids
+  std::size_t bad = 0;
+};
+
+std::size_t column(const std::vector<std::string>& header, std::initializer_list<const char*> names,
+                   const std::filesystem::path& path, std::size_t line) {
+  for (const char* name : names) {
+    const auto found = std::find(header.begin(), header.end(), name);
+    if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
+  }
+  throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected a column named {}, found none", path.string(),
+                                               line, fmt::join(names, " or ")));
+}
+
+// Byte ranges of `word` in `text` as a word of its own.
+std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& text, const std::string& word) {
+  const auto is_letter = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+  };
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (at > 0 && is_letter(text[at - 1])) continue;
+    if (end < text.size() && is_letter(text[end])) continue;
+    found.emplace_back(at, end);
+  }
+  return found;
+}
+
+// The question of a sample, or why there is none.
+std::optional<Question> make_question(const EvidenceSample& sample, const TextCodec& codec, const ModelInfo& info,
+                                      const std::string& begin, std::string& reason) {
+  Question question;
+  const std::string text = begin + sample.prefix;
+  const auto places = sample.evidence.empty() ? std::vector<std::pair<std::size_t, std::size_t>>{}
+                                              : occurrences(sample.prefix, sample.evidence);
+  if (places.size() != 1) {
+    reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
+    return std::nullopt;
+  }
+  const std::vector<std::int64_t> good = codec.word_to_ids(sample.good);
+  const std::vector<std::int64_t> bad = codec.word_to_ids(sample.bad);
+  if (good.empty() || bad.empty() || good.front() == bad.front()) {
+    reason = "right and wrong word begin with the same token";
+    return std::nullopt;
+  }
+  question.good = static_cast<std::size_t>(good.front());
+  question.bad = static_cast<std::size_t>(bad.front());
+  const Encoding encoding = codec.encode(text);
+  if (encoding.tokens.size() > info.max_tokens) {
+    reason = "longer than the model's positions";
+    return std::nullopt;
+  }
+  std::vector<ReportToken> tokens;
+  for (const EncodedToken& token : encoding.tokens) {
+    question.ids.push_back(token.id);
+    ReportToken shown;
+    shown.begin = token.begin;
+    shown.end = token.end;
+    shown.special = token.special;
+    shown.word = token.word;
+    tokens.push_back(std::move(shown));
+  }
+  question.words = word_groups(tokens);
+  const std::size_t from = begin.size() + places.front().first;
+  const std::size_t to = begin.size() + places.front().second;
+  std::vector<std::size_t> holders;
+  for (std::size_t w = 0; w < question.words.size(); ++w) {
+    const auto& group = question.words[w];
+    if (tokens[group.front()].special) continue;
+    const bool holds = std::any_of(group.begin(), group.end(), [&](std::size_t t) {
+      return tokens[t].begin && tokens[t].end && *tokens[t].begin<to&& * tokens[t].end> from;
+    });
+    if (holds) holders.push_back(question.ranked.size());
+    question.ranked.push_back(w);
+  }
+  if (holders.size() != 1) {
+    reason = "the evidence is no word of its own to the tokenizer";
+    return std::nullopt;
+  }
+  question.evidence = holders.front();
+  return question;
+}
+
+// Hands attention to several sinks.
+class Tee : public AttentionSink {
+ public:
+  explicit Tee(std::vector<AttentionSink*> sinks) : sinks_(std::move(sinks)) {}
+  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
+    for (AttentionSink* sink : sinks_) sink->layer(layer, query_begin, attention);
+  }
+
+ private:
+  std::vector<AttentionSink*> sinks_;
+};
+
+// The values of words by one method at its layers, for the last position: [layer, words], with gaps for flow.
+struct WordValues {
+  Tensor<double> values;
+  Tensor<double> gaps;
+};
+
+class Measurement {
+ public:
+  Measurement(Decoder& decoder, const TextCodec& codec, const EvidenceOptions& options,
+              const std::vector<std::size_t>& layers, const std::vector<std::size_t>& flow_layers)
+      : decoder_(decoder), options_(options), layers_(layers), flow_layers_(flow_layers) {
+    for (std::size_t id = 0; id < codec.id_limit() && blank_ < 0; ++id) {
+      if (codec.is_end(static_cast<std::int64_t>(id))) blank_ = static_cast<std::int64_t>(id);
+    }
+  }
+
+  bool has_blank() const { return blank_ >= 0; }
+
+  // Reciprocal ranks of one sample, in a fixed order of cells; NaN where a value is none.
+  std::vector<double> ranks(const Question& question, bool& right) {
+    question_ = &question;
+    const std::size_t n = question.ids.size();
+    MixingOptions mixing = mixing_options(options_.settings, {}, decoder_.info().heads);
+    MixingOptions dropped = mixing;
+    dropped.set_aside = {0};
+    GraphSink plain(decoder_.info().layers, mixing, n);
+    GraphSink aside(decoder_.info().layers, dropped, n);
+    Tee tee({&plain, &aside});
+    decoder_.clear();
+    const Tensor<float> logits = decoder_.append(question.ids, &tee, options_.stop_token);
+    target_ = token_probability(logits.span(), question.good) - token_probability(logits.span(), question.bad);
+    right = target_ > 0.0;
+    const AttentionGraph graphs[2] = {plain.take(), aside.take()};
+    const AttentionGraph uniform = uniform_graph(decoder_.info().layers, n, true, options_.settings.residual);
+
+    std::vector<double> ranks;
+    for (const std::string& method : options_.settings.method) {
+      const WordValues baseline = values_of(method, uniform);
+      for (const EvidenceVariant variant : kVariants) {
+        const bool drop =
+            variant == EvidenceVariant::kDropFirst || variant == EvidenceVariant::kReceptiveFieldDropFirst;
+        WordValues values = values_of(method, graphs[drop ? 1 : 0]);
+        if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldDropFirst) {
+          for (std::size_t l = 0; l < values.values.extent(0); ++l) {
+            const std::size_t width = values.values.extent(1);
+            double* row = values.values.data() + l * width;
+            const ReceptiveField field =
+                normalize_receptive_field(TensorView<double>(row, {1, width}),
+                                          TensorView<const double>(baseline.values.data() + l * width, {1, width}));
+            if (!values.gaps.empty()) {
+              for (std::size_t j = 0; j < width; ++j) values.gaps(l, j) *= field.scale(0, j);
+            }
+          }
+        }
+        add_ranks(values, ranks);
+      }
+    }
+    for (const std::string& score : options_.scores) ranks.push_back(rank(score_of(score)));
+    ranks.push_back(random_reciprocal_rank(question.ranked.size()));
+    return ranks;
+  }
+
+ private:
+  WordValues values_of(const std::string& method, const AttentionGraph& graph) const {
+    const std::size_t n = graph.tokens();
+    const std::size_t words = question_->words.size();
+    const bool flow = method == "flow";
+    const auto& layers = flow ? flow_layers_ : layers_;
+    WordValues result{Tensor<double>({layers.size(), words}), {}};
+    if (flow) {
+      FlowOptions ask{.layers = layers, .to_layer = options_.settings.to_layer};
+      ask.output_token = n - 1;
+      ask.input_groups = &question_->words;
+      ask.tolerance = options_.settings.flow_tolerance;
+      ask.threads = options_.threads;
+      ask.stop_token = options_.stop_token;
+      FlowResult found = attention_flow(graph, ask);
+      result.gaps = Tensor<double>({layers.size(), words});
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        for (std::size_t w = 0; w < words; ++w) {
+          result.values(l, w) = found.flow(l, 0, w);
+          result.gaps(l, w) = found.flow_gap(l, 0, w);
+        }
+      }
+      return result;
+    }
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      std::vector<double> row;
+      if (method == "raw") {
+        const double* weights = graph.weights.data() + ((layers[l] - 1) * n + n - 1) * n;
+        row.assign(weights, weights + n);
+      } else {
+        row = rollout_row(graph, n - 1, layers[l], options_.settings.to_layer);
+      }
+      for (std::size_t w = 0; w < words; ++w) {
+        for (const std::size_t piece : question_->words[w]) result.values(l, w) += row[piece];
+      }
+    }
+    return result;
+  }
+
+  // Of the words that are ranked.
+  double rank(const std::vector<double>& words, const std::vector<double>& gaps = {}) const {
+    std::vector<double> values;
+    std::vector<double> widths;
+    for (const std::size_t w : question_->ranked) {
+      values.push_back(words[w]);
+      if (!gaps.empty()) widths.push_back(gaps[w]);
+    }
+    return expected_reciprocal_rank(values, question_->evidence, widths);
+  }
+
+  // The mean over layers first, then each layer.
+  void add_ranks(const WordValues& values, std::vector<double>& ranks) const {
+    const std::size_t layers = values.values.extent(0);
+    const std::size_t words = values.values.extent(1);
+    std::vector<double> mean(words, 0.0);
+    std::vector<double> mean_gap(values.gaps.empty() ? 0 : words, 0.0);
+    const std::size_t at = ranks.size();
+    ranks.push_back(0.0);
+    for (std::size_t l = 0; l < layers; ++l) {
+      std::vector<double> row(words);
+      std::vector<double> gap(mean_gap.size());
+      for (std::size_t w = 0; w < words; ++w) {
+        row[w] = values.values(l, w);
+        mean[w] += row[w] / static_cast<double>(layers);
+        if (gap.empty()) continue;
+        gap[w] = values.gaps(l, w);
+        mean_gap[w] += gap[w] / static_cast<double>(layers);
+      }
+      ranks.push_back(rank(row, gap));
+    }
+    ranks[at] = rank(mean, mean_gap);
+  }
+
+  std::vector<double> score_of(const std::string& score) {
+    const std::size_t words = question_->words.size();
+    std::vector<double> values(words, 0.0);
+    if (score == "blank-out") {
+      for (const std::size_t w : question_->ranked) {
+        std::vector<std::int64_t> ids = question_->ids;
+        for (const std::size_t piece : question_->words[w]) ids[piece] = blank_;
+        decoder_.clear();
+        const Tensor<float> logits = decoder_.append(ids, nullptr, options_.stop_token);
+        values[w] = std::fabs(target_ - (token_probability(logits.span(), question_->good) -
+                                         token_probability(logits.span(), question_->bad)));
+      }
+      return values;
+    }
+    if (gradient_of_ != question_) {
+      const ModelInput input{question_->ids, {}};
+      const ScoreTarget target{ScoreTarget::Kind::kProbabilityDifference, question_->good, question_->bad};
+      gradient_ = std::move(decoder_.input_gradients({&input, 1}, {&target, 1}).front());
+      gradient_of_ = question_;
+    }
+    const std::vector<double> pieces =
+        score == "gradient"
+            ? gradient_norm(gradient_.gradient.view())
+            : gradient_times_input(gradient_.gradient.view(), gradient_.embedding.view(), Sign::kAbsolute);
+    for (std::size_t w = 0; w < words; ++w) {
+      for (const std::size_t piece : question_->words[w]) values[w] += pieces[piece];
+    }
+    return values;
+  }
+
+  Decoder& decoder_;
+  const EvidenceOptions& options_;
+  const std::vector<std::size_t>& layers_;
+  const std::vector<std::size_t>& flow_layers_;
+  const Question* question_ = nullptr;
+  const Question* gradient_of_ = nullptr;
+  InputGradient gradient_;
+  double target_ = 0.0;
+  std::int64_t blank_ = -1;
+};
+
+void check_options(const EvidenceOptions& options) {
+  validate_settings(options.settings);
+  for (const std::string& score : options.scores) {
+    if (score != "gradient" && score != "gradient-x-input" && score != "blank-out") {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--scores: expected gradient, gradient-x-input or blank-out, found '{}'", score));
+    }
+  }
+}
+
+std::vector<std::size_t> quarters(std::size_t to_layer, std::size_t layers) {
+  std::set<std::size_t> chosen;
+  const std::size_t span = layers - to_layer;
+  for (std::size_t quarter = 1; quarter <= 4; ++quarter) {
+    chosen.insert(to_layer + std::max<std::size_t>(1, quarter * span / 4));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+}  // namespace
+
+std::string_view variant_name(EvidenceVariant variant) {
+  switch (variant) {
+    case EvidenceVariant::kPlain:
+      return "as it is";
+    case EvidenceVariant::kReceptiveField:
+      return "receptive field";
+    case EvidenceVariant::kDropFirst:
+      return "first token aside";
+    case EvidenceVariant::kReceptiveFieldDropFirst:
+      return "both";
+  }
+  return "";
+}
+
+std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
+  const std::string content = read_utf8_text(path);
+  CsvReader reader(content, path.string());
+  std::vector<EvidenceSample> samples;
+  std::optional<std::array<std::size_t, 4>> columns;
+  std::size_t width = 0;
+  while (!reader.done()) {
+    CsvRow row = reader.next();
+    if (row.cells.size() == 1 && row.cells.front().empty()) continue;
+    if (!columns) {
+      width = row.cells.size();
+      columns = {column(row.cells, {"one_prefix_prefix", "prefix"}, path, row.line),
+                 column(row.cells, {"one_prefix_word_good", "good"}, path, row.line),
+                 column(row.cells, {"one_prefix_word_bad", "bad"}, path, row.line),
+                 column(row.cells, {"target", "evidence"}, path, row.line)};
+      continue;
+    }
+    if (row.cells.size() != width) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected {} columns, as in the header, found {}",
+                                                   path.string(), row.line, width, row.cells.size()));
+    }
+    const auto cell = [&](std::size_t which) { return row.cells[(*columns)[which]]; };
+    samples.push_back({cell(0), cell(1), cell(2), cell(3)});
+  }
+  if (samples.empty()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a header and at least one sample, found none", path.string()));
+  }
+  return samples;
+}
+
+EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
+                                 const EvidenceOptions& options) {
+  check_options(options);
+  const ModelInfo& info = decoder.info();
+  EvidenceReport report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.begin = options.begin;
+  report.seed = options.seed;
+  report.available = samples.size();
+  const std::vector<std::size_t> layers =
+      resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+  const std::vector<std::size_t> flow_layers =
+      options.flow_layers.empty() ? quarters(options.settings.to_layer, info.layers)
+                                  : resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
+  report.settings.layers = layers;
+
+  std::vector<std::size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random(stream_seed(options.seed, "evidence samples")).shuffle(order);
+  const std::size_t wanted = options.samples == 0 ? samples.size() : options.samples;
+  std::vector<Question> questions;
+  for (const std::size_t i : order) {
+    if (questions.size() == wanted) break;
+    std::string reason;
+    if (auto question = make_question(samples[i], codec, info, options.begin, reason)) {
+      questions.push_back(std::move(*question));
+    } else {
+      ++report.left_out[reason];
+    }
+  }
+  if (questions.empty()) {
+    std::string reasons;
+    for (const auto& [reason, count] : report.left_out) reasons += fmt::format("; {}: {}", reason, count);
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("expected samples whose evidence can be ranked, found none{}", reasons));
+  }
+  report.scored = questions.size();
+
+  Measurement measurement(decoder, codec, options, layers, flow_layers);
+  if (!measurement.has_blank() &&
+      std::find(options.scores.begin(), options.scores.end(), "blank-out") != options.scores.end()) {
+    throw Error(ErrorKind::kUsage,
+                "blank-out: expected a model with an end-of-text token to blank words out with, "
+                "found none; leave it out of --scores");
+  }
+  for (const std::string& method : options.settings.method) {
+    for (const EvidenceVariant variant : kVariants) {
+      report.cells.push_back({method, variant, 0, {}});
+      for (const std::size_t l : method == "flow" ? flow_layers : layers)
+        report.cells.push_back({method, variant, l, {}});
+    }
+  }
+  for (const std::string& score : options.scores) report.cells.push_back({score, EvidenceVariant::kPlain, 0, {}});
+  report.cells.push_back({"random", EvidenceVariant::kPlain, 0, {}});
+
+  Tensor<double> ranks({report.cells.size(), questions.size()});
+  for (std::size_t s = 0; s < questions.size(); ++s) {
+    bool right = false;
+    const std::vector<double> found = measurement.ranks(questions[s], right);
+    for (std::size_t c = 0; c < found.size(); ++c) ranks(c, s) = found[c];
+    report.right += right ? 1 : 0;
+    report.words += static_cast<double>(questions[s].ranked.size()) / static_cast<double>(questions.size());
+    const auto& word = questions[s].words[questions[s].ranked[questions[s].evidence]];
+    if (word.front() == 0) report.evidence_is_first += 1.0 / static_cast<double>(questions.size());
+    if (options.progress) options.progress(s + 1, questions.size());
+    if (options.stop_token.stop_requested()) throw Cancelled();
+  }
+  const std::vector<Summary> summaries = summarize(ranks.view(), options.resampling);
+  for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].reciprocal_rank = summaries[c];
+  if (report.evidence_is_first > 0.0) {
+    report.notes.push_back(fmt::format(
+        "In {:.0f}% of the samples the evidence holds the first token of the input, where decoders park attention "
+        "anyway, and which 'first token aside' rules out. --begin puts another token in front.",
+        100.0 * report.evidence_is_first));
+  }
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,463 @@
+#include "attnflow/analysis/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/generated_text.h"
+#include "attnflow/analysis/generation_sink.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/available_memory.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/rollout/replay_rollout.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+using internal::GenerationSink;
+using internal::GenerationSinkOptions;
+
+bool wants(const ReportSettings& settings, const char* method) {
+  return std::find(settings.method.begin(), settings.method.end(), method) != settings.method.end();
+}
+
+void check_options(const GenerateOptions& options) {
+  validate_settings(options.settings);
+  const auto expect = [](bool holds, const char* message) {
+    if (!holds) throw Error(ErrorKind::kUsage, message);
+  };
+  expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
+  expect(options.settings.discard == 0.0,
+         "--discard: expected whole layers, whose smallest weights it drops, found a generation, which adds row after "
+         "row; leave it out");
+  expect(options.settings.normalize != "row",
+         "--normalize: expected none or receptive-field for a generation, found row");
+  expect(!options.system || options.chat, "--system: expected --chat beside it, found none");
+}
+
+Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, std::string& prompt) {
+  if (options.chat) {
+    std::vector<ChatMessage> messages;
+    if (options.system) messages.push_back({"system", *options.system});
+    messages.push_back({"user", prompt});
+    prompt = codec.chat(messages);
+  }
+  Encoding encoding = codec.encode(prompt);
+  // A template may begin with the token that the tokenizer puts in front by itself.
+  std::vector<EncodedToken>& tokens = encoding.tokens;
+  if (options.chat && tokens.size() > 1 && tokens[0].special && tokens[1].special && tokens[0].id == tokens[1].id) {
+    tokens.erase(tokens.begin());
+  }
+  if (tokens.empty()) {
+    throw Error(ErrorKind::kUsage, "expected a prompt with at least one token, found none");
+  }
+  return encoding;
+}
+
+std::vector<ReportToken> report_tokens(const Encoding& encoding) {
+  std::vector<ReportToken> tokens;
+  for (const EncodedToken& token : encoding.tokens) {
+    ReportToken shown;
+    shown.text = token.text;
+    shown.begin = token.begin;
+    shown.end = token.end;
+    shown.special = token.special;
+    shown.word = token.word;
+    shown.segment = token.segment;
+    tokens.push_back(std::move(shown));
+  }
+  return tokens;
+}
+
+void check_room(const ModelInfo& info, std::size_t prompt) {
+  if (prompt <= info.max_tokens) return;
+  throw Error(ErrorKind::kInputTooLong, fmt::format("expected a prompt of at most {} tokens (the positions of {}), "
+                                                    "found {}; shorten it",
+                                                    info.max_tokens, info.name, prompt));
+}
+
+void check_memory(const GenerationSinkOptions& sink, std::size_t prompt, std::size_t generated) {
+  const std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
+  const std::optional<std::size_t> available = available_memory();
+  if (!available || bytes <= *available) return;
+  constexpr double kMiB = 1024.0 * 1024.0;
+  throw Error(ErrorKind::kOther,
+              fmt::format("expected room for the rows of {} prompt and {} generated tokens in {} layers, {:.0f} MiB, "
+                          "found {:.0f} MiB of memory free. A shorter prompt, fewer tokens (-n), --method raw, or "
+                          "no flow and no generated columns take less",
+                          prompt, generated, sink.layers, static_cast<double>(bytes) / kMiB,
+                          static_cast<double>(*available) / kMiB));
+}
+
+// Columns of one row: words of the prompt, then generated tokens one by one.
+TokenGroups column_groups(const std::vector<ReportToken>& prompt, bool words, std::size_t columns) {
+  TokenGroups groups;
+  if (words) groups = word_groups(prompt);
+  for (std::size_t j = words ? prompt.size() : 0; j < columns; ++j) groups.push_back({j});
+  return groups;
+}
+
+std::vector<double> sum_groups(std::span<const double> values, const TokenGroups& groups) {
+  std::vector<double> sums;
+  sums.reserve(groups.size());
+  for (const auto& group : groups) {
+    double sum = 0.0;
+    for (const std::size_t j : group) sum += j < values.size() ? values[j] : 0.0;
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+// Fills one method's arrays row by row.
+class ValueWriter {
+ public:
+  ValueWriter(const GenerateOptions& options, std::size_t rows, std::size_t columns, std::size_t generated,
+              std::size_t layers, GenerationValues& values)
+      : columns_(columns), values_(values) {
+    values.prompt = Tensor<double>({rows, columns, layers});
+    if (options.generated_columns) values.generated = Tensor<double>({rows, generated, layers});
+    if (options.settings.normalize == "receptive-field") values.normalized = Tensor<double>({rows, columns, layers});
+  }
+
+  // `row`: values of the prompt's columns (words when merged), and of the generated tokens behind them where kept.
+  // `baseline`: the same under uniform attention; asked for only when values are normalised.
+  template <typename Baseline>
+  void write(std::size_t at, std::size_t layer, const std::vector<double>& row, Baseline baseline) {
+    for (std::size_t j = 0; j < columns_; ++j) values_.prompt(at, j, layer) = row[j];
+    if (!values_.generated.empty()) {
+      for (std::size_t s = columns_; s < row.size(); ++s) values_.generated(at, s - columns_, layer) = row[s];
+    }
+    if (values_.normalized.empty()) return;
+    const std::vector<double> uniform = baseline();
+    std::vector<double> scaled = row;
+    const std::size_t width = scaled.size();
+    const ReceptiveField field = normalize_receptive_field(TensorView<double>(scaled.data(), {1, width}),
+                                                           TensorView<const double>(uniform.data(), {1, width}));
+    flagged_ += field.flagged;
+    for (std::size_t j = 0; j < columns_; ++j) values_.normalized(at, j, layer) = scaled[j];
+  }
+
+  std::size_t flagged() const { return flagged_; }
+
+ private:
+  std::size_t columns_;
+  GenerationValues& values_;
+  std::size_t flagged_ = 0;
+};
+
+// The numbers of a finished generation.
+class Values {
+ public:
+  Values(const GenerateOptions& options, const GenerationSink& sink, std::size_t prompt_columns,
+         GenerationReport& report)
+      : options_(options),
+        sink_(sink),
+        pieces_(report.prompt_tokens),
+        prompt_(report.prompt_tokens.size()),
+        columns_(prompt_columns),
+        report_(report) {}
+
+  void add_raw() {
+    const auto& layers = report_.settings.layers;
+    ValueWriter writer(options_, count(), columns_, count(), layers.size(), report_.raw);
+    for (std::size_t t = 0; t < count(); ++t) {
+      const std::size_t position = prompt_ - 1 + t;
+      const TokenGroups groups = groups_of(position);
+      const std::vector<double> even(position + 1, 1.0 / static_cast<double>(position + 1));
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        writer.write(t, l, sum_groups(sink_.raw(layers[l], position), groups),
+                     [&] { return sum_groups(even, groups); });
+      }
+    }
+    flagged_ += writer.flagged();
+  }
+
+  void add_rollout() {
+    const auto& layers = report_.settings.layers;
+    ValueWriter writer(options_, count(), columns_, count(), layers.size(), report_.rollout);
+    const std::size_t to = report_.settings.to_layer;
+    for (std::size_t t = 0; t < count(); ++t) {
+      const std::size_t position = prompt_ - 1 + t;
+      const TokenGroups groups = groups_of(position);
+      Tensor<double> uniform;
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        writer.write(t, l, sum_groups(sink_.rollout(layers[l], position), groups), [&] {
+          if (uniform.empty())
+            uniform = uniform_rollout_rows(position + 1, layers.back() - to, options_.settings.residual);
+          return sum_groups(std::as_const(uniform)[layers[l] - to - 1].span(), groups);
+        });
+      }
+    }
+    flagged_ += writer.flagged();
+  }
+
+  void add_flow() {
+    report_.flow_tokens = options_.flow_tokens;
+    if (report_.flow_tokens.empty()) {
+      report_.flow_tokens.resize(count());
+      std::iota(report_.flow_tokens.begin(), report_.flow_tokens.end(), std::size_t{0});
+    }
+    std::erase_if(report_.flow_tokens, [&](std::size_t t) { return t >= count(); });
+    if (report_.flow_tokens.empty()) return;
+    report_.flow_layers = options_.flow_layers;
+    if (report_.flow_layers.empty()) report_.flow_layers = {report_.settings.layers.back()};
+    const std::size_t rows = report_.flow_tokens.size();
+    const std::size_t layers = report_.flow_layers.size();
+    ValueWriter writer(options_, rows, columns_, count(), layers, report_.flow);
+    report_.flow_gap = Tensor<double>({rows, columns_, layers});
+    report_.flow_degenerate = Tensor<std::uint8_t>({rows, columns_, layers});
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::size_t position = prompt_ - 1 + report_.flow_tokens[r];
+      const TokenGroups groups = groups_of(position);
+      const FlowResult flow = flow_of(sink_.graph(position + 1), position, groups);
+      FlowResult uniform;
+      for (std::size_t l = 0; l < layers; ++l) {
+        const std::vector<double> row = row_of(flow.flow, l);
+        writer.write(r, l, row, [&] {
+          if (uniform.flow.empty()) {
+            uniform = flow_of(uniform_graph(report_.model.layers, position + 1, true, options_.settings.residual),
+                              position, groups);
+          }
+          return row_of(uniform.flow, l);
+        });
+        for (std::size_t j = 0; j < columns_; ++j) {
+          report_.flow_gap(r, j, l) = flow.flow_gap(l, 0, j);
+          report_.flow_degenerate(r, j, l) = flow.degenerate(l, 0, j);
+        }
+      }
+      if (options_.progress) options_.progress(r + 1, rows);
+    }
+    flagged_ += writer.flagged();
+  }
+
+  void add_sink_share() {
+    const auto& layers = report_.settings.layers;
+    report_.sink_share = Tensor<double>({count(), layers.size()});
+    for (std::size_t t = 0; t < count(); ++t) {
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        report_.sink_share(t, l) = sink_.first_share(layers[l], prompt_ - 1 + t);
+      }
+    }
+  }
+
+  std::size_t flagged() const { return flagged_; }
+
+ private:
+  std::size_t count() const { return report_.tokens.size(); }
+
+  // Columns of the row of a position: those of generated tokens too where they are kept.
+  TokenGroups groups_of(std::size_t position) const {
+    const bool all = options_.generated_columns || options_.settings.normalize == "receptive-field";
+    return column_groups(pieces_, options_.settings.words, all ? position + 1 : prompt_);
+  }
+
+  FlowResult flow_of(const AttentionGraph& graph, std::size_t position, const TokenGroups& columns) const {
+    FlowOptions flow{.layers = report_.flow_layers, .to_layer = report_.settings.to_layer};
+    flow.output_token = position;
+    flow.tolerance = options_.settings.flow_tolerance;
+    flow.threads = options_.threads;
+    flow.stop_token = options_.stop_token;
+    // Every token of the row takes part, whether its column is kept or not.
+    TokenGroups groups = columns;
+    for (std::size_t j = groups.back().back() + 1; j <= position; ++j) groups.push_back({j});
+    if (options_.settings.words) flow.input_groups = &groups;
+    FlowResult result = attention_flow(graph, flow);
+    return result;
+  }
+
+  // The columns that are kept: the others stand behind them.
+  std::vector<double> row_of(const Tensor<double>& values, std::size_t layer) const {
+    const bool all = options_.generated_columns || options_.settings.normalize == "receptive-field";
+    const double* row = values.data() + layer * values.extent(2);
+    return {row, row + (all ? values.extent(2) : columns_)};
+  }
+
+  const GenerateOptions& options_;
+  const GenerationSink& sink_;
+  std::vector<ReportToken> pieces_;
+  std::size_t prompt_;   // m, pieces
+  std::size_t columns_;  // words or pieces
+  GenerationReport& report_;
+  std::size_t flagged_ = 0;
+};
+
+void merge_prompt_words(GenerationReport& report) {
+  Report text;  // what merge_tokens reads
+  text.input.text = report.prompt;
+  text.input.tokens = report.prompt_tokens;
+  std::vector<ReportToken> words;
+  for (const auto& group : word_groups(report.prompt_tokens)) words.push_back(merge_tokens(text, group));
+  report.prompt_tokens = std::move(words);
+}
+
+// The same rules one by one: each says which tokens it drops.
+std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
+  std::vector<TokenFilterOptions> rules;
+  if (filter.special) rules.emplace_back().special = true;
+  for (const std::string& language : filter.stop_words) rules.emplace_back().stop_words = {language};
+  if (filter.punctuation) rules.emplace_back().punctuation = true;
+  for (const std::string& pattern : filter.patterns) rules.emplace_back().patterns = {pattern};
+  for (const std::string& index : filter.indices) rules.emplace_back().indices = {index};
+  return rules;
+}
+
+// What rankings leave out.
+std::vector<DroppedTokens> dropped_tokens(const GenerationReport& report, const TokenFilterOptions& filter) {
+  std::vector<FilterToken> tokens;
+  for (const auto& group : word_groups(report.prompt_tokens)) {
+    std::string word;
+    for (const std::size_t j : group) word += prompt_text(report, j);
+    for (const std::size_t j : group) {
+      tokens.push_back(
+          {prompt_text(report, j), group.size() > 1 ? word : std::string(), report.prompt_tokens[j].special});
+    }
+  }
+  std::vector<DroppedTokens> dropped;
+  for (const TokenFilterOptions& rule : single_rules(filter)) {
+    const TokenFilterResult result = filter_tokens(tokens, rule);
+    DroppedTokens& found = dropped.emplace_back();
+    found.rule = result.rules.front().reason;
+    for (std::size_t j = 0; j < tokens.size(); ++j) {
+      if (result.dropped[j]) found.tokens.push_back(j);
+    }
+  }
+  return dropped;
+}
+
+void note_sink(GenerationReport& report) {
+  const Tensor<double>& share = report.sink_share;
+  double sum = 0.0;
+  for (const double value : share.span()) sum += value;
+  const double mean = sum / static_cast<double>(share.size());
+  constexpr double kMuch = 0.3;
+  if (mean < kMuch || report.settings.set_aside != "none") return;
+  report.notes.push_back(fmt::format(
+      "{:.0f}% of the attention falls on the first token, {}, on average over layers: decoders park there what they do "
+      "not need. --drop-sink sets that token aside.",
+      100.0 * mean, "'" + prompt_text(report, 0) + "'"));
+}
+
+}  // namespace
+
+GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,
+                          const GenerateOptions& options) {
+  check_options(options);
+  const ModelInfo& info = decoder.info();
+  if (codec.id_limit() > info.vocabulary) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
+                            "tokenizer belongs to another model",
+                            codec.source(), info.vocabulary, codec.id_limit() - 1));
+  }
+  GenerationReport report;
+  report.settings = options.settings;
+  report.sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
+  report.chat = options.chat;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.prompt = prompt;
+  const Encoding encoding = encode_prompt(codec, options, report.prompt);
+  report.prompt_tokens = report_tokens(encoding);
+  const std::size_t m = encoding.tokens.size();
+  check_room(info, m);
+  report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+  if (!options.flow_layers.empty()) resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
+
+  dropped_tokens(report, options.filter);  // what is wrong with it is found before the model runs
+
+  GenerationSinkOptions keep;
+  keep.layers = info.layers;
+  keep.to_layer = options.settings.to_layer;
+  keep.first_row = m - 1;
+  keep.mixing = mixing_options(options.settings, report.prompt_tokens, info.heads);
+  keep.rollout = wants(options.settings, "rollout");
+  const bool all_columns = options.generated_columns || options.settings.normalize == "receptive-field";
+  keep.columns = all_columns ? 0 : m;
+  keep.threads = resolve_threads(options.threads);
+  const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
+  if (wants(options.settings, "flow")) keep.graph_tokens = m - 1 + most;
+  if (keep.mixing.heads == HeadFusion::kSingle && (keep.rollout || keep.graph_tokens > 0)) {
+    throw Error(ErrorKind::kUsage,
+                "--heads: expected mean, max or min for the rollout or flow of a generation, found a single head; "
+                "--method raw shows one head");
+  }
+  check_memory(keep, m, most);
+  GenerationSink sink(keep);
+  Sampler sampler(options.sampling);
+
+  std::vector<std::int64_t> next;
+  for (const EncodedToken& token : encoding.tokens) next.push_back(token.id);
+  decoder.clear();
+  internal::GeneratedText text(codec, options.said);
+  report.stopped = most < options.tokens ? "context" : "length";
+  while (report.tokens.size() < most) {
+    // The prompt itself can be given up; a generation keeps what it has.
+    if (!report.tokens.empty() && options.stop_token.stop_requested()) {
+      report.stopped = "interrupted";
+      break;
+    }
+    const Tensor<float> logits =
+        decoder.append(next, &sink, report.tokens.empty() ? options.stop_token : std::stop_token());
+    const std::size_t chosen = sampler.choose(logits.span());
+    GeneratedToken token;
+    token.id = static_cast<std::int64_t>(chosen);
+    token.text = codec.readable(token.id);
+    token.special = codec.is_special(token.id);
+    token.probability = token_probability(logits.span(), chosen);
+    for (const TokenProbability& choice : most_probable(logits.span(), options.choices)) {
+      token.choices.push_back({codec.readable(static_cast<std::int64_t>(choice.id)), choice.probability});
+    }
+    report.tokens.push_back(std::move(token));
+    text.add(static_cast<std::int64_t>(chosen));
+    next = {static_cast<std::int64_t>(chosen)};
+    if (!options.ignore_end && codec.is_end(next.front())) {
+      report.stopped = "end";
+      break;
+    }
+  }
+  text.finish();
+  report.text = text.text();
+  for (std::size_t t = 0; t < report.tokens.size(); ++t) {
+    std::tie(report.tokens[t].begin, report.tokens[t].end) = text.range(t);
+  }
+
+  const std::size_t columns = options.settings.words ? word_groups(report.prompt_tokens).size() : m;
+  Values values(options, sink, columns, report);
+  if (wants(options.settings, "raw")) values.add_raw();
+  if (keep.rollout) values.add_rollout();
+  if (keep.graph_tokens > 0) {
+    try {
+      values.add_flow();
+    } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
+      report.flow = {};
+      report.flow_gap = {};
+      report.flow_degenerate = {};
+      report.flow_tokens.clear();
+      report.flow_layers.clear();
+      report.notes.emplace_back("Interrupted: flow was not computed.");
+    }
+  }
+  values.add_sink_share();
+  note_sink(report);
+  if (values.flagged() > 0) {
+    report.notes.push_back(fmt::format(
+        "Receptive-field normalisation: {} values have a baseline under uniform attention below {} and are shown as 0.",
+        values.flagged(), kSmallestBaseline));
+  }
+  if (report.stopped == "interrupted") {
+    report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));
+  }
+  if (options.settings.words) merge_prompt_words(report);
+  report.dropped = dropped_tokens(report, options.filter);
+  return report;
+}
+
+}  // namespace attnflow

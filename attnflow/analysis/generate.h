@@ -1,0 +1,55 @@
+// Generation with attribution: a prompt in, a text and what each of its tokens drew on out.
+//
+// While the model generates, the attention of each new position passes through incremental rollout
+// (rollout/incremental_rollout.h) and is forgotten, but for the fused rows of the positions that choose tokens, and of
+// all positions where flow is asked for. Generated token t was chosen at position m + t - 1, whose row is reported
+// (report/generation_report.h).
+#ifndef ATTNFLOW_ANALYSIS_GENERATE_H_
+#define ATTNFLOW_ANALYSIS_GENERATE_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/sampling.h"
+#include "attnflow/report/generation_report.h"
+#include "attnflow/text/text_codec.h"
+#include "attnflow/text/token_filter.h"
+
+namespace attnflow {
+
+struct GenerateOptions {
+  // What to compute. Used: method, heads, residual, set_aside, layers, to_layer, words, flow_tolerance, top_k;
+  // normalize: none or receptive-field (values beside the plain ones); layers empty: all above to_layer.
+  ReportSettings settings;
+  std::size_t tokens = 64;  // n, at most
+  SamplingOptions sampling;
+  bool chat = false;                           // the prompt is the user's turn of a conversation
+  std::optional<std::string> system;           // with chat: the system's turn before it
+  bool ignore_end = false;                     // go on behind a token that ends the text
+  bool generated_columns = false;              // keep what was drawn on generated tokens too
+  std::vector<std::size_t> flow_tokens;        // generated tokens whose flow is wanted; empty: all
+  std::vector<std::size_t> flow_layers;        // layers that flow starts from; empty: the last of settings.layers
+  TokenFilterOptions filter;                   // prompt tokens (words where merged) that rankings leave out
+  std::size_t choices = 5;                     // most probable tokens that are kept for each generated one
+  std::size_t threads = 0;                     // of rollout and flow; 0: one per hardware thread
+  std::function<void(std::string_view)> said;  // text as it comes, whole characters
+  ProgressFunction progress = {};              // of flow, in generated tokens
+  std::stop_token stop_token = {};             // ends the generation; what is there is kept
+};
+
+// Throws Error(kUsage) for options that do not fit (no tokens, one head with rollout, discard), Error(kInputTooLong)
+// for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory:
+// the message says how much they take, and what would be less; Cancelled when stopped before the first token.
+GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,
+                          const GenerateOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_GENERATE_H_

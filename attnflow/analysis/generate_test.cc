@@ -1,0 +1,306 @@
+#include "attnflow/analysis/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "attnflow/analysis/decoder_for_test.h"
+#include "attnflow/analysis/generated_text.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+constexpr double kTolerance = 1e-12;
+const std::string kPrompt = "one two three";  // 14 tokens with the one in front
+constexpr std::size_t kPromptTokens = 14;
+
+AttentionGraph graph_of(const ScriptedDecoder& decoder, std::size_t tokens, const MixingOptions& mixing = {}) {
+  const AttentionStack& all = decoder.stack();
+  Tensor<float> part({all.layers(), all.heads(), tokens, tokens});
+  for (std::size_t l = 0; l < all.layers(); ++l) {
+    for (std::size_t h = 0; h < all.heads(); ++h) {
+      for (std::size_t q = 0; q < tokens; ++q) {
+        for (std::size_t k = 0; k < tokens; ++k) part(l, h, q, k) = all.weights()(l, h, q, k);
+      }
+    }
+  }
+  return attention_graph(AttentionStack(std::move(part)), mixing);
+}
+
+GenerateOptions options_for(std::vector<std::string> methods) {
+  GenerateOptions options;
+  options.settings.method = std::move(methods);
+  options.threads = 2;
+  return options;
+}
+
+TEST(Generate, RowsAreThoseOfTheLastPositionOfThePromptAndTheTokensBefore) {
+  for (const std::size_t chunk : {std::size_t{1000}, std::size_t{5}}) {
+    ScriptedDecoder decoder("four five", kPromptTokens, chunk);
+    GenerateOptions options = options_for({"raw", "rollout", "flow"});
+    options.settings.residual = 0.4;
+    options.flow_layers = {2, 4};
+    const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+    EXPECT_EQ(report.text, "four five");
+    EXPECT_EQ(report.stopped, "end");
+    ASSERT_EQ(report.tokens.size(), 10U);  // the end too
+    EXPECT_TRUE(report.tokens.back().special);
+    MixingOptions mixing;
+    mixing.residual = 0.4;
+    for (std::size_t t = 0; t < report.tokens.size(); ++t) {
+      const std::size_t last = kPromptTokens + t - 1;
+      const AttentionGraph graph = graph_of(decoder, last + 1, mixing);
+      const FlowResult flow = attention_flow(graph, {.layers = {2, 4}, .output_token = last});
+      for (std::size_t l = 1; l <= 4; ++l) {
+        const std::vector<double> row = rollout_row(graph, last, l);
+        for (std::size_t j = 0; j < kPromptTokens; ++j) {
+          EXPECT_NEAR(report.rollout.prompt(t, j, l - 1), row[j], kTolerance);
+          EXPECT_EQ(report.raw.prompt(t, j, l - 1), graph.weights(l - 1, last, j));
+        }
+      }
+      for (std::size_t l = 0; l < 2; ++l) {
+        for (std::size_t j = 0; j < kPromptTokens; ++j) {
+          EXPECT_EQ(report.flow.prompt(t, j, l), flow.flow(l, 0, j));
+          EXPECT_EQ(report.flow_gap(t, j, l), flow.flow_gap(l, 0, j));
+          EXPECT_EQ(report.flow_degenerate(t, j, l), flow.degenerate(l, 0, j));
+        }
+      }
+    }
+  }
+}
+
+TEST(Generate, KeepsGeneratedColumnsOnRequest) {
+  ScriptedDecoder decoder("abc", kPromptTokens);
+  GenerateOptions options = options_for({"raw", "rollout"});
+  EXPECT_TRUE(generate(decoder, ByteCodec(), kPrompt, options).rollout.generated.empty());
+  options.generated_columns = true;
+  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_EQ(report.rollout.generated.shape(), (Shape{4, 4, 4}));
+  for (std::size_t t = 0; t < 4; ++t) {
+    const std::size_t last = kPromptTokens + t - 1;
+    const std::vector<double> row = rollout_row(graph_of(decoder, last + 1), last, 4);
+    double sum = 0.0;
+    for (std::size_t j = 0; j < kPromptTokens; ++j) sum += report.rollout.prompt(t, j, 3);
+    for (std::size_t s = 0; s < 4; ++s) {
+      const double expected = s < t ? row[kPromptTokens + s] : 0.0;
+      EXPECT_NEAR(report.rollout.generated(t, s, 3), expected, kTolerance);
+      sum += report.rollout.generated(t, s, 3);
+    }
+    EXPECT_NEAR(sum, 1.0, 1e-6);
+  }
+}
+
+TEST(Generate, ReceptiveFieldValuesAreThoseOfTheWholeRow) {
+  ScriptedDecoder decoder("abc", kPromptTokens);
+  GenerateOptions options = options_for({"raw", "rollout", "flow"});
+  options.settings.normalize = "receptive-field";
+  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  for (std::size_t t = 0; t < report.tokens.size(); ++t) {
+    const std::size_t n = kPromptTokens + t;
+    const AttentionGraph graph = graph_of(decoder, n);
+    const AttentionGraph uniform = uniform_graph(4, n, true, 0.5);
+    const auto check = [&](std::vector<double> row, std::vector<double> baseline, const Tensor<double>& found,
+                           std::size_t at) {
+      normalize_receptive_field(TensorView<double>(row.data(), {1, n}),
+                                TensorView<const double>(baseline.data(), {1, n}));
+      for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(found(t, j, at), row[j], kTolerance);
+    };
+    for (std::size_t l = 1; l <= 4; ++l) {
+      check(rollout_row(graph, n - 1, l), rollout_row(uniform, n - 1, l), report.rollout.normalized, l - 1);
+    }
+    const FlowResult flow = attention_flow(graph, {.layers = {4}, .output_token = n - 1});
+    const FlowResult even = attention_flow(uniform, {.layers = {4}, .output_token = n - 1});
+    check({flow.flow.span().begin(), flow.flow.span().end()}, {even.flow.span().begin(), even.flow.span().end()},
+          report.flow.normalized, 0);
+  }
+}
+
+TEST(Generate, WordsOfThePromptAreMerged) {
+  ScriptedDecoder decoder("ab", kPromptTokens);
+  GenerateOptions options = options_for({"raw", "rollout", "flow"});
+  const GenerationReport pieces = generate(decoder, ByteCodec(), kPrompt, options);
+  options.settings.words = true;
+  const GenerationReport words = generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_EQ(words.prompt_tokens.size(), 4U);  // <begin>, one, two, three
+  EXPECT_EQ(prompt_text(words, 1), "one");
+  const std::size_t first[] = {0, 1, 4, 8};
+  const std::size_t end[] = {1, 4, 8, 14};
+  for (std::size_t t = 0; t < words.tokens.size(); ++t) {
+    const AttentionGraph graph = graph_of(decoder, kPromptTokens + t);
+    TokenGroups groups;
+    for (std::size_t w = 0; w < 4; ++w) {
+      groups.emplace_back();
+      for (std::size_t j = first[w]; j < end[w]; ++j) groups.back().push_back(j);
+    }
+    for (std::size_t j = kPromptTokens; j < kPromptTokens + t; ++j) groups.push_back({j});
+    FlowOptions ask{.layers = {4}, .output_token = kPromptTokens + t - 1};
+    ask.input_groups = &groups;
+    const FlowResult flow = attention_flow(graph, ask);
+    for (std::size_t w = 0; w < 4; ++w) {
+      double sum = 0.0;
+      for (std::size_t j = first[w]; j < end[w]; ++j) sum += pieces.rollout.prompt(t, j, 3);
+      EXPECT_NEAR(words.rollout.prompt(t, w, 3), sum, kTolerance);
+      EXPECT_EQ(words.flow.prompt(t, w, 0), flow.flow(0, 0, w));
+    }
+  }
+}
+
+TEST(Generate, ReportsTheShareOfTheFirstTokenAndDropsItOnRequest) {
+  ScriptedDecoder decoder("ab", kPromptTokens);
+  GenerateOptions options = options_for({"raw", "rollout"});
+  const GenerationReport plain = generate(decoder, ByteCodec(), kPrompt, options);
+  options.settings.set_aside = "first";
+  const GenerationReport dropped = generate(decoder, ByteCodec(), kPrompt, options);
+  MixingOptions aside;
+  aside.set_aside = {0};
+  for (std::size_t t = 0; t < plain.tokens.size(); ++t) {
+    const std::size_t n = kPromptTokens + t;
+    for (std::size_t l = 1; l <= 4; ++l) {
+      EXPECT_NEAR(plain.sink_share(t, l - 1), plain.raw.prompt(t, 0, l - 1), kTolerance);
+      EXPECT_EQ(dropped.sink_share(t, l - 1), plain.sink_share(t, l - 1));
+      EXPECT_EQ(dropped.raw.prompt(t, 0, l - 1), 0.0);
+      const std::vector<double> row = rollout_row(graph_of(decoder, n, aside), n - 1, l);
+      for (std::size_t j = 0; j < kPromptTokens; ++j)
+        EXPECT_NEAR(dropped.rollout.prompt(t, j, l - 1), row[j], kTolerance);
+    }
+  }
+  ASSERT_FALSE(plain.notes.empty());
+  EXPECT_NE(plain.notes.front().find("first token"), std::string::npos);
+}
+
+TEST(Generate, LayersAndToLayer) {
+  ScriptedDecoder decoder("ab", kPromptTokens);
+  GenerateOptions options = options_for({"raw", "rollout"});
+  options.settings.layers = {3, 4};
+  options.settings.to_layer = 1;
+  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_EQ(report.rollout.prompt.extent(2), 2U);
+  const AttentionGraph graph = graph_of(decoder, kPromptTokens + 1);
+  for (std::size_t l = 0; l < 2; ++l) {
+    const std::vector<double> row = rollout_row(graph, kPromptTokens, 3 + l, 1);
+    for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(report.rollout.prompt(1, j, l), row[j], kTolerance);
+  }
+}
+
+TEST(Generate, StopsWhereItShould) {
+  ScriptedDecoder decoder("abcdef", kPromptTokens);
+  GenerateOptions options = options_for({"rollout"});
+  options.tokens = 3;
+  GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.stopped, "length");
+  EXPECT_EQ(report.text, "abc");
+  EXPECT_EQ(decoder.length(), kPromptTokens + 2);  // the last token is not computed
+
+  options.tokens = 100;
+  report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.stopped, "end");
+  options.ignore_end = true;
+  report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.stopped, "context");
+  EXPECT_EQ(report.tokens.size(), decoder.info().max_tokens - kPromptTokens + 1);
+}
+
+TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
+  ScriptedDecoder decoder("abcdef", kPromptTokens);
+  std::stop_source stop;
+  decoder.on_append = [&](std::size_t length) {
+    if (length == kPromptTokens + 1) stop.request_stop();
+  };
+  GenerateOptions options = options_for({"raw", "rollout", "flow"});
+  options.stop_token = stop.get_token();
+  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.stopped, "interrupted");
+  EXPECT_EQ(report.text, "ab");
+  EXPECT_EQ(report.rollout.prompt.extent(0), 2U);
+  EXPECT_EQ(report.raw.prompt.extent(0), 2U);
+  EXPECT_TRUE(report.flow.prompt.empty());
+  EXPECT_EQ(report.notes.size(), 3U);  // the sink, the flow, the end
+  // Before the first token there is nothing to keep.
+  EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Cancelled);
+}
+
+TEST(Generate, StreamsWholeCharacters) {
+  ScriptedDecoder decoder("a\xF0\x9F\x98\x80z\xC3", kPromptTokens);
+  GenerateOptions options = options_for({"raw"});
+  std::vector<std::string> pieces;
+  options.said = [&](std::string_view text) { pieces.emplace_back(text); };
+  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(pieces, (std::vector<std::string>{"a", "\xF0\x9F\x98\x80", "z", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(report.text, "a\xF0\x9F\x98\x80z\xEF\xBF\xBD");
+  for (std::size_t t = 1; t <= 4; ++t) EXPECT_EQ(generated_text(report, t), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(generated_text(report, 5), "z");
+  EXPECT_EQ(generated_text(report, 7), "<end>");
+}
+
+TEST(Generate, ChatPutsThePromptIntoTheTemplate) {
+  const std::string prompt = "system: short\nuser: hi\n";
+  ScriptedDecoder decoder("a", prompt.size() + 1);
+  GenerateOptions options = options_for({"raw"});
+  options.chat = true;
+  options.system = "short";
+  const GenerationReport report = generate(decoder, ByteCodec(), "hi", options);
+  EXPECT_EQ(report.prompt, prompt);
+  EXPECT_TRUE(report.chat);
+  options.chat = false;
+  EXPECT_THROW(generate(decoder, ByteCodec(), "hi", options), Error);
+}
+
+TEST(Generate, FiltersSayWhatTheyDropAndHowMuch) {
+  ScriptedDecoder decoder("a", 1 + std::string("see the theory").size());
+  GenerateOptions options = options_for({"rollout"});
+  options.settings.words = true;
+  options.filter.special = true;
+  options.filter.stop_words = {"en"};
+  const GenerationReport report = generate(decoder, ByteCodec(), "see the theory", options);
+  ASSERT_EQ(report.dropped.size(), 2U);
+  EXPECT_EQ(report.dropped[0].tokens, (std::vector<std::size_t>{0}));
+  EXPECT_EQ(report.dropped[1].tokens, (std::vector<std::size_t>{2}));  // "the", and not the beginning of "theory"
+  const GenerationRanking ranking = rank_prompt_tokens(report, mean_over_layers(report.rollout.prompt, 0));
+  ASSERT_EQ(ranking.tokens.size(), 2U);
+  double kept = 0.0;
+  for (const RankedPromptToken& token : ranking.tokens) kept += token.value;
+  EXPECT_NEAR(ranking.dropped_share, 1.0 - kept, 1e-6);
+
+  options.filter.patterns = {"("};
+  EXPECT_THROW(generate(decoder, ByteCodec(), "see the theory", options), Error);
+}
+
+TEST(Generate, RefusesWhatItCannotDo) {
+  ScriptedDecoder decoder("a", kPromptTokens);
+  const auto refuses = [&](ErrorKind kind, auto change) {
+    GenerateOptions options = options_for({"raw", "rollout"});
+    std::string prompt = kPrompt;
+    change(options, prompt);
+    try {
+      generate(decoder, ByteCodec(), prompt, options);
+      ADD_FAILURE() << "not refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+    }
+  };
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.tokens = 0; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.discard = 0.5; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.normalize = "row"; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = "1"; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = "3"; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.layers = {5}; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.sampling.temperature = -1.0; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.sampling.top_p = 0.0; });
+  refuses(ErrorKind::kInputTooLong, [](GenerateOptions&, std::string& p) { p = std::string(1000, 'x'); });
+  decoder.changeable_info().vocabulary = 257;
+  refuses(ErrorKind::kBadFile, [](GenerateOptions&, std::string&) {});
+}
+
+TEST(Generate, OneHeadIsFineForRawAttention) {
+  ScriptedDecoder decoder("a", kPromptTokens);
+  GenerateOptions options = options_for({"raw"});
+  options.settings.heads = "1";
+  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.raw.prompt(0, 3, 2), static_cast<double>(decoder.stack().weights()(2, 1, kPromptTokens - 1, 3)));
+}
+
+}  // namespace
+}  // namespace attnflow

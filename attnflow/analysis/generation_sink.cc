@@ -1,0 +1,93 @@
+#include "attnflow/analysis/generation_sink.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace attnflow::internal {
+namespace {
+
+IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) {
+  IncrementalRolloutOptions rollout;
+  rollout.layers = options.layers - options.to_layer;
+  rollout.columns = options.columns;
+  rollout.first_row = options.first_row;
+  rollout.mixing = options.mixing;
+  rollout.threads = options.threads;
+  return rollout;
+}
+
+}  // namespace
+
+GenerationSink::GenerationSink(const GenerationSinkOptions& options) : options_(options), rows_(options.layers) {
+  assert(options.to_layer < options.layers);
+  if (options.rollout) rollout_.emplace(rollout_options(options));
+  if (options.graph_tokens > 0) {
+    graph_.residual = options.mixing.residual;
+    graph_.weights = Tensor<double>({options.layers, options.graph_tokens, options.graph_tokens});
+  }
+}
+
+void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
+  assert(layer >= 1 && layer <= options_.layers);
+  const std::size_t heads = attention.extent(0);
+  const std::size_t queries = attention.extent(1);
+  const std::size_t keys = attention.extent(2);
+  const std::size_t end = query_begin + queries;
+  if (rollout_ && layer > options_.to_layer) rollout_->layer(layer - options_.to_layer, query_begin, attention);
+  if (end <= options_.first_row && graph_.weights.empty()) return;
+
+  const Tensor<double> weights = fused_rows(attention, options_.mixing);
+  if (!graph_.weights.empty()) {
+    const std::size_t n = options_.graph_tokens;
+    double* rows = graph_.weights.data() + ((layer - 1) * n + query_begin) * n;
+    for (std::size_t q = 0; q < queries; ++q) {
+      std::copy_n(weights.data() + q * keys, std::min(keys, query_begin + q + 1), rows + q * n);
+    }
+  }
+  for (std::size_t position = std::max(query_begin, options_.first_row); position < end; ++position) {
+    const std::size_t q = position - query_begin;
+    Row row;
+    row.weights.assign(weights.data() + q * keys, weights.data() + q * keys + position + 1);
+    for (std::size_t h = 0; h < heads; ++h) row.first_share += static_cast<double>(attention(h, q, 0));
+    row.first_share /= static_cast<double>(heads);
+    assert(rows_[layer - 1].size() == position - options_.first_row);
+    rows_[layer - 1].push_back(std::move(row));
+  }
+}
+
+std::span<const double> GenerationSink::raw(std::size_t layer, std::size_t position) const {
+  return rows_[layer - 1][position - options_.first_row].weights;
+}
+
+std::span<const double> GenerationSink::rollout(std::size_t layer, std::size_t position) const {
+  return rollout_->row(layer - options_.to_layer, position);
+}
+
+double GenerationSink::first_share(std::size_t layer, std::size_t position) const {
+  return rows_[layer - 1][position - options_.first_row].first_share;
+}
+
+AttentionGraph GenerationSink::graph(std::size_t tokens) const {
+  assert(tokens <= options_.graph_tokens);
+  AttentionGraph part;
+  part.residual = graph_.residual;
+  part.weights = Tensor<double>({options_.layers, tokens, tokens});
+  for (std::size_t l = 0; l < options_.layers; ++l) {
+    for (std::size_t q = 0; q < tokens; ++q) {
+      std::copy_n(graph_.weights.data() + (l * options_.graph_tokens + q) * options_.graph_tokens, tokens,
+                  part.weights.data() + (l * tokens + q) * tokens);
+    }
+  }
+  return part;
+}
+
+std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated) {
+  const std::size_t total = prompt + generated;
+  std::size_t bytes = options.layers * generated * total * sizeof(double);  // raw rows
+  if (options.rollout) bytes += IncrementalRollout::bytes(rollout_options(options), prompt, generated);
+  // The whole graph, and the part of it that one flow takes.
+  if (options.graph_tokens > 0) bytes += 2 * options.layers * options.graph_tokens * options.graph_tokens * 8;
+  return bytes;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,149 @@
+#include "attnflow/analysis/text_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/utf8.h"
+#include "attnflow/report/display_width.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kMostListedWords = 40;
+constexpr std::size_t kMostListedPositions = 20;
+
+// The small letter of a capital one in the blocks where one letter stands for one letter. std::towlower would ask the
+// locale of the machine.
+char32_t small_letter(char32_t c) {
+  const bool latin_1 = c >= 0xC0 && c <= 0xDE && c != 0xD7;
+  const bool greek = c >= 0x391 && c <= 0x3A9 && c != 0x3A2;
+  if ((c >= U'A' && c <= U'Z') || latin_1 || greek || (c >= 0x410 && c <= 0x42F)) return c + 0x20;
+  if (c >= 0x400 && c <= 0x40F) return c + 0x50;
+  // Latin Extended-A: capitals are even, but odd in two stretches; what has no partner stays.
+  const bool odd = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E);
+  const bool even = (c >= 0x100 && c <= 0x137 && c != 0x130) || (c >= 0x14A && c <= 0x177);
+  if ((odd && c % 2 == 1) || (even && c % 2 == 0)) return c + 1;
+  return c == 0x178 ? 0xFF : c;
+}
+
+std::u32string small_letters(const std::string& text) {
+  std::u32string letters = internal::decode_utf8(text);
+  std::transform(letters.begin(), letters.end(), letters.begin(), small_letter);
+  return letters;
+}
+
+std::vector<std::size_t> find_exact(const std::vector<TextWord>& words, const std::string& text) {
+  std::vector<std::size_t> found;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    if (words[w].text == text) found.push_back(w);
+  }
+  return found;
+}
+
+// A byte-level piece may stand for the space before its word as well.
+std::string without_leading_spaces(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+  return text;
+}
+
+std::vector<std::size_t> last_tokens(const std::vector<TextWord>& words, const std::vector<std::size_t>& found) {
+  std::vector<std::size_t> positions;
+  for (const std::size_t word : found) positions.push_back(words[word].tokens.back());
+  return positions;
+}
+
+std::vector<std::size_t> find_pieces(const Report& report, const std::string& text) {
+  std::vector<std::size_t> found;
+  for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
+    const bool same = report.input.tokens[t].text == text || without_leading_spaces(display_text(report, t)) == text;
+    if (same) found.push_back(t);
+  }
+  return found;
+}
+
+std::string list_positions(const std::vector<std::size_t>& positions) {
+  const std::size_t listed = std::min(positions.size(), kMostListedPositions);
+  const std::vector<std::size_t> some(positions.begin(), positions.begin() + static_cast<std::ptrdiff_t>(listed));
+  return fmt::format("{}{}", fmt::join(some, ", "), listed < positions.size() ? ", ..." : "");
+}
+
+}  // namespace
+
+std::vector<TextWord> text_words(const Report& report) {
+  std::vector<TextWord> words;
+  for (const std::vector<std::size_t>& group : word_groups(report.input.tokens)) {
+    const ReportToken merged = merge_tokens(report, group);
+    if (!merged.begin && report.input.kind == "text") continue;
+    const std::string& source = merged.segment == 0 ? report.input.text : report.input.text_pair;
+    const bool ranged = merged.begin && merged.end && *merged.begin < *merged.end && *merged.end <= source.size();
+    std::string text =
+        without_leading_spaces(ranged ? source.substr(*merged.begin, *merged.end - *merged.begin) : merged.text);
+    if (!text.empty()) words.push_back({std::move(text), group});
+  }
+  return words;
+}
+
+std::vector<std::size_t> find_words(const std::vector<TextWord>& words, const std::string& text) {
+  std::vector<std::size_t> found = find_exact(words, text);
+  if (!found.empty() || text.empty()) return found;
+  const std::u32string small = small_letters(text);
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    if (small_letters(words[w].text) == small) found.push_back(w);
+  }
+  return found;
+}
+
+std::string list_words(const std::vector<TextWord>& words) {
+  std::vector<std::string> listed;
+  for (const TextWord& word : words) {
+    std::string text = clean_line(word.text);
+    if (std::find(listed.begin(), listed.end(), text) == listed.end()) listed.push_back(std::move(text));
+  }
+  const std::size_t more = listed.size() - std::min(listed.size(), kMostListedWords);
+  listed.resize(listed.size() - more);
+  return fmt::format("{}{}", fmt::join(listed, " "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+std::size_t resolve_output_token(const Report& report, std::vector<std::string>& notes) {
+  const std::string& asked = report.settings.output_token;
+  const std::vector<ReportToken>& tokens = report.input.tokens;
+  if (!names_token_by_text(asked)) return resolve_output_token(asked, tokens, report.model.causal, notes);
+
+  const std::vector<TextWord> words = text_words(report);
+  std::vector<std::size_t> found_words = find_exact(words, asked);
+  std::vector<std::size_t> found = last_tokens(words, found_words);
+  if (found.empty()) found = find_pieces(report, asked);
+  if (found.empty()) {
+    found_words = find_words(words, asked);
+    found = last_tokens(words, found_words);
+  }
+  const std::string text = clean_line(asked);
+  if (found.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 to {} or the text of a "
+                    "token, found '{}'; {}",
+                    tokens.size() - 1, text,
+                    words.empty() ? std::string("the tokens have no text") : "the words are " + list_words(words)));
+  }
+  if (found.size() > 1) {
+    throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected a text that the input has once, found '{}' {} "
+                                               "times, at positions {}; name one of them by its position",
+                                               text, found.size(), list_positions(found)));
+  }
+  const std::size_t pieces = found_words.empty() ? 1 : words[found_words.front()].tokens.size();
+  if (pieces > 1 && !report.settings.words) {
+    notes.push_back(
+        fmt::format("\"{}\" is {} tokens; the output token is the last of them, at position {}. --words "
+                    "merges the pieces of words.",
+                    text, pieces, found.front()));
+  }
+  return found.front();
+}
+
+}  // namespace attnflow

@@ -1,0 +1,250 @@
+// attnflow generate: continue a prompt, and show what each generated token drew on.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/generate.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/write_generation.h"
+#include "attnflow/analysis/write_report.h"
+#include "attnflow/base/error.h"
+#include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
+#include "attnflow/cli/decoder_argument.h"
+#include "attnflow/cli/progress_bar.h"
+#include "attnflow/cli/stop_on_signal.h"
+#include "attnflow/report/generation_output.h"
+
+namespace attnflow {
+namespace {
+
+struct GenerateArguments {
+  std::string prompt;
+  std::string model;
+  std::vector<std::string> outputs;
+  std::string layers;
+  std::string flow_layers;
+  std::string flow_tokens;
+  std::string view = "overview";
+  std::string picture_method;
+  std::optional<std::size_t> picture_token;
+  std::string device = "cpu";
+  bool json = false;
+  bool drop_sink = false;
+  GenerateOptions options;
+};
+
+// On a terminal nothing that a model says may move the cursor or colour the screen.
+std::string for_terminal(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
+    safe += control ? '?' : c;
+  }
+  return safe;
+}
+
+GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
+  GenerationFigureOptions figure;
+  const auto view = generation_view_from_name(arguments.view);
+  if (!view) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--view: expected overview, tokens, layers or strip, found '{}'", arguments.view));
+  }
+  figure.view = *view;
+  figure.method = arguments.picture_method;
+  figure.token = arguments.picture_token;
+  const auto& methods = arguments.options.settings.method;
+  if (!figure.method.empty() && std::find(methods.begin(), methods.end(), figure.method) == methods.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
+                                               fmt::join(methods, ", "), figure.method));
+  }
+  if (figure.token && *figure.token >= arguments.options.tokens) {
+    throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
+                                               arguments.options.tokens - 1, *figure.token));
+  }
+  return figure;
+}
+
+void run_generate(GenerateArguments& arguments) {
+  GenerateOptions& options = arguments.options;
+  if (arguments.drop_sink) {
+    if (options.settings.set_aside != "none") {
+      throw Error(ErrorKind::kUsage, "expected --drop-sink or --set-aside, found both");
+    }
+    options.settings.set_aside = "first";
+  }
+  options.settings.layers = parse_layers(arguments.layers);
+  options.flow_layers = parse_layers(arguments.flow_layers);
+  if (!arguments.flow_tokens.empty()) options.flow_tokens = parse_positions(arguments.flow_tokens, "flow-tokens");
+  std::sort(options.flow_tokens.begin(), options.flow_tokens.end());
+  const auto& methods = options.settings.method;
+  if (std::find(methods.begin(), methods.end(), "flow") == methods.end() &&
+      !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
+    throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers: expected flow among --method, found none");
+  }
+  validate_settings(options.settings);
+  const GenerationFigureOptions figure = figure_of(arguments);
+  for (const std::string& output : arguments.outputs) check_output(output);
+  check_different_outputs(arguments.outputs);
+  if (arguments.prompt == "-") {
+    arguments.prompt = {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  }
+
+  LoadOptions load;
+  load.device = arguments.device;
+  load.threads = options.threads;
+  const LoadedDecoder model = load_decoder_argument(arguments.model, load);
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  if (!arguments.json) {
+    options.said = [terminal](std::string_view text) {
+      fmt::print("{}", terminal ? for_terminal(text) : std::string(text));
+      std::fflush(stdout);
+    };
+  }
+  ProgressBar bar("flow");
+  options.progress = bar.function();
+  const StopOnSignal signals;
+  options.stop_token = signals.token();
+  const GenerationReport report = generate(*model.decoder, model.codec(), arguments.prompt, options);
+  bar.finish();
+  if (!arguments.json) fmt::print("\n");
+  for (const std::string& output : arguments.outputs) write_generation(output, report, figure);
+  if (arguments.json) {
+    fmt::print("{}", generation_to_json(report));
+  } else if (arguments.outputs.empty()) {
+    TableOptions table;
+    table.width = terminal_width().value_or(table.width);
+    fmt::print("\n{}", generation_terminal_table(report, table));
+  }
+  if (arguments.outputs.empty()) return;
+  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app) {
+  auto arguments = std::make_shared<GenerateArguments>();
+  GenerateOptions& options = arguments->options;
+  options.settings.method = {"raw", "rollout"};
+  CLI::App* command =
+      app.add_subcommand("generate", "Continue a prompt, and show what each generated token drew on in it");
+  command->add_option("PROMPT", arguments->prompt, "The text to continue; - reads it from standard input")->required();
+  command->add_option("--model", arguments->model, "A GGUF file, or the folder of a Hugging Face decoder")
+      ->required()
+      ->type_name("FILE.gguf|DIR");
+  command->add_option("-n,--tokens", options.tokens, "Tokens to generate, at most")
+      ->check(whole_number)
+      ->capture_default_str();
+  command
+      ->add_option("-o,--output", arguments->outputs,
+                   "Write a file; its ending chooses the kind (.html .svg .pdf .png .json .csv .npz .safetensors .md "
+                   ".txt). May be repeated. Without it a table is printed below the text")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_flag("--json", arguments->json, "Print the report document on standard output instead of the text");
+
+  const char* say = "How to generate";
+  command->add_flag("--chat", options.chat, "The prompt is a question: put it into the model's chat template")
+      ->group(say);
+  command->add_option("--system", options.system, "--chat: the system's message before it")->group(say);
+  command->add_option("--temperature", options.sampling.temperature, "0: the most probable token")
+      ->capture_default_str()
+      ->group(say);
+  command->add_option("--top-p", options.sampling.top_p, "Draw from the most probable tokens that hold this share")
+      ->capture_default_str()
+      ->group(say);
+  command->add_option("--seed", options.sampling.seed, "Seed of the draws")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(say);
+  command->add_flag("--ignore-end", options.ignore_end, "Go on behind a token that ends the text")->group(say);
+
+  const char* how = "What to compute";
+  add_graph_options(command, options.settings, arguments->layers, how);
+  command
+      ->add_option("--normalize", options.settings.normalize,
+                   "none, or receptive-field: values without the advantage of early tokens, beside the plain ones")
+      ->capture_default_str()
+      ->group(how);
+  command->add_flag("--drop-sink", arguments->drop_sink, "Set the first token aside, which swallows much attention")
+      ->group(how);
+  command
+      ->add_option("--set-aside", options.settings.set_aside,
+                   "Columns that get no attention: none, first, special, or positions such as 0,5")
+      ->capture_default_str()
+      ->group(how);
+  command->add_flag("--words", options.settings.words, "Merge the pieces of a word of the prompt")->group(how);
+  command->add_flag("--generated-columns", options.generated_columns, "Keep what was drawn on generated tokens too")
+      ->group(how);
+  command
+      ->add_option("--flow-tokens", arguments->flow_tokens,
+                   "Generated tokens whose flow is computed, such as 0,5; default: all")
+      ->group(how);
+  command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last")
+      ->group(how);
+  command
+      ->add_option("--flow-tolerance", options.settings.flow_tolerance,
+                   "When a flow counts as equal to an end cut, 1e-12 to 1")
+      ->capture_default_str()
+      ->group(how);
+
+  const char* show = "What to show";
+  command->add_option("--top-k", options.settings.top_k, "Tokens that rankings show")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(show);
+  TokenFilterOptions& filter = options.filter;
+  comma_list(
+      command->add_option("--drop-stop-words", filter.stop_words,
+                          "Leave function words of these languages out of rankings (en, de, fr, es, it, pt, nl)"))
+      ->type_name("LANGUAGE")
+      ->group(show);
+  command->add_flag("--drop-punctuation", filter.punctuation, "Leave tokens without letter or number out of rankings")
+      ->group(show);
+  command->add_flag("--drop-special", filter.special, "Leave special tokens out of rankings")->group(show);
+  command
+      ->add_option("--drop-matching", filter.patterns,
+                   "Leave tokens out of rankings in which this regular expression occurs. May be repeated")
+      ->type_name("REGEX")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(show);
+  comma_list(command->add_option("--drop-tokens", filter.indices,
+                                 "Leave the tokens at these positions out of rankings, such as 0,3-7"))
+      ->type_name("POSITIONS")
+      ->group(show);
+  command->add_option("--view", arguments->view, "What .svg, .pdf and .png show: overview, tokens, layers or strip")
+      ->capture_default_str()
+      ->group(show);
+  command->add_option("--show", arguments->picture_method, "The method that pictures show")
+      ->type_name("METHOD")
+      ->group(show);
+  command->add_option("--token", arguments->picture_token, "The generated token that pictures show, from 0")
+      ->check(whole_number)
+      ->group(show);
+
+  const char* run = "How to run";
+  command->add_option("--threads", options.threads, "Threads; 0: one per processor")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(run);
+  command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  command->callback([arguments] { run_generate(*arguments); });
+}
+
+}  // namespace attnflow

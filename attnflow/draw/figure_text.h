@@ -1,0 +1,33 @@
+// What stands around a figure's view: the title above it, the legend and the notes below.
+#ifndef ATTNFLOW_DRAW_FIGURE_TEXT_H_
+#define ATTNFLOW_DRAW_FIGURE_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attnflow/draw/figure_data.h"
+#include "attnflow/draw/scene.h"
+#include "attnflow/draw/views.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow::internal {
+
+// The user's text, cut to one line, with model, settings and predictions.
+Scene title_block(const FigureData& data);
+
+// How the marks of cells and labels are to be read; of no height where there are none.
+Scene legend_block(const FigureData& data, const View& view);
+
+// Notes, under a line.
+Scene notes_block(const std::vector<std::string>& notes, double width, const TextMeasurer& measure);
+
+// "3 tokens".
+std::string counted(std::size_t count, const char* one);
+
+// "bert · 6 layers · mean of 12 heads · 8 tokens · residual 0.5"; `size` says how long the input is.
+std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_FIGURE_TEXT_H_

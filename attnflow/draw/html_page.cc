@@ -1,0 +1,53 @@
+#include "attnflow/draw/html_page.h"
+
+#include <cstddef>
+
+#include "attnflow/files/utf8.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::size_t kTitleCharacters = 60;
+
+// Escaped, on one line, valid UTF-8.
+std::string title(const std::string& text) {
+  std::string out = "attnflow";
+  if (text.empty()) return out;
+  out += ": ";
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    if (characters++ == kTitleCharacters) return out + "\xe2\x80\xa6";  // an ellipsis
+    const char32_t c = next_code_point(text, at).value_or(kReplacementCharacter);
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      default:
+        append_utf8(out, c < 0x20 || c == 0x7f ? U' ' : c);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string fill_page(const PageBytes& page, const std::string& text, const std::string& json) {
+  constexpr std::size_t kMostTitleBytes = 400;
+  std::string out;
+  out.reserve(page.before_title.size() + page.before_report.size() + page.after_report.size() + json.size() +
+              kMostTitleBytes);
+  const auto append = [&](std::span<const unsigned char> bytes) {
+    out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  append(page.before_title);
+  out += title(text);
+  append(page.before_report);
+  out += json;
+  append(page.after_report);
+  return out;
+}
+
+}  // namespace attnflow::internal

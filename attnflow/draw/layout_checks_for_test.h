@@ -1,0 +1,60 @@
+// Checks of where the labels of a drawing stand.
+#ifndef ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_
+#define ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attnflow/draw/scene.h"
+
+namespace attnflow::internal {
+
+// Two turned rectangles overlap unless an edge of one separates them (separating axis theorem).
+inline bool overlap(const LabelBox& a, const LabelBox& b, double tolerance) {
+  for (const LabelBox* box : {&a, &b}) {
+    for (std::size_t e = 0; e < 2; ++e) {
+      const Point from = box->corners[e];
+      const Point to = box->corners[e + 1];
+      const double length = std::hypot(to.x - from.x, to.y - from.y);
+      if (length == 0.0) return false;
+      const double x = (to.x - from.x) / length;
+      const double y = (to.y - from.y) / length;
+      double low[2] = {1e300, 1e300};
+      double high[2] = {-1e300, -1e300};
+      for (std::size_t which = 0; which < 2; ++which) {
+        for (const Point& corner : (which == 0 ? a : b).corners) {
+          low[which] = std::min(low[which], corner.x * x + corner.y * y);
+          high[which] = std::max(high[which], corner.x * x + corner.y * y);
+        }
+      }
+      if (high[0] <= low[1] + tolerance || high[1] <= low[0] + tolerance) return false;
+    }
+  }
+  return true;
+}
+
+// No label leaves the page or touches another.
+inline void expect_clear_labels(const Scene& scene, const std::string& name) {
+  const std::vector<LabelBox> boxes = scene.label_boxes();
+  ASSERT_FALSE(boxes.empty());
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    for (const Point& corner : boxes[i].corners) {
+      ASSERT_TRUE(corner.x >= 0.0 && corner.x <= scene.width && corner.y >= 0.0 && corner.y <= scene.height)
+          << name << ": '" << boxes[i].text << "' leaves the page";
+    }
+    for (std::size_t j = i + 1; j < boxes.size(); ++j) {
+      // Half a pixel: letters of neighbouring pieces of a word touch.
+      ASSERT_FALSE(overlap(boxes[i], boxes[j], 0.5))
+          << name << ": '" << boxes[i].text << "' and '" << boxes[j].text << "'";
+    }
+  }
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_

@@ -1,0 +1,62 @@
+#include "attnflow/draw/page/generation_samples_for_test.h"
+
+#include <string>
+
+#include "attnflow/draw/generation_html.h"
+#include "attnflow/draw/synthetic_generation_for_test.h"
+#include "attnflow/report/generation_output.h"
+
+namespace attnflow {
+namespace {
+
+using internal::synthetic_generation;
+using internal::SyntheticGeneration;
+using internal::usual_generation;
+
+void write(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report) {
+  write_generation_html(folder / (name + ".html"), report);
+  write_generation_json(folder / (name + ".json"), report);
+}
+
+}  // namespace
+
+void write_generation_samples(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  write(folder, "usual", usual_generation(20, 12, 6));
+  write(folder, "long", usual_generation(200, 64, 12));
+  {
+    // No flow, nothing dropped, nothing normalised, one layer, one token.
+    SyntheticGeneration make{.prompt = {"Hello"}, .generated = {" there"}, .layers = 1};
+    GenerationReport report = synthetic_generation(make);
+    report.raw = {};
+    report.settings.method = {"rollout"};
+    write(folder, "least", report);
+  }
+  {
+    SyntheticGeneration make;
+    make.prompt = {"<|im_start|>", "user", "\n",   "ما",         " عاص",         "مة",       " فرنسا", "؟",
+                   " 👩‍🔬", " 🇩🇪",  "\n\n", "<|im_end|>", "<|im_start|>", "assistant"};
+    make.generated = {"باريس", " هي", " العاص", "مة", ".\n", "✨", ""};
+    make.flow_tokens = {2};
+    GenerationReport report = synthetic_generation(make);
+    report.chat = true;
+    report.sampling = {0.8, 0.95, 7};
+    write(folder, "arabic", report);
+  }
+  {
+    // Text that would be markup, or end the script that holds it.
+    const std::string markup = "</script><script>document.title='run'</script><!-- <img src=x onerror=alert(1)> & ";
+    SyntheticGeneration make;
+    make.prompt = {markup, " &lt;", " <b>"};
+    make.generated = {markup, "\xe2\x80\xa8", " <img src=x onerror=document.title='run'>"};
+    make.layers = 2;
+    GenerationReport report = synthetic_generation(make);
+    report.notes = {markup};
+    report.dropped = {{markup, {1}}};
+    report.model.name = markup;
+    for (GeneratedToken& token : report.tokens) token.choices.push_back({markup, 0.01});
+    write(folder, "markup", report);
+  }
+}
+
+}  // namespace attnflow

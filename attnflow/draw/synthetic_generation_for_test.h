@@ -1,0 +1,216 @@
+// Generations for the tests of this module and for the pages that the browser test opens: seeded causal attention with
+// a sink at the first token over given pieces of text; raw, rollout and flow are the real ones of that attention.
+#ifndef ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_
+#define ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/flow/flow.h"
+#include "attnflow/report/generation_report.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow::internal {
+
+struct SyntheticGeneration {
+  std::vector<std::string> prompt;     // pieces with the spaces in front; "<|...|>" is special and stands for its text
+  std::vector<std::string> generated;  // "" ends the text
+  std::size_t layers = 6;
+  std::vector<std::size_t> flow_tokens = {};
+  bool generated_columns = false;
+  bool normalized = false;
+  std::uint64_t seed = 1;
+};
+
+// The pieces of a chat prompt and an answer, repeated to the lengths asked for.
+inline std::vector<std::string> prompt_pieces(std::size_t m) {
+  static const std::vector<std::string> pieces = {
+      "It",    " is",        " sunny",     " today",   ",",    " which",  " is",   " bad",   ".",      "\n",
+      "What",  " do",        " people",    " usually", " do",  " on",     " days", " like",  " this",  "?",
+      " The",  " Colosseum", " stands",    " in",      " the", " center", " of",   " Rome",  ",",      " just",
+      " east", " of",        " the",       " Forum",   ";",    " it",     " was",  " built", " of",    " trav",
+      "ert",   "ine",        " limestone", ",",        " tu",  "ff",      " and",  " brick", "-faced", " concrete",
+      ".\n\n", "In",         " what",      " year",    " was", " it",     " done", "?"};
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < m; ++i) result.push_back(pieces[i % pieces.size()]);
+  return result;
+}
+
+inline std::vector<std::string> answer_pieces(std::size_t n) {
+  static const std::vector<std::string> pieces = {"People", " usually", " go",  " to",   " the",   " beach", ",",
+                                                  " swim",  ",",        " and", " sunb", "athe",   ".",      "\n",
+                                                  "They",   " also",    " eat", " ice",  " cream", " and",   " drink",
+                                                  " cold",  " lemon",   "ade",  " in",   " the",   " shade", "."};
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < n; ++i) result.push_back(pieces[i % pieces.size()]);
+  return result;
+}
+
+inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
+  GenerationReport report;
+  const std::size_t m = make.prompt.size();
+  const std::size_t n = make.generated.size();
+  const std::size_t positions = m + n - 1;
+  std::mt19937_64 random(make.seed);
+  const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+
+  report.model = {"synthetic-decoder", "llama", make.layers, 9, true};
+  report.settings.method = {"raw", "rollout"};
+  if (!make.flow_tokens.empty()) report.settings.method.push_back("flow");
+  for (std::size_t l = 1; l <= make.layers; ++l) report.settings.layers.push_back(l);
+  if (make.normalized) report.settings.normalize = "receptive-field";
+  for (const std::string& piece : make.prompt) {
+    ReportToken token;
+    token.text = piece;
+    token.special = piece.starts_with("<|");
+    token.begin = report.prompt.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);
+    report.prompt += piece;
+    token.end = report.prompt.size();
+    report.prompt_tokens.push_back(token);
+  }
+  for (const std::string& piece : make.generated) {
+    GeneratedToken token;
+    token.id = static_cast<std::int64_t>(report.tokens.size()) + 100;
+    token.text = piece.empty() ? "<|end|>" : piece;
+    token.special = piece.empty();
+    token.begin = report.text.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);
+    report.text += piece;
+    token.end = report.text.size();
+    if (piece.empty()) token.begin = token.end;
+    token.probability = 0.3 + 0.65 * uniform();
+    const double rest = 1.0 - token.probability;
+    token.choices = {{token.text, token.probability}, {" the", 0.6 * rest}, {" a", 0.3 * rest}, {"\n", 0.05 * rest}};
+    std::sort(token.choices.begin(), token.choices.end(),
+              [](const ReportChoice& a, const ReportChoice& b) { return a.probability > b.probability; });
+    report.tokens.push_back(token);
+  }
+  report.stopped = make.generated.back().empty() ? "end" : "length";
+
+  // Peaked weights, a pull to the tokens just before, and a sink that grows with depth.
+  AttentionGraph graph;
+  graph.weights = Tensor<double>({make.layers, positions, positions});
+  for (std::size_t l = 0; l < make.layers; ++l) {
+    const double depth = static_cast<double>(l) / static_cast<double>(make.layers);
+    for (std::size_t i = 0; i < positions; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j <= i; ++j) {
+        const double distance = static_cast<double>(i - j);
+        double& weight = graph.weights(l, i, j);
+        weight = std::pow(uniform(), 10.0) + 0.6 * std::exp(-distance / 2.0) + 0.01;
+        sum += weight;
+      }
+      const double sink = 0.1 + 0.7 * depth * (0.8 + 0.2 * uniform());
+      for (std::size_t j = 0; j <= i; ++j) {
+        graph.weights(l, i, j) *= (1.0 - sink) / sum;
+        if (j == 0) graph.weights(l, i, j) += sink;
+      }
+    }
+  }
+
+  const auto fill = [&](const std::vector<std::size_t>& rows, std::size_t layers, auto value, auto uniform_value,
+                        GenerationValues& values) {
+    values.prompt = Tensor<double>({rows.size(), m, layers});
+    if (make.generated_columns) values.generated = Tensor<double>({rows.size(), n, layers});
+    if (make.normalized) values.normalized = Tensor<double>({rows.size(), m, layers});
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const std::size_t position = m - 1 + rows[r];
+      for (std::size_t l = 0; l < layers; ++l) {
+        double sum = 0.0;
+        const auto ratio = [&](std::size_t j) { return value(r, l, position, j) / uniform_value(r, l, position, j); };
+        for (std::size_t j = 0; make.normalized && j <= position; ++j) sum += ratio(j);
+        for (std::size_t j = 0; j <= position; ++j) {
+          if (j < m) {
+            values.prompt(r, j, l) = value(r, l, position, j);
+            if (make.normalized) values.normalized(r, j, l) = ratio(j) / sum;
+          } else if (make.generated_columns) {
+            values.generated(r, j - m, l) = value(r, l, position, j);
+          }
+        }
+      }
+    }
+  };
+  std::vector<std::size_t> all(n);
+  for (std::size_t t = 0; t < n; ++t) all[t] = t;
+  AttentionGraph even = graph;
+  for (std::size_t l = 0; l < make.layers; ++l) {
+    for (std::size_t i = 0; i < positions; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) even.weights(l, i, j) = 1.0 / static_cast<double>(i + 1);
+    }
+  }
+  const auto raw = [](const AttentionGraph& of) {
+    return [&of](std::size_t, std::size_t l, std::size_t i, std::size_t j) { return of.weights(l, i, j); };
+  };
+  const auto product = [](const Tensor<double>& of) {
+    return [&of](std::size_t, std::size_t l, std::size_t i, std::size_t j) { return of(l, i, j); };
+  };
+  fill(all, make.layers, raw(graph), raw(even), report.raw);
+  const Tensor<double> rolled = rollout(graph);
+  const Tensor<double> even_rolled = make.normalized ? rollout(even) : Tensor<double>();
+  fill(all, make.layers, product(rolled), product(even_rolled), report.rollout);
+  report.sink_share = Tensor<double>({n, make.layers});
+  for (std::size_t t = 0; t < n; ++t) {
+    for (std::size_t l = 0; l < make.layers; ++l) report.sink_share(t, l) = graph.weights(l, m - 1 + t, 0);
+  }
+
+  if (make.flow_tokens.empty()) return report;
+  report.flow_tokens = make.flow_tokens;
+  report.flow_layers = {make.layers};
+  report.flow_gap = Tensor<double>({make.flow_tokens.size(), m, 1});
+  report.flow_degenerate = Tensor<std::uint8_t>({make.flow_tokens.size(), m, 1});
+  std::vector<Tensor<double>> flows;
+  std::vector<Tensor<double>> even_flows;
+  for (std::size_t r = 0; r < make.flow_tokens.size(); ++r) {
+    FlowOptions options;
+    options.layers = {make.layers};
+    options.output_token = m - 1 + make.flow_tokens[r];
+    options.threads = 1;
+    FlowResult result = attention_flow(graph, options);
+    for (std::size_t j = 0; j < m; ++j) {
+      report.flow_gap(r, j, 0) = result.flow_gap(0, 0, j);
+      report.flow_degenerate(r, j, 0) = result.degenerate(0, 0, j);
+    }
+    flows.push_back(std::move(result.flow));
+    even_flows.push_back(make.normalized ? attention_flow(even, options).flow : Tensor<double>());
+  }
+  const auto row = [](const std::vector<Tensor<double>>& of) {
+    return [&of](std::size_t r, std::size_t, std::size_t, std::size_t j) { return of[r](0, 0, j); };
+  };
+  fill(make.flow_tokens, 1, row(flows), row(even_flows), report.flow);
+  return report;
+}
+
+// A prompt of m tokens and an answer of n, with dropped tokens, flow of some tokens, and notes.
+inline GenerationReport usual_generation(std::size_t m, std::size_t n, std::size_t layers = 6) {
+  SyntheticGeneration make;
+  make.prompt = prompt_pieces(m);
+  make.generated = answer_pieces(n);
+  make.layers = layers;
+  make.flow_tokens = {0, n / 2};
+  make.flow_tokens.erase(std::unique(make.flow_tokens.begin(), make.flow_tokens.end()), make.flow_tokens.end());
+  make.generated_columns = true;
+  make.normalized = true;
+  GenerationReport report = synthetic_generation(make);
+  DroppedTokens stop_words{.rule = "stop words (en)", .tokens = {}};
+  DroppedTokens punctuation{.rule = "punctuation", .tokens = {}};
+  for (std::size_t j = 0; j < m; ++j) {
+    const std::string& piece = make.prompt[j];
+    for (const char* word : {" is", " which", " the", " of", " it", " was", " in", " on", " do"}) {
+      if (piece == word) stop_words.tokens.push_back(j);
+    }
+    if (piece == "," || piece == "." || piece == "?" || piece == ";") punctuation.tokens.push_back(j);
+  }
+  report.dropped = {stop_words, punctuation};
+  report.notes = {"43% of the attention falls on the first token, 'It', on average over layers."};
+  return report;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_

@@ -1,0 +1,32 @@
+// Does a method rank the word first that decides the answer?
+//
+// Problem. For a sentence whose deciding word is known, a method gives every word a value. How near to the top does the
+// deciding word come? And how near would it come by chance?
+//
+// Definition. The reciprocal rank is 1 / r, r being the word's place by falling value. Words whose values are equal (or
+// closer than their error) have no order; the word's place among the k of them is any of r, ..., r + k - 1 with the
+// same probability, and the expected reciprocal rank is
+//
+//     (1/r + 1/(r+1) + ... + 1/(r+k-1)) / k.
+//
+// So a method that gives every word the same value scores what a random order scores, (1 + 1/2 + ... + 1/n) / n, and
+// not 1. The mean over sentences is the mean reciprocal rank (Voorhees, TREC-8, 1999).
+#ifndef ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_
+#define ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_
+
+#include <cstddef>
+#include <span>
+
+namespace attnflow {
+
+// Of values[word]. gaps: empty, or the width of each value's enclosure [value, value + gap]: values whose enclosures
+// meet are ties. O(n). Throws Error(kUsage) for a word that is not there, another number of gaps, or a value that is
+// not finite.
+double expected_reciprocal_rank(std::span<const double> values, std::size_t word, std::span<const double> gaps = {});
+
+// Of a random order of n >= 1 words.
+double random_reciprocal_rank(std::size_t n);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_

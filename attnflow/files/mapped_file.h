@@ -1,0 +1,33 @@
+// A file's bytes where the system keeps them: mapped, not copied.
+#ifndef ATTNFLOW_FILES_MAPPED_FILE_H_
+#define ATTNFLOW_FILES_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace attnflow::internal {
+
+// Mapped read-only and private. Another process that shortens the file while it is mapped ends this one with SIGBUS, as
+// with every program that maps its weights.
+class MappedFile {
+ public:
+  MappedFile() = default;  // no file: no bytes
+  // `kind` says in messages what was expected: ".safetensors". Throws Error(kBadFile): cannot be opened, no regular
+  // file, cannot be mapped.
+  MappedFile(const std::filesystem::path& path, std::string_view kind);
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(address_), size_}; }
+
+ private:
+  void* address_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_FILES_MAPPED_FILE_H_

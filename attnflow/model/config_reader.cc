@@ -1,0 +1,130 @@
+#include "attnflow/model/config_reader.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "attnflow/files/messages.h"
+#include "attnflow/model/json_text.h"
+
+namespace attnflow::internal {
+
+using Json = nlohmann::json;
+
+ConfigReader::ConfigReader(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
+
+void ConfigReader::fail(ErrorKind kind, const std::string& message) const {
+  throw Error(kind, source_ + ": " + message);
+}
+
+void ConfigReader::wrong(std::string_view key, const std::string& expected, const Json& found) const {
+  fail(ErrorKind::kBadFile, fmt::format("expected {} as \"{}\", found {}", expected, key, show_json(found)));
+}
+
+const Json* ConfigReader::find(std::string_view key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::size_t ConfigReader::size(std::string_view key, std::size_t max) const {
+  const Json& value = *find(key);
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 || value.get<std::uint64_t>() > max) {
+    wrong(key, fmt::format("a whole number from 1 to {}", max), value);
+  }
+  return value.get<std::size_t>();
+}
+
+std::size_t ConfigReader::size_or(std::string_view key, std::size_t fallback, std::size_t max) const {
+  return find(key) == nullptr ? fallback : size(key, max);
+}
+
+bool ConfigReader::flag_or(std::string_view key, bool fallback) const {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) wrong(key, "true or false", *value);
+  return value->get<bool>();
+}
+
+std::string ConfigReader::text_or(std::string_view key, std::string_view fallback) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::string(fallback);
+  if (!value->is_string()) wrong(key, "a text", *value);
+  return value->get<std::string>();
+}
+
+double ConfigReader::number_or(std::string_view key, double fallback, double low, double high) const {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  const bool fits = value->is_number() && value->get<double>() >= low && value->get<double>() <= high;
+  if (!fits) wrong(key, fmt::format("a number from {} to {}", low, high), *value);
+  return value->get<double>();
+}
+
+std::vector<std::string> ConfigReader::texts(std::string_view key) const {
+  std::vector<std::string> list;
+  const Json* value = find(key);
+  if (value == nullptr) return list;
+  if (!value->is_array()) wrong(key, "a list of texts", *value);
+  for (const Json& text : *value) {
+    if (!text.is_string()) wrong(key, "a list of texts", *value);
+    list.push_back(text.get<std::string>());
+  }
+  return list;
+}
+
+void ConfigReader::require(std::string_view what, std::initializer_list<std::string_view> keys) const {
+  std::string missing;
+  for (const std::string_view key : keys) {
+    if (key.empty() || find(key) != nullptr) continue;
+    if (!missing.empty()) missing += ", ";
+    missing += key;
+  }
+  if (!missing.empty()) {
+    fail(ErrorKind::kBadFile,
+         fmt::format("{} needs these keys, which are missing: {}. Use the config.json that was saved together with the "
+                     "weights",
+                     what, missing));
+  }
+}
+
+Activation ConfigReader::activation(std::string_view key, std::string_view fallback) const {
+  const std::string name = text_or(key, fallback);
+  const std::optional<Activation> activation = find_activation(name);
+  if (!activation) {
+    fail(ErrorKind::kUnsupportedModel,
+         fmt::format("{} is {}; supported are {}", key, quote_name(name), activation_list()));
+  }
+  return *activation;
+}
+
+void ConfigReader::refuse_pruned_and_quantised() const {
+  if (const Json* pruned = find("pruned_heads"); pruned != nullptr && !pruned->empty()) {
+    fail(ErrorKind::kUnsupportedModel,
+         "pruned_heads is not empty; supported are models whose layers all have the same number of heads");
+  }
+  if (find("quantization_config") != nullptr) {
+    fail(ErrorKind::kUnsupportedModel,
+         "quantization_config is set; supported are weights in float32, float16 and bfloat16: use the model's "
+         "unquantised files");
+  }
+}
+
+std::string read_config_text(const Folder& folder) {
+  constexpr const char* kConfig = "config.json";
+  constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
+  if (!folder.exists()) {
+    std::error_code ignored;
+    const bool exists = std::filesystem::exists(folder.path(), ignored);
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a folder with config.json and model.safetensors, found {}", folder.label(),
+                            exists ? "a file; give the folder that holds it" : "nothing of that name"));
+  }
+  if (!folder.has(kConfig)) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a Hugging Face model folder, found no config.json in it", folder.label()));
+  }
+  return folder.read(kConfig, kMaxConfigBytes);
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,67 @@
+// Reading single settings out of a config.json, with messages that name the key, what it may hold and what it holds.
+// For .cc files of this module only: it brings the JSON library in.
+#ifndef ATTNFLOW_MODEL_CONFIG_READER_H_
+#define ATTNFLOW_MODEL_CONFIG_READER_H_
+
+#include <cstddef>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/folder.h"
+#include "attnflow/model/architecture.h"
+
+namespace attnflow::internal {
+
+// Far above any model, and low enough that products of two of them cannot overflow.
+inline constexpr std::size_t kMaxConfigSize = std::size_t{1} << 30;
+// A number of layers needs no bytes in the file where layers share weights, so it is bounded by itself.
+inline constexpr std::size_t kMaxConfigLayers = 4096;
+
+// A view of a JSON object, which must outlive it. Values of the wrong type or out of range throw Error(kBadFile).
+class ConfigReader {
+ public:
+  ConfigReader(const nlohmann::json& object, std::string source);
+
+  // Throws an Error whose message starts with the source.
+  [[noreturn]] void fail(ErrorKind kind, const std::string& message) const;
+  // Error(kBadFile): expected `expected` as "key", found `found`.
+  [[noreturn]] void wrong(std::string_view key, const std::string& expected, const nlohmann::json& found) const;
+
+  const std::string& source() const { return source_; }
+  const nlohmann::json& object() const { return object_; }
+
+  // Null for a key that is absent or null, which mean the same to transformers.
+  const nlohmann::json* find(std::string_view key) const;
+
+  // A whole number from 1 to `max`; the key must be there.
+  std::size_t size(std::string_view key, std::size_t max = kMaxConfigSize) const;
+  std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const;
+  bool flag_or(std::string_view key, bool fallback) const;
+  std::string text_or(std::string_view key, std::string_view fallback) const;
+  // A number in [low, high].
+  double number_or(std::string_view key, double fallback, double low, double high) const;
+  std::vector<std::string> texts(std::string_view key) const;  // none where the key is absent
+
+  // Throws Error(kBadFile) that names all of `keys` that are not there; empty ones are passed over. `what` needs them.
+  void require(std::string_view what, std::initializer_list<std::string_view> keys) const;
+  // The activation named under `key`, or by `fallback`. Throws Error(kUnsupportedModel) for an unknown name.
+  Activation activation(std::string_view key, std::string_view fallback) const;
+  // Throws Error(kUnsupportedModel) for weights that are not plain floating-point numbers, or heads taken out.
+  void refuse_pruned_and_quantised() const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string source_;
+};
+
+// The text of `folder`/config.json. Throws Error(kBadFile) when the folder or the file is missing.
+std::string read_config_text(const Folder& folder);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_MODEL_CONFIG_READER_H_

@@ -1,0 +1,58 @@
+// Decoders: models in which a position sees itself and those before it, and which continue a text token by token.
+//
+// A decoder is a Model, so whatever takes a whole sequence takes it too: run() is clear() and append(). Beyond that it
+// keeps what it has computed of a sequence (the keys and values of every layer), so that the next token costs one row
+// of attention in each layer instead of all of them.
+#ifndef ATTNFLOW_MODEL_DECODER_H_
+#define ATTNFLOW_MODEL_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "attnflow/graph/attention_replay.h"
+#include "attnflow/graph/attention_sink.h"
+#include "attnflow/model/model.h"
+#include "attnflow/tensor/tensor.h"
+#include "attnflow/text/text_codec.h"
+
+namespace attnflow {
+
+class Decoder : public Model {
+ public:
+  // Tokens of the current sequence.
+  virtual std::size_t length() const = 0;
+  // Forgets the current sequence.
+  virtual void clear() = 0;
+  // Appends tokens to the sequence, at least one, and returns the logits of the token that follows the last of them,
+  // [vocabulary]. Attention of the new rows goes to `sink` (may be null): the prompt in chunks of queries, all layers
+  // of a chunk before the next, as [head, query, key] with the keys up to the chunk's last query; every head of the
+  // queries has its own matrix, also where heads share keys. The chunks in which a sequence is appended change results
+  // by rounding only.
+  // Throws Error(kInputTooLong) when the sequence would be longer than info().max_tokens, Error(kBadFile) for an id
+  // outside the vocabulary, Cancelled (the sequence is then cleared).
+  virtual Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
+                               const std::stop_token& stop_token = {}) = 0;
+
+  // Runs a sequence from nothing, without any [query, key] matrix of the whole of it in memory, and gives what its
+  // attention can be computed from again: O(L n d) numbers. `logits` (may be null) becomes those of append(). The
+  // replay is valid until the decoder is used again. Throws as append() does, and Error(kUnsupportedModel) where the
+  // backend cannot.
+  virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
+                                                          const std::stop_token& stop_token = {}) = 0;
+
+  // The text side of a model that brings its own (GGUF); null where tokenizer files lie beside the weights. Lives as
+  // long as the decoder.
+  virtual const TextCodec* codec() const { return nullptr; }
+};
+
+// A Hugging Face folder of a decoder (GPT-2, Llama, Qwen2, ...), by the torch backend, or a GGUF file, by the llama
+// backend. Errors as load_model's; Error(kUnsupportedModel) for a model that is no decoder.
+std::unique_ptr<Decoder> load_decoder(const Folder& folder, const LoadOptions& options = {});
+std::unique_ptr<Decoder> load_gguf(const std::filesystem::path& file, const LoadOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_DECODER_H_

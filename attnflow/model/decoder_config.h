@@ -1,0 +1,73 @@
+// config.json of a decoder's Hugging Face folder, read and checked.
+//
+// A setting that changes what the model computes is either understood or refused: nothing is skipped in silence that
+// would make attention differ from the model's own.
+#ifndef ATTNFLOW_MODEL_DECODER_CONFIG_H_
+#define ATTNFLOW_MODEL_DECODER_CONFIG_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/folder.h"
+#include "attnflow/model/decoder_architecture.h"
+
+namespace attnflow {
+
+// Angles of the rotary embedding (Su et al., RoFormer, 2021). Numbers i and i + d/2 of a query or key of d numbers at
+// position p are turned by the angle p f_i, where f_i = theta^(-2i/d) for i in [0, d/2), unless it is scaled:
+//   linear   f_i / factor
+//   llama3   by the wavelength w_i = 2 pi / f_i and the length c of the texts of the first training: f_i where
+//            w_i < c / high; f_i / factor where w_i > c / low; between them (1 - s) f_i / factor + s f_i with
+//            s = (c / w_i - low) / (high - low)
+struct RotaryConfig {
+  enum class Scaling { kNone, kLinear, kLlama3 };
+  double theta = 10000.0;
+  Scaling scaling = Scaling::kNone;
+  double factor = 1.0;
+  double low = 1.0;           // llama3
+  double high = 4.0;          // llama3
+  double first_length = 0.0;  // llama3: c
+
+  // f_i for d = `width` numbers, rounded to float32 as transformers does, which the angles of late positions show.
+  std::vector<float> frequencies(std::size_t width) const;
+};
+
+struct DecoderConfig {
+  const DecoderArchitecture* architecture = nullptr;  // the row of config.json's model_type; never null once read
+
+  std::size_t layers = 0;
+  std::size_t hidden = 0;
+  std::size_t heads = 0;            // a multiple of key_value_heads
+  std::size_t key_value_heads = 0;  // heads h * heads / key_value_heads and on share key-value head h
+  std::size_t head_width = 0;       // numbers of a query, a key or a value
+  std::size_t intermediate = 0;     // width inside the feed-forward net
+  std::size_t vocabulary = 0;       // rows of the word embedding
+  std::size_t positions = 0;        // tokens that a sequence may have
+
+  RotaryConfig rotary;               // with PositionKind::kRotary
+  std::vector<std::size_t> windows;  // [layers]: positions that a query sees, itself among them; 0: all before it
+
+  double norm_eps = 0.0;
+  Activation activation = Activation::kSilu;
+  bool query_key_value_bias = false;
+  bool attention_output_bias = false;
+  bool feed_forward_bias = false;
+  bool tied = false;  // the output matrix is the word embedding where the files hold no other
+};
+
+// Parses the text of a config.json; `source` names it in messages.
+// Throws Error(kBadFile): not JSON, missing keys (all are named), values of the wrong type or out of range.
+// Throws Error(kUnsupportedModel): a model type that is no decoder of the table, or a variant that no backend computes.
+DecoderConfig parse_decoder_config(std::string_view text, const std::string& source);
+
+// Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.
+DecoderConfig read_decoder_config(const Folder& folder);
+
+// Does `folder`/config.json name a decoder? False as well where it cannot be read: reading it as an encoder's says why.
+bool is_decoder(const Folder& folder);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_DECODER_CONFIG_H_

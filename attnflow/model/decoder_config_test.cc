@@ -1,0 +1,264 @@
+#include "attnflow/model/decoder_config.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/model_config.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_error;
+using Scaling = RotaryConfig::Scaling;
+
+Json gpt2() {
+  return {{"model_type", "gpt2"}, {"n_embd", 24},      {"n_layer", 3},
+          {"n_head", 4},          {"n_positions", 40}, {"vocab_size", 77}};
+}
+
+Json llama() {
+  return {
+      {"model_type", "llama"},    {"hidden_size", 24},       {"num_hidden_layers", 3}, {"num_attention_heads", 6},
+      {"num_key_value_heads", 2}, {"intermediate_size", 40}, {"vocab_size", 77},       {"max_position_embeddings", 40}};
+}
+
+Json with(Json json, const std::string& key, const Json& value) {
+  json[key] = value;
+  return json;
+}
+
+Json of_type(const std::string& type) { return with(llama(), "model_type", type); }
+
+DecoderConfig parse(const Json& json) { return parse_decoder_config(json.dump(), "config.json"); }
+
+void expect_bad(const Json& json, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kBadFile, words, [&] { parse(json); });
+}
+
+void expect_unsupported(const Json& json, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(json); });
+}
+
+TEST(DecoderConfig, ReadsGpt2WithDefaults) {
+  const DecoderConfig config = parse(gpt2());
+  EXPECT_EQ(config.architecture->model_type, "gpt2");
+  EXPECT_EQ(config.layers, 3U);
+  EXPECT_EQ(config.hidden, 24U);
+  EXPECT_EQ(config.heads, 4U);
+  EXPECT_EQ(config.key_value_heads, 4U);
+  EXPECT_EQ(config.head_width, 6U);
+  EXPECT_EQ(config.intermediate, 96U);
+  EXPECT_EQ(config.vocabulary, 77U);
+  EXPECT_EQ(config.positions, 40U);
+  EXPECT_EQ(config.windows, (std::vector<std::size_t>{0, 0, 0}));
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
+  EXPECT_EQ(config.activation, Activation::kGeluTanh);
+  EXPECT_TRUE(config.query_key_value_bias);
+  EXPECT_TRUE(config.attention_output_bias);
+  EXPECT_TRUE(config.feed_forward_bias);
+  EXPECT_TRUE(config.tied);
+  EXPECT_EQ(parse(with(gpt2(), "n_inner", 40)).intermediate, 40U);
+  EXPECT_EQ(parse(with(gpt2(), "n_inner", nullptr)).intermediate, 96U);
+}
+
+TEST(DecoderConfig, ReadsLlamaWithDefaults) {
+  const DecoderConfig config = parse(llama());
+  EXPECT_EQ(config.heads, 6U);
+  EXPECT_EQ(config.key_value_heads, 2U);
+  EXPECT_EQ(config.head_width, 4U);
+  EXPECT_EQ(config.intermediate, 40U);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-6);
+  EXPECT_EQ(config.activation, Activation::kSilu);
+  EXPECT_DOUBLE_EQ(config.rotary.theta, 10000.0);
+  EXPECT_EQ(config.rotary.scaling, Scaling::kNone);
+  EXPECT_FALSE(config.query_key_value_bias);
+  EXPECT_FALSE(config.attention_output_bias);
+  EXPECT_FALSE(config.feed_forward_bias);
+  EXPECT_FALSE(config.tied);
+  Json without = llama();
+  without.erase("num_key_value_heads");
+  EXPECT_EQ(parse(without).key_value_heads, 6U);
+}
+
+TEST(DecoderConfig, ReadsStatedSettings) {
+  Json json = llama();
+  json.update({{"head_dim", 10},
+               {"attention_bias", true},
+               {"mlp_bias", true},
+               {"tie_word_embeddings", true},
+               {"rope_theta", 5e5},
+               {"rms_norm_eps", 1e-5},
+               {"hidden_act", "gelu"},
+               {"architectures", {"LlamaForCausalLM"}}});
+  const DecoderConfig config = parse(json);
+  EXPECT_EQ(config.head_width, 10U);
+  EXPECT_TRUE(config.query_key_value_bias);
+  EXPECT_TRUE(config.attention_output_bias);
+  EXPECT_TRUE(config.feed_forward_bias);
+  EXPECT_TRUE(config.tied);
+  EXPECT_DOUBLE_EQ(config.rotary.theta, 5e5);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
+  EXPECT_EQ(config.activation, Activation::kGelu);
+}
+
+TEST(DecoderConfig, BiasesFollowTheArchitecture) {
+  const DecoderConfig qwen2 = parse(of_type("qwen2"));
+  EXPECT_TRUE(qwen2.query_key_value_bias);
+  EXPECT_FALSE(qwen2.attention_output_bias);
+  EXPECT_FALSE(qwen2.feed_forward_bias);
+  // transformers' Mistral has no such setting.
+  EXPECT_FALSE(parse(with(of_type("mistral"), "attention_bias", true)).query_key_value_bias);
+}
+
+TEST(DecoderConfig, RopeSettingsOfBothGenerations) {
+  for (const auto& [key, type] :
+       {std::pair{"rope_scaling", "type"}, {"rope_scaling", "rope_type"}, {"rope_parameters", "rope_type"}}) {
+    const Json json = with(with(llama(), "rope_theta", 500.0), key, Json{{type, "linear"}, {"factor", 4.0}});
+    const RotaryConfig rotary = parse(json).rotary;
+    EXPECT_EQ(rotary.scaling, Scaling::kLinear);
+    EXPECT_DOUBLE_EQ(rotary.theta, 500.0);
+    EXPECT_DOUBLE_EQ(rotary.factor, 4.0);
+  }
+  const Json json = with(llama(), "rope_parameters", Json{{"rope_type", "default"}, {"rope_theta", 70.0}});
+  EXPECT_DOUBLE_EQ(parse(json).rotary.theta, 70.0);
+  EXPECT_EQ(parse(with(llama(), "rope_scaling", nullptr)).rotary.scaling, Scaling::kNone);
+}
+
+TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
+  RotaryConfig rotary;
+  rotary.theta = 10000.0;
+  const std::vector<float> plain = rotary.frequencies(64);
+  ASSERT_EQ(plain.size(), 32U);
+  EXPECT_EQ(plain[0], 1.0F);
+  EXPECT_NEAR(static_cast<double>(plain[16]), 0.01, 1e-9);
+  EXPECT_NEAR(static_cast<double>(plain[31]), std::pow(10000.0, -62.0 / 64.0), 1e-11);
+
+  rotary.scaling = Scaling::kLinear;
+  rotary.factor = 4.0;
+  const std::vector<float> linear = rotary.frequencies(64);
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_FLOAT_EQ(linear[i], plain[i] / 4.0F);
+
+  // Wavelengths below 8192 / 4 stay, those above 8192 are stretched by 8, in between it goes over.
+  rotary.scaling = Scaling::kLlama3;
+  rotary.theta = 500000.0;
+  rotary.factor = 8.0;
+  rotary.low = 1.0;
+  rotary.high = 4.0;
+  rotary.first_length = 8192.0;
+  const std::vector<float> scaled = rotary.frequencies(64);
+  rotary.scaling = Scaling::kNone;
+  const std::vector<float> unscaled = rotary.frequencies(64);
+  std::array<std::size_t, 3> seen = {};
+  for (std::size_t i = 0; i < scaled.size(); ++i) {
+    const double f = static_cast<double>(unscaled[i]);
+    const double wavelength = 2.0 * 3.14159265358979323846 / f;
+    if (wavelength < 8192.0 / 4.0) {
+      EXPECT_EQ(scaled[i], unscaled[i]);
+      ++seen[0];
+    } else if (wavelength > 8192.0) {
+      EXPECT_FLOAT_EQ(scaled[i], unscaled[i] / 8.0F);
+      ++seen[2];
+    } else {
+      const double share = (8192.0 / wavelength - 1.0) / 3.0;
+      EXPECT_NEAR(static_cast<double>(scaled[i]), (1.0 - share) * f / 8.0 + share * f, 1e-6 * f);
+      ++seen[1];
+    }
+  }
+  for (const std::size_t count : seen) EXPECT_GT(count, 0U);
+}
+
+TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
+  for (const std::string type : {"yarn", "dynamic", "longrope", "mrope"}) {
+    expect_unsupported(with(llama(), "rope_scaling", Json{{"rope_type", type}, {"factor", 2.0}}),
+                       {"rope_type is \"" + type + "\"", "default, linear and llama3"});
+  }
+  expect_unsupported(with(llama(), "rope_scaling", Json{{"type", "default"}, {"mrope_section", {1, 2}}}),
+                     {"mrope_section"});
+  expect_unsupported(with(llama(), "partial_rotary_factor", 0.5), {"partial_rotary_factor"});
+  expect_unsupported(with(llama(), "rope_parameters", Json{{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}),
+                     {"partial_rotary_factor"});
+  expect_unsupported(with(of_type("qwen2"), "use_mrope", true), {"use_mrope"});
+  expect_bad(with(llama(), "rope_scaling", Json{{"type", "linear"}}), {"rope_type linear", "missing", "factor"});
+  expect_bad(with(llama(), "rope_scaling", "linear"), {"rope_scaling", "an object"});
+  expect_bad(with(llama(), "rope_scaling", Json{{"type", "linear"}, {"factor", "2"}}), {"factor", "a number"});
+  expect_bad(with(llama(), "rope_scaling", Json{{"rope_type", "llama3"}, {"factor", 2}}),
+             {"low_freq_factor, high_freq_factor, original_max_position_embeddings"});
+  expect_bad(with(llama(), "rope_theta", 0.5), {"rope_theta"});
+}
+
+TEST(DecoderConfig, SlidingWindows) {
+  using Windows = std::vector<std::size_t>;
+  EXPECT_EQ(parse(of_type("mistral")).windows, (Windows{4096, 4096, 4096}));  // transformers' default
+  EXPECT_EQ(parse(with(of_type("mistral"), "sliding_window", 5)).windows, (Windows{5, 5, 5}));
+  EXPECT_EQ(parse(with(of_type("mistral"), "sliding_window", nullptr)).windows, (Windows{0, 0, 0}));
+  expect_bad(with(of_type("mistral"), "sliding_window", 0), {"sliding_window", "whole number"});
+  EXPECT_EQ(parse(with(llama(), "sliding_window", 5)).windows, (Windows{0, 0, 0}));
+
+  const Json qwen2 = with(of_type("qwen2"), "sliding_window", 5);
+  EXPECT_EQ(parse(qwen2).windows, (Windows{0, 0, 0}));
+  const Json used = with(qwen2, "use_sliding_window", true);
+  EXPECT_EQ(parse(used).windows, (Windows{0, 0, 0}));  // from layer 28 on
+  EXPECT_EQ(parse(with(used, "max_window_layers", 2)).windows, (Windows{0, 0, 5}));
+  EXPECT_EQ(parse(with(used, "max_window_layers", 0)).windows, (Windows{5, 5, 5}));
+  const std::string sliding = "sliding_attention";
+  const std::string full = "full_attention";
+  EXPECT_EQ(parse(with(used, "layer_types", {sliding, full, sliding})).windows, (Windows{5, 0, 5}));
+  expect_bad(with(used, "layer_types", {sliding, full}), {"layer_types", "3", "found"});
+  expect_unsupported(with(used, "layer_types", {sliding, full, "chunked_attention"}), {"chunked_attention"});
+}
+
+TEST(DecoderConfig, RefusesVariants) {
+  expect_unsupported(with(gpt2(), "scale_attn_by_inverse_layer_idx", true),
+                     {"expected scale_attn_by_inverse_layer_idx false", "found true"});
+  expect_unsupported(with(gpt2(), "scale_attn_weights", false), {"expected scale_attn_weights true"});
+  expect_unsupported(with(gpt2(), "add_cross_attention", true), {"add_cross_attention"});
+  expect_unsupported(with(gpt2(), "pruned_heads", Json{{"0", {1}}}), {"pruned_heads"});
+  expect_unsupported(with(llama(), "quantization_config", Json{{"bits", 4}}), {"quantization_config"});
+  expect_unsupported(with(llama(), "architectures", {"LlamaForSequenceClassification"}),
+                     {"LlamaForSequenceClassification", "ForCausalLM"});
+  expect_unsupported(with(llama(), "hidden_act", "swiglu"), {"hidden_act", "swiglu"});
+  expect_unsupported(of_type("gemma2"), {"\"gemma2\"", "gpt2, llama, mistral, qwen2"});
+}
+
+TEST(DecoderConfig, RefusesWrongValues) {
+  Json missing = llama();
+  missing.erase("hidden_size");
+  missing.erase("vocab_size");
+  expect_bad(missing, {"model type llama", "hidden_size, vocab_size"});
+  expect_bad(with(llama(), "num_key_value_heads", 4), {"num_attention_heads", "multiple", "6 and 4"});
+  expect_bad(with(llama(), "hidden_size", 25), {"hidden_size", "multiple", "25 and 6"});
+  expect_bad(with(llama(), "head_dim", 5), {"even", "found 5"});
+  expect_bad(with(llama(), "num_hidden_layers", 0), {"num_hidden_layers", "from 1 to"});
+  expect_bad(with(llama(), "num_hidden_layers", 100000), {"num_hidden_layers", "4096"});
+  expect_bad(with(llama(), "rms_norm_eps", -1), {"rms_norm_eps"});
+  expect_bad(with(llama(), "attention_bias", 1), {"attention_bias", "true or false"});
+  expect_bad(with(llama(), "architectures", "LlamaForCausalLM"), {"architectures", "a list of texts"});
+  Json untyped = llama();
+  untyped.erase("model_type");
+  expect_bad(untyped, {"model_type is missing"});
+}
+
+TEST(DecoderConfig, IsToldFromAnEncoder) {
+  EXPECT_TRUE(is_decoder(test::golden_decoders() / "gpt2_tied"));
+  EXPECT_FALSE(is_decoder(test::golden_models() / "bert_base"));
+  EXPECT_FALSE(is_decoder("no such folder"));
+  // Where an encoder is needed, as in training.
+  expect_error(ErrorKind::kUnsupportedModel, {"\"gpt2\"", "a decoder; expected an encoder: bert"},
+               [] { read_model_config(test::golden_decoders() / "gpt2_tied"); });
+  expect_error(ErrorKind::kUnsupportedModel, {"\"bert\"", "expected a decoder: gpt2"},
+               [] { read_decoder_config(test::golden_models() / "bert_base"); });
+  // The message lists all that load_model takes.
+  expect_error(ErrorKind::kUnsupportedModel, {"\"t5\"", "bert, ", "gpt2, llama"},
+               [] { parse_model_config(R"({"model_type": "t5"})", "config.json"); });
+}
+
+}  // namespace
+}  // namespace attnflow

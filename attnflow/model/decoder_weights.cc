@@ -1,0 +1,137 @@
+#include "attnflow/model/decoder_weights.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "attnflow/model/tensor_finder.h"
+
+namespace attnflow {
+
+namespace {
+
+class Finder {
+ public:
+  Finder(const Checkpoint& checkpoint, const DecoderConfig& config)
+      : config_(config),
+        row_(*config.architecture),
+        finder_(checkpoint, row_.model_type),
+        hidden_key_(row_.keys.hidden),
+        prefix_(finder_.has_prefix(row_.prefix) ? row_.prefix : "") {}
+
+  void find_all(DecoderWeights& weights) {
+    const DecoderNames& names = row_.names;
+    const std::string tables = "vocab_size and " + hidden_key_;
+    weights.word_embedding =
+        finder_.tensor({in_base(names.word) + ".weight"}, {config_.vocabulary, config_.hidden}, tables);
+    if (row_.positions == PositionKind::kLearnt) {
+      weights.position_embedding =
+          finder_.tensor({in_base(names.position) + ".weight"}, {config_.positions, config_.hidden},
+                         std::string(row_.keys.positions) + " and " + hidden_key_);
+    }
+    for (std::size_t layer = 0; layer < config_.layers; ++layer) weights.layers.push_back(find_layer(layer));
+    weights.final_norm = norm(in_base(names.final_norm));
+    weights.output.out = config_.vocabulary;
+    const std::string output = std::string(names.output) + ".weight";
+    weights.output.weight = config_.tied && !finder_.has(output)
+                                ? weights.word_embedding
+                                : finder_.tensor({output}, {config_.vocabulary, config_.hidden}, tables);
+    finder_.throw_if_missing();
+  }
+
+ private:
+  std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
+
+  DecoderNorm norm(const std::string& name) {
+    DecoderNorm found;
+    found.scale = finder_.tensor({name + ".weight"}, {config_.hidden}, hidden_key_);
+    if (row_.norm == NormKind::kLayer) found.shift = finder_.tensor({name + ".bias"}, {config_.hidden}, hidden_key_);
+    return found;
+  }
+
+  // A stored map from `in` to `out` numbers.
+  DecoderLinear linear(const std::string& name, std::size_t out, std::size_t in, bool bias, const std::string& source) {
+    DecoderLinear found;
+    found.layout = row_.layout;
+    found.out = out;
+    const Shape shape = row_.layout == MatrixLayout::kOutIn ? Shape{out, in} : Shape{in, out};
+    found.weight = finder_.tensor({name + ".weight"}, shape, source);
+    if (bias) found.bias = finder_.tensor({name + ".bias"}, {out}, source);
+    return found;
+  }
+
+  void find_query_key_value(const std::string& prefix, DecoderLayerWeights& layer) {
+    const DecoderNames& names = row_.names;
+    const std::size_t queries = config_.heads * config_.head_width;
+    const std::size_t keys = config_.key_value_heads * config_.head_width;
+    const bool bias = config_.query_key_value_bias;
+    const std::string source = hidden_key_ + " and the heads";
+    if (!names.query_key_value.empty()) {
+      const DecoderLinear all =
+          linear(prefix + std::string(names.query_key_value), queries + 2 * keys, config_.hidden, bias, source);
+      layer.query = layer.key = layer.value = all;
+      layer.query.out = queries;
+      layer.key.begin = queries;
+      layer.key.out = keys;
+      layer.value.begin = queries + keys;
+      layer.value.out = keys;
+    } else {
+      layer.query = linear(prefix + std::string(names.query), queries, config_.hidden, bias, source);
+      layer.key = linear(prefix + std::string(names.key), keys, config_.hidden, bias, source);
+      layer.value = linear(prefix + std::string(names.value), keys, config_.hidden, bias, source);
+    }
+    layer.attention_output = linear(prefix + std::string(names.attention_output), config_.hidden, queries,
+                                    config_.attention_output_bias, source);
+  }
+
+  DecoderLayerWeights find_layer(std::size_t number) {
+    const DecoderNames& names = row_.names;
+    const std::string prefix = in_base(fmt::format(fmt::runtime(names.layer), number));
+    const auto full = [&](std::string_view name) { return prefix + std::string(name); };
+    const std::string sizes = hidden_key_ + " and " + std::string(row_.keys.intermediate);
+    const bool bias = config_.feed_forward_bias;
+
+    DecoderLayerWeights layer;
+    layer.attention_norm = norm(full(names.attention_norm));
+    find_query_key_value(prefix, layer);
+    layer.feed_forward_norm = norm(full(names.feed_forward_norm));
+    if (!names.gate.empty()) layer.gate = linear(full(names.gate), config_.intermediate, config_.hidden, bias, sizes);
+    layer.feed_forward_in = linear(full(names.feed_forward_in), config_.intermediate, config_.hidden, bias, sizes);
+    layer.feed_forward_out = linear(full(names.feed_forward_out), config_.hidden, config_.intermediate, bias, sizes);
+    return layer;
+  }
+
+  const DecoderConfig& config_;
+  const DecoderArchitecture& row_;
+  internal::TensorFinder finder_;
+  std::string hidden_key_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+DecoderWeights find_decoder_weights(const Folder& folder) {
+  DecoderWeights weights;
+  weights.config = read_decoder_config(folder);
+  const auto checkpoint = std::make_shared<const Checkpoint>(folder);
+  weights.checkpoint = checkpoint;
+  const DecoderConfig& config = weights.config;
+  Finder(*checkpoint, config).find_all(weights);
+
+  ModelInfo& info = weights.info;
+  info.name = folder.name();
+  info.architecture = config.architecture->model_type;
+  info.layers = config.layers;
+  info.heads = config.heads;
+  info.key_value_heads = config.key_value_heads;
+  info.hidden = config.hidden;
+  info.vocabulary = config.vocabulary;
+  info.max_tokens = config.positions;
+  info.causal = true;
+  info.head = ModelHead::kCausalLm;
+  info.parameters = checkpoint->parameters();
+  return weights;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,64 @@
+// The weights of a decoder, found by name and checked against its config before anything computes with them.
+//
+// A backend gets this structure and sees neither file names nor architectures: which tensor plays which part, how a
+// matrix is laid out, and whether shapes fit is settled here, without the backend.
+#ifndef ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
+#define ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "attnflow/files/folder.h"
+#include "attnflow/model/checkpoint.h"
+#include "attnflow/model/decoder_config.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+// A linear map y = x W^T + bias of a decoder: rows [begin, begin + out) of a stored one, which may be more than one map
+// side by side. Pointers are into the checkpoint.
+struct DecoderLinear {
+  const StoredTensor* weight = nullptr;        // [all out, in], or transposed
+  MatrixLayout layout = MatrixLayout::kOutIn;  // kInOut: transposed
+  const StoredTensor* bias = nullptr;          // [all out], or null: none
+  std::size_t begin = 0;
+  std::size_t out = 0;
+};
+
+struct DecoderNorm {
+  const StoredTensor* scale = nullptr;  // [hidden]
+  const StoredTensor* shift = nullptr;  // [hidden]; null with NormKind::kRms
+};
+
+struct DecoderLayerWeights {
+  DecoderNorm attention_norm;
+  DecoderLinear query;             // hidden -> heads * head_width, heads side by side
+  DecoderLinear key, value;        // hidden -> key_value_heads * head_width
+  DecoderLinear attention_output;  // heads * head_width -> hidden
+  DecoderNorm feed_forward_norm;
+  DecoderLinear gate;              // hidden -> intermediate; without a weight where nothing is gated
+  DecoderLinear feed_forward_in;   // hidden -> intermediate
+  DecoderLinear feed_forward_out;  // intermediate -> hidden
+};
+
+struct DecoderWeights {
+  DecoderConfig config;
+  ModelInfo info;
+  std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
+
+  const StoredTensor* word_embedding = nullptr;      // [vocabulary, hidden]
+  const StoredTensor* position_embedding = nullptr;  // [positions, hidden], or null: rotary
+  std::vector<DecoderLayerWeights> layers;
+  DecoderNorm final_norm;
+  DecoderLinear output;  // hidden -> vocabulary; its weight may be the word embedding
+};
+
+// Reads the config and maps the weights of a folder, and finds and checks every tensor that the model needs. No weight
+// is read. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from
+// the config, a tensor that does not hold floating-point numbers; and as read_decoder_config and Checkpoint do.
+DecoderWeights find_decoder_weights(const Folder& folder);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_DECODER_WEIGHTS_H_

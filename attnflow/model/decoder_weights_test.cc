@@ -1,0 +1,158 @@
+#include "attnflow/model/decoder_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/decoder_input.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::decoder_copy;
+using test::expect_error;
+using test::ModelCopy;
+using test::WeightsFile;
+
+void expect_bad(const ModelCopy& model, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kBadFile, words, [&] { find_decoder_weights(model.path()); });
+}
+
+TEST(DecoderWeights, DescribesEveryGoldenModel) {
+  std::size_t models = 0;
+  for (const Json& expected : test::decoder_index()) {
+    const auto name = expected.at("name").get<std::string>();
+    SCOPED_TRACE(name);
+    const ModelInfo info = read_model_info(test::golden_decoders() / name);
+    EXPECT_EQ(info.name, name);
+    EXPECT_EQ(info.architecture, expected.at("architecture"));
+    EXPECT_EQ(info.layers, expected.at("layers"));
+    EXPECT_EQ(info.heads, expected.at("heads"));
+    EXPECT_EQ(info.key_value_heads, expected.at("key_value_heads"));
+    EXPECT_EQ(info.hidden, expected.at("hidden"));
+    EXPECT_EQ(info.vocabulary, expected.at("vocabulary"));
+    EXPECT_EQ(info.max_tokens, expected.at("max_tokens"));
+    EXPECT_EQ(info.head, ModelHead::kCausalLm);
+    EXPECT_TRUE(info.causal);
+    EXPECT_TRUE(info.labels.empty());
+    EXPECT_GT(info.parameters, info.vocabulary);
+    ++models;
+  }
+  EXPECT_GE(models, 9U);
+}
+
+TEST(DecoderWeights, FusedMapsAreThreeViewsOfOne) {
+  const DecoderWeights weights = find_decoder_weights(test::golden_decoders() / "gpt2_tied");
+  const DecoderLayerWeights& layer = weights.layers.at(1);
+  EXPECT_EQ(layer.query.weight, layer.value.weight);
+  EXPECT_EQ(layer.query.weight->name, "transformer.h.1.attn.c_attn.weight");
+  EXPECT_EQ(layer.query.weight->shape, (Shape{24, 72}));
+  EXPECT_EQ(layer.query.layout, MatrixLayout::kInOut);
+  EXPECT_EQ(layer.query.begin, 0U);
+  EXPECT_EQ(layer.key.begin, 24U);
+  EXPECT_EQ(layer.value.begin, 48U);
+  EXPECT_EQ(layer.value.out, 24U);
+  EXPECT_EQ(layer.gate.weight, nullptr);
+  EXPECT_EQ(weights.output.weight, weights.word_embedding);
+  EXPECT_EQ(weights.output.layout, MatrixLayout::kOutIn);
+}
+
+TEST(DecoderWeights, AnOutputMatrixThatIsStoredIsUsed) {
+  const DecoderWeights weights = find_decoder_weights(test::golden_decoders() / "llama_grouped");
+  EXPECT_EQ(weights.output.weight->name, "lm_head.weight");
+  EXPECT_EQ(weights.layers.at(0).query.bias, nullptr);
+  EXPECT_EQ(weights.position_embedding, nullptr);
+}
+
+TEST(DecoderWeights, NamesWhatIsMissing) {
+  const ModelCopy llama = decoder_copy("llama_grouped");
+  llama.edit_weights([](WeightsFile& weights) {
+    weights.rename("model.layers.1.self_attn.k_proj.weight", "model.layers.1.self_attn.k.weight");
+    weights.rename("lm_head.weight", "head.weight");
+  });
+  expect_bad(llama, {"model type llama", "2 of them missing", "\"model.layers.1.self_attn.k_proj.weight\"",
+                     "\"lm_head.weight\"", "saved together"});
+
+  const ModelCopy gpt2 = decoder_copy("gpt2_base");
+  gpt2.edit_weights([](WeightsFile& weights) { weights.rename("h.0.attn.c_attn.bias", "h.0.attn.bias2"); });
+  expect_bad(gpt2, {"model type gpt2", "\"h.0.attn.c_attn.bias\""});
+
+  // A setting that promises biases that are not there.
+  const ModelCopy biased = decoder_copy("llama_grouped");
+  biased.edit_config([](Json& config) { config["mlp_bias"] = true; });
+  expect_bad(biased, {"9 of them missing", "model.layers.0.mlp.gate_proj.bias"});
+}
+
+TEST(DecoderWeights, ChecksShapes) {
+  const ModelCopy heads = decoder_copy("llama_grouped");
+  heads.edit_config([](Json& config) { config["num_key_value_heads"] = 3; });
+  expect_bad(heads, {"k_proj.weight", "[8, 24]", "expected [12, 24]", "hidden_size and the heads"});
+
+  const ModelCopy words = decoder_copy("gpt2_tied");
+  words.edit_config([](Json& config) { config["vocab_size"] = 300; });
+  expect_bad(words, {"wte.weight", "[298, 24]", "expected [300, 24]", "vocab_size and n_embd"});
+
+  const ModelCopy positions = decoder_copy("gpt2_tied");
+  positions.edit_config([](Json& config) { config["n_positions"] = 321; });
+  expect_bad(positions, {"wpe.weight", "n_positions and n_embd"});
+
+  const ModelCopy turned = decoder_copy("gpt2_tied");
+  turned.edit_weights([](WeightsFile& weights) {
+    weights.header["transformer.h.2.mlp.c_fc.weight"]["shape"] = {96, 24};
+  });
+  expect_bad(turned, {"h.2.mlp.c_fc.weight", "[96, 24]", "expected [24, 96]"});
+}
+
+TEST(DecoderWeights, RefusesQuantisedWeights) {
+  const ModelCopy model = decoder_copy("qwen2_window");
+  model.edit_weights([](WeightsFile& weights) {
+    Json& tensor = weights.header["model.norm.weight"];
+    tensor["dtype"] = "I32";
+  });
+  expect_bad(model, {"model.norm.weight", "i32", "expected f32, f16, bf16 or f64"});
+}
+
+TEST(DecoderWeights, AnEncoderIsNoDecoder) {
+  expect_error(ErrorKind::kUnsupportedModel, {"bert", "expected a decoder"},
+               [] { load_decoder(test::golden_models() / "bert_base"); });
+  expect_error(ErrorKind::kUsage, {"cpu, cuda or cuda:N"}, [] {
+    LoadOptions options;
+    options.device = "gpu";
+    load_decoder(test::golden_decoders() / "gpt2_tied", options);
+  });
+}
+
+TEST(DecoderInput, IsChecked) {
+  ModelInfo info;
+  info.name = "small";
+  info.vocabulary = 10;
+  info.max_tokens = 4;
+  const auto check = [&](std::size_t length, const std::vector<std::int64_t>& ids) {
+    check_decoder_ids(info, length, ids);
+  };
+  check(0, {0, 9, 3, 4});
+  check(3, {1});
+  expect_error(ErrorKind::kUsage, {"at least one token"}, [&] { check(2, {}); });
+  expect_error(ErrorKind::kInputTooLong, {"at most 4 tokens", "\"small\"", "found 5"}, [&] {
+    check(0, {1, 1, 1, 1, 1});
+  });
+  expect_error(ErrorKind::kInputTooLong, {"found 2 behind the 3"}, [&] { check(3, {1, 1}); });
+  expect_error(ErrorKind::kBadFile, {"from 0 to 9", "found 10 at position 3"}, [&] { check(2, {1, 10}); });
+  expect_error(ErrorKind::kBadFile, {"found -1 at position 0"}, [&] { check(0, {-1}); });
+  expect_error(ErrorKind::kUsage, {"type ids"}, [&] { check_decoder_input(info, {{1, 2}, {0}}); });
+  expect_error(ErrorKind::kUsage, {"logit positions from 0 to 1", "found 2"}, [&] {
+    check_decoder_input(info, {{1, 2}, {}}, {{0, 2}});
+  });
+  check_decoder_target(info, {ScoreTarget::Kind::kLogit, 9, 99});
+  expect_error(ErrorKind::kUsage, {"labels below 10", "found 10"}, [&] {
+    check_decoder_target(info, {ScoreTarget::Kind::kProbabilityDifference, 9, 10});
+  });
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,146 @@
+#include "attnflow/model/llama/capture.h"
+
+#include <fmt/format.h>
+#include <ggml-backend.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::string_view kWeightsName = "kq_soft_max-";
+constexpr std::string_view kScoresName = "kq-";
+// Float32 sums of thousands of weights stay within 1e-5 of 1; what a sink takes away is more.
+constexpr double kSumTolerance = 1e-3;
+
+// The number of the layer, from 0, behind `prefix`.
+std::optional<std::size_t> layer_of(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  std::size_t layer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
+  return layer;
+}
+
+// In several running sums, which vector instructions take side by side.
+double sum_of(const float* values, std::size_t count) {
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> lanes{};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += values[i + lane];
+  }
+  double sum = 0.0;
+  for (const float lane : lanes) sum += lane;
+  for (; i < count; ++i) sum += values[i];
+  return sum;
+}
+
+}  // namespace
+
+void AttentionCapture::refuse(const std::string& found) const {
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("{}: expected a model in which every layer spreads the attention of each of its heads over "
+                          "the tokens, found {}",
+                          source_, found));
+}
+
+void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin,
+                             std::size_t queries) {
+  sink_ = sink;
+  observer_ = observer;
+  query_begin_ = query_begin;
+  queries_ = queries;
+  layers_seen_ = 0;
+  error_ = nullptr;
+}
+
+void AttentionCapture::end(std::size_t layers) {
+  const bool captured = sink_ != nullptr || observer_ != nullptr;
+  sink_ = nullptr;
+  observer_ = nullptr;
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (captured && layers_seen_ != layers) {
+    refuse(
+        fmt::format("attention in {} of its {} layers; recurrent layers and the like have none", layers_seen_, layers));
+  }
+}
+
+bool AttentionCapture::is_wanted(const ggml_tensor& node) const {
+  if (error_ || (sink_ == nullptr && observer_ == nullptr)) return false;
+  if (node.op == GGML_OP_SOFT_MAX) return std::string_view(node.name).starts_with(kWeightsName);
+  return observer_ != nullptr && node.op == GGML_OP_MUL_MAT && layer_of(node.name, kScoresName).has_value();
+}
+
+bool AttentionCapture::callback(ggml_tensor* node, bool ask, void* self) {
+  auto& capture = *static_cast<AttentionCapture*>(self);
+  if (ask) return capture.is_wanted(*node);
+  // The library's frames lie between here and the caller: what is thrown waits in error_ until they are done.
+  try {
+    capture.receive(*node);
+  } catch (...) {
+    capture.error_ = std::current_exception();
+  }
+  return !capture.error_;
+}
+
+void AttentionCapture::receive(const ggml_tensor& node) {
+  if (node.op == GGML_OP_SOFT_MAX) {
+    const auto layer = layer_of(node.name, kWeightsName);
+    if (!layer || *layer != layers_seen_) {
+      refuse(fmt::format("\"{}\" where layer {} was expected", std::string_view(node.name), layers_seen_ + 1));
+    }
+    receive_weights(++layers_seen_, node);
+  } else {
+    observer_->scores(*layer_of(node.name, kScoresName) + 1, node);
+  }
+}
+
+void AttentionCapture::receive_weights(std::size_t layer, const ggml_tensor& node) {
+  const std::size_t keys = query_begin_ + queries_;
+  const auto cells = static_cast<std::size_t>(node.ne[0]);
+  const auto heads = static_cast<std::size_t>(node.ne[2]);
+  const bool layout =
+      node.type == GGML_TYPE_F32 && ggml_is_contiguous(&node) && node.ne[3] == 1 && node.data != nullptr;
+  if (!layout || cells < keys || static_cast<std::size_t>(node.ne[1]) != queries_ || heads == 0) {
+    refuse(
+        fmt::format("attention of another layout in layer {}: {} of shape [{}, {}, {}, {}] for {} queries and {} "
+                    "keys",
+                    layer, ggml_type_name(node.type), node.ne[3], node.ne[2], node.ne[1], node.ne[0], queries_, keys));
+  }
+  if (heads_ == 0) heads_ = heads;
+  if (heads != heads_) refuse(fmt::format("{} heads in layer {} and {} in the first", heads, layer, heads_));
+
+  const std::size_t rows = heads * queries_;
+  values_.resize(rows * keys);
+  const auto* from = static_cast<const float*>(node.data);
+  for (std::size_t row = 0; row < rows; ++row) {
+    float* const to = values_.data() + row * keys;
+    std::memcpy(to, from + row * cells, keys * sizeof(float));
+    const double sum = sum_of(to, keys);
+    if (!(std::abs(sum - 1.0) <= kSumTolerance)) {
+      refuse(
+          fmt::format("weights of layer {} whose sum is {:.4f} and not 1: part of its attention goes to a learned "
+                      "sink, which is no token, or to keys that are not kept in their order",
+                      layer, sum));
+    }
+    const std::size_t position = query_begin_ + row % queries_;
+    if (position + 1 < keys && std::any_of(to + position + 1, to + keys, [](float weight) { return weight != 0.0F; }))
+      refuse(fmt::format("tokens that attend to later ones in layer {}: it is no decoder", layer));
+  }
+  const TensorView<const float> attention(values_.data(), {heads, queries_, keys});
+  if (observer_ != nullptr) observer_->weights(layer, node, attention);
+  if (sink_ != nullptr) sink_->layer(layer, query_begin_, attention);
+}
+
+}  // namespace attnflow

@@ -1,0 +1,74 @@
+// Reading attention out of libllama while it computes.
+//
+// The library computes attention, flash attention off, as one graph node a layer, softmax(scale q k' + mask), and calls
+// back before and after each node that one asks for. The node's result is [head, query, cell], where cells are places
+// in the cache of keys: position p stands in cell p, because sequences are only ever appended to an empty cache, and
+// behind the last position come cells that are masked. The node names its layer, from 0: "kq_soft_max-7".
+//
+// A node that is asked for ends a run of nodes that are computed together, so the callback asks for no others, and for
+// none at all when nobody wants attention.
+#ifndef ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
+#define ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
+
+#include <ggml.h>
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "attnflow/graph/attention_sink.h"
+
+namespace attnflow {
+
+// What else may look at the nodes of attention (attnflow/model/llama/replay.h).
+class NodeObserver {
+ public:
+  virtual ~NodeObserver() = default;
+  // The node q k' of a layer (from 1), computed; its sources are still in place.
+  virtual void scores(std::size_t layer, const ggml_tensor& node) = 0;
+  // The softmax node of a layer, computed; its mask is still in place. `attention` [head, query, key] is its result.
+  virtual void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention) = 0;
+};
+
+class AttentionCapture {
+ public:
+  // `source` names the model in messages.
+  explicit AttentionCapture(std::string source) : source_(std::move(source)) {}
+
+  // What a model has, known after the first chunk that was captured; 0 before. Layers differ in their number of heads
+  // in some models, which is refused.
+  std::size_t heads() const { return heads_; }
+
+  // Before a chunk of queries [query_begin, query_begin + queries) is computed; `sink` and `observer` may be null.
+  void begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin, std::size_t queries);
+  // After it: throws what the sink or the observer threw, and Error(kUnsupportedModel) when attention came otherwise
+  // than was promised: not all of the model's `layers`, or rows that are no distribution over the tokens.
+  void end(std::size_t layers);
+
+  // The library's callback (ggml_backend_sched_eval_callback); `self` is an AttentionCapture.
+  static bool callback(ggml_tensor* node, bool ask, void* self);
+
+ private:
+  bool is_wanted(const ggml_tensor& node) const;
+  void receive(const ggml_tensor& node);
+  void receive_weights(std::size_t layer, const ggml_tensor& node);
+  [[noreturn]] void refuse(const std::string& found) const;
+
+  std::string source_;
+  std::size_t heads_ = 0;
+
+  // Of the present chunk.
+  AttentionSink* sink_ = nullptr;
+  NodeObserver* observer_ = nullptr;
+  std::size_t query_begin_ = 0;
+  std::size_t queries_ = 0;
+  std::size_t layers_seen_ = 0;
+  std::exception_ptr error_;
+
+  std::vector<float> values_;  // [head, query, key]
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_LLAMA_CAPTURE_H_

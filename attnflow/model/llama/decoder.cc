@@ -1,0 +1,132 @@
+#include "attnflow/model/llama/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attnflow/base/available_memory.h"
+#include "attnflow/base/error.h"
+#include "attnflow/model/decoder_input.h"
+#include "attnflow/model/llama/replay.h"
+
+namespace attnflow {
+namespace {
+
+// What a sequence is given room for when the caller does not say how long it will become.
+constexpr std::size_t kFirstPositions = 512;
+
+std::size_t first_positions(const LlamaWeights& weights, const LoadOptions& options) {
+  const std::size_t asked = options.context == 0 ? kFirstPositions : options.context;
+  return std::min(asked, weights.info.max_tokens);
+}
+
+// Attention that nobody looks at: AttentionCapture checks it.
+class NoSink : public AttentionSink {
+ public:
+  void layer(std::size_t /*layer*/, std::size_t /*query_begin*/, TensorView<const float> /*attention*/) override {}
+};
+
+[[noreturn]] void no_gradients(const std::string& source, const std::string& what) {
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("{}: expected a model that gives {}, which libllama does not; write the weights as a Hugging "
+                          "Face folder and use that, or choose a score without gradients",
+                          source, what));
+}
+
+}  // namespace
+
+LlamaDecoder::LlamaDecoder(LlamaWeights weights, const LoadOptions& options)
+    : weights_(std::move(weights)),
+      codec_(weights_),
+      capture_(weights_.source),
+      session_(weights_, capture_, options.threads, first_positions(weights_, options)) {
+  try_out();
+}
+
+LlamaDecoder::~LlamaDecoder() { ++*uses_; }
+
+void LlamaDecoder::try_out() {
+  if (!session_.is_causal()) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("{}: expected a language model that predicts the next token from those before it, found one "
+                    "whose tokens see those behind them too ({})",
+                    weights_.source, weights_.info.architecture));
+  }
+  const std::vector<std::int64_t> ids(std::min<std::size_t>(2, weights_.info.max_tokens), 0);
+  NoSink sink;
+  append(ids, &sink);
+  weights_.info.heads = capture_.heads();
+  clear();
+}
+
+void LlamaDecoder::clear() {
+  ++*uses_;
+  session_.clear();
+}
+
+std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
+                                               AttentionSink* sink, NodeObserver* observer,
+                                               const std::stop_token& stop_token) {
+  ++*uses_;
+  session_.reserve(session_.length() + ids.size(), stop_token);
+  const std::vector<llama_token> tokens(ids.begin(), ids.end());
+  return session_.append(tokens, wanted, sink, observer, stop_token);
+}
+
+Tensor<float> LlamaDecoder::append(std::span<const std::int64_t> ids, AttentionSink* sink,
+                                   const std::stop_token& stop_token) {
+  check_decoder_ids(info(), length(), ids);
+  std::vector<std::int8_t> wanted(ids.size(), 0);
+  wanted.back() = 1;
+  return {Shape{info().vocabulary}, append_wanted(ids, wanted, sink, nullptr, stop_token)};
+}
+
+ModelOutput LlamaDecoder::run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) {
+  check_decoder_input(info(), input, options);
+  clear();
+  std::vector<std::int8_t> wanted(input.ids.size(), 0);
+  for (const std::size_t position : options.logit_positions) wanted[position] = 1;
+  const std::vector<float> rows = append_wanted(input.ids, wanted, sink, nullptr, {});
+
+  // The library gives each position once and in order; they may be asked for in any.
+  std::vector<std::size_t> row_of(wanted.size(), 0);
+  std::size_t row = 0;
+  for (std::size_t position = 0; position < wanted.size(); ++position) {
+    row_of[position] = row;
+    if (wanted[position] != 0) ++row;
+  }
+  ModelOutput output;
+  const std::size_t width = info().vocabulary;
+  output.logits = Tensor<float>(Shape{options.logit_positions.size(), width});
+  for (std::size_t i = 0; i < options.logit_positions.size(); ++i)
+    std::copy_n(rows.data() + row_of[options.logit_positions[i]] * width, width, output.logits.data() + i * width);
+  return output;
+}
+
+std::vector<Tensor<float>> LlamaDecoder::classify(std::span<const ModelInput> /*inputs*/,
+                                                  const BatchOptions& /*options*/) {
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("{}: expected a model with a classification head, found a language model", weights_.source));
+}
+
+std::vector<InputGradient> LlamaDecoder::input_gradients(std::span<const ModelInput> /*inputs*/,
+                                                         std::span<const ScoreTarget> /*targets*/,
+                                                         const BatchOptions& /*options*/) {
+  no_gradients(weights_.source, "gradients");
+}
+
+std::unique_ptr<AttentionReplay> LlamaDecoder::run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
+                                                              const std::stop_token& stop_token) {
+  check_decoder_ids(info(), 0, ids);
+  clear();
+  ScoreRecorder recorder(weights_.source, info().layers);
+  std::vector<std::int8_t> wanted(ids.size(), 0);
+  wanted.back() = 1;
+  std::vector<float> row = append_wanted(ids, wanted, nullptr, &recorder, stop_token);
+  if (logits != nullptr) *logits = Tensor<float>(Shape{info().vocabulary}, std::move(row));
+  return std::make_unique<LlamaReplay>(recorder.take(), session_.thread_count(), session_.threads(), uses_);
+}
+
+}  // namespace attnflow

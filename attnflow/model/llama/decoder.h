@@ -1,0 +1,61 @@
+// Any decoder in a GGUF file, by libllama on the processor.
+//
+// The prompt is computed in chunks of 128 queries; keys and values are kept as float32. Flash attention is off with and
+// without a sink, so that both compute the same numbers. Weights stay quantised as the file has them, and libllama
+// rounds what they are multiplied with to 8 bits where they are: attention of a quantised model is that model's, within
+// what its arithmetic allows.
+//
+// Same ids in the same calls of append(), same bits, whatever the number of threads.
+#ifndef ATTNFLOW_MODEL_LLAMA_DECODER_H_
+#define ATTNFLOW_MODEL_LLAMA_DECODER_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/llama/capture.h"
+#include "attnflow/model/llama/codec.h"
+#include "attnflow/model/llama/session.h"
+#include "attnflow/model/llama/weights.h"
+
+namespace attnflow {
+
+class LlamaDecoder : public Decoder {
+ public:
+  // Runs two tokens, to find out before anything else whether this model's attention can be read. Throws as
+  // load_gguf() says.
+  LlamaDecoder(LlamaWeights weights, const LoadOptions& options);
+  ~LlamaDecoder() override;
+
+  const ModelInfo& info() const override { return weights_.info; }
+  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options = {}) override;
+  // Both throw Error(kUnsupportedModel): libllama computes no gradients, and decoders classify nothing.
+  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options = {}) override;
+  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+                                             const BatchOptions& options = {}) override;
+
+  std::size_t length() const override { return session_.length(); }
+  void clear() override;
+  Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
+                       const std::stop_token& stop_token = {}) override;
+  std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
+                                                  const std::stop_token& stop_token = {}) override;
+  const TextCodec* codec() const override { return &codec_; }
+
+ private:
+  std::vector<float> append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
+                                   AttentionSink* sink, NodeObserver* observer, const std::stop_token& stop_token);
+  void try_out();
+
+  LlamaWeights weights_;
+  LlamaCodec codec_;
+  AttentionCapture capture_;
+  LlamaSession session_;
+  std::shared_ptr<std::size_t> uses_ = std::make_shared<std::size_t>(0);  // what replays compare
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_LLAMA_DECODER_H_

@@ -1,0 +1,96 @@
+#include "attnflow/model/llama/library.h"
+
+#include <fmt/format.h>
+#include <ggml-cpu.h>
+#include <llama.h>
+
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kLongestMessage = 300;
+
+thread_local std::string last_error;
+thread_local bool asserting = false;
+
+// What the library throws through its own frames: they know std::exception and clean up.
+class Assertion : public std::exception {
+ public:
+  explicit Assertion(std::string message) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
+};
+
+// "llama_model_load: error loading model: ..." without the line's end. Messages quote the file, so they are as hostile.
+std::string clean(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  const std::string quoted = internal::quote_name(text, kLongestMessage);
+  return quoted.size() > 2 ? quoted.substr(1, quoted.size() - 2) : "";
+}
+
+// The first error is the cause; those that follow say that what was built on it failed too.
+void keep_error(ggml_log_level level, const char* text, void* /*unused*/) {
+  if (level == GGML_LOG_LEVEL_ERROR && last_error.empty() && text != nullptr) last_error = clean(text);
+}
+
+// Elsewhere the library goes on to end the program. It leaves the last words to us then.
+void on_assertion(const char* message) {
+  if (message == nullptr) message = "";
+  if (asserting) throw Assertion(clean(message));
+  std::fprintf(stderr, "libllama: %s\n", message);
+}
+
+bool processor_is_enough() {
+#if defined(__x86_64__)
+  // The library says what it was compiled with, not what it found.
+  return (!ggml_cpu_has_avx2() || __builtin_cpu_supports("avx2")) &&
+         (!ggml_cpu_has_fma() || __builtin_cpu_supports("fma")) &&
+         (!ggml_cpu_has_avx512() || __builtin_cpu_supports("avx512f"));
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
+void start_llama_library() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (!processor_is_enough()) {
+      throw Error(ErrorKind::kUnsupportedModel,
+                  "expected a processor with the instructions that libllama was built for (AVX2, FMA), found one "
+                  "without; build attnflow on this machine");
+    }
+    llama_log_set(keep_error, nullptr);
+    ggml_set_abort_callback(on_assertion);
+    llama_backend_init();
+  });
+}
+
+std::string take_llama_error() { return std::exchange(last_error, {}); }
+
+void with_llama_assertions(const std::string& source, const std::function<void()>& action) {
+  struct Scope {
+    bool outer = std::exchange(asserting, true);
+    ~Scope() { asserting = outer; }
+  } scope;
+  try {
+    action();
+  } catch (const Assertion& assertion) {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a consistent GGUF file, which libllama finds it is not "
+                                                 "({}); get the file again, or convert the model again",
+                                                 source, assertion.what()));
+  }
+}
+
+}  // namespace attnflow

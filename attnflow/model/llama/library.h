@@ -1,0 +1,26 @@
+// Ground rules between libllama and this project: no output, no aborts where they can be helped, errors as
+// attnflow::Error.
+#ifndef ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
+#define ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
+
+#include <functional>
+#include <string>
+
+namespace attnflow {
+
+// Sets the library up, once in the life of the program. Throws Error(kUnsupportedModel) when it was built for
+// instructions that this processor does not have.
+void start_llama_library();
+
+// What the library last reported as an error on this thread, in one line, since the last call; empty when nothing. Its
+// messages go nowhere else.
+std::string take_llama_error();
+
+// Runs `action` on this thread. Where the library finds an inconsistency by an assertion of its own it would end the
+// program; within `action` that is an exception instead: Error(kBadFile), which begins with `source`. Made for work on
+// data from files: loading, tokenizing. Other threads are not covered.
+void with_llama_assertions(const std::string& source, const std::function<void()>& action);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_LLAMA_LIBRARY_H_

@@ -1,0 +1,217 @@
+#include "attnflow/model/llama/pieces.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "attnflow/files/utf8.h"
+
+namespace attnflow {
+namespace {
+
+using CodeRange = std::pair<char32_t, char32_t>;
+
+enum class CharacterClass { kSpace, kLetter, kNumber, kOther };
+
+template <std::size_t N>
+bool is_in(const std::array<CodeRange, N>& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const CodeRange& range) { return c >= range.first && c <= range.second; });
+}
+
+// Unicode's White_Space.
+constexpr std::array<CodeRange, 10> kSpaces = {{{0x09, 0x0D},
+                                                {0x20, 0x20},
+                                                {0x85, 0x85},
+                                                {0xA0, 0xA0},
+                                                {0x1680, 0x1680},
+                                                {0x2000, 0x200A},
+                                                {0x2028, 0x2029},
+                                                {0x202F, 0x202F},
+                                                {0x205F, 0x205F},
+                                                {0x3000, 0x3000}}};
+
+constexpr std::array<CodeRange, 5> kDigits = {
+    {{'0', '9'}, {0x660, 0x669}, {0x6F0, 0x6F9}, {0x966, 0x96F}, {0xFF10, 0xFF19}}};
+
+// Punctuation and symbols, by the blocks that hold little else; what is in none of them counts as a letter.
+constexpr std::array<CodeRange, 22> kOthers = {
+    {{0x00, 0x2F},     {0x3A, 0x40},     {0x5B, 0x60},     {0x7B, 0xA9},      {0xAB, 0xB4},     {0xB6, 0xB9},
+     {0xBB, 0xBF},     {0xD7, 0xD7},     {0xF7, 0xF7},     {0x60C, 0x60D},    {0x61B, 0x61F},   {0x964, 0x965},
+     {0x200B, 0x205E}, {0x20A0, 0x20CF}, {0x2190, 0x2BFF}, {0x3001, 0x3004},  {0x3008, 0x3020}, {0xFE0F, 0xFE6B},
+     {0xFF01, 0xFF0F}, {0xFF1A, 0xFF20}, {0xFF3B, 0xFF40}, {0x1F000, 0x1FAFF}}};
+
+CharacterClass class_of(char32_t c) {
+  if (is_in(kSpaces, c)) return CharacterClass::kSpace;
+  if (is_in(kDigits, c)) return CharacterClass::kNumber;
+  return is_in(kOthers, c) ? CharacterClass::kOther : CharacterClass::kLetter;
+}
+
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+// The class of the character that byte `at` is part of.
+CharacterClass class_at(std::string_view text, std::size_t at) {
+  while (at > 0 && is_continuation(text[at])) --at;
+  return class_of(internal::next_code_point(text, at).value_or(internal::kReplacementCharacter));
+}
+
+// The end of the white space that begins at `at`.
+std::size_t skip_spaces(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    std::size_t next = at;
+    const std::optional<char32_t> c = internal::next_code_point(text, next);
+    if (!c || !is_in(kSpaces, *c)) break;
+    at = next;
+  }
+  return at;
+}
+
+// Where `piece` stands when the text from `at` on begins with it, but for a space that the tokenizer put in front, or
+// white space of the text that it dropped.
+std::optional<ByteRange> match_at(std::string_view text, std::size_t at, std::string_view piece) {
+  for (const std::size_t begin : {at, skip_spaces(text, at)}) {
+    if (text.substr(begin).starts_with(piece)) return ByteRange{begin, begin + piece.size()};
+    if (piece.size() > 1 && piece.front() == ' ' && text.substr(begin).starts_with(piece.substr(1)))
+      return ByteRange{begin, begin + piece.size() - 1};
+  }
+  if (piece == " ") return ByteRange{at, at};  // nothing but the space that was put in front
+  return std::nullopt;
+}
+
+// What GPT-2's rule takes for one word behind an apostrophe, whatever letters follow.
+constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
+
+// Splits text into words, each with the single space before it, and what white space is left.
+class WordScanner {
+ public:
+  WordScanner(std::string_view text, WordRule rule) : text_(text), rule_(rule) {}
+
+  // The end of the word that begins at `at`, a place where one begins. at < text.size().
+  std::size_t end_of_word(std::size_t at) const {
+    std::size_t first = at;
+    if (class_here(at) == CharacterClass::kSpace) {
+      const std::size_t spaces = skip_spaces(text_, at);
+      if (spaces == text_.size()) return spaces;
+      // All but the last of them are one; the last belongs to the word behind when it is a plain space, which digits
+      // that are apart do not take.
+      std::size_t last = spaces - 1;
+      while (is_continuation(text_[last])) --last;
+      if (last != at) return last;
+      const bool joins = text_[last] == ' ' &&
+                         !(rule_ == WordRule::kClassesAndDigits && class_here(spaces) == CharacterClass::kNumber);
+      if (!joins) return spaces;
+      first = spaces;
+    }
+    if (rule_ == WordRule::kSpaces)
+      return end_of_run(first, [](CharacterClass c) { return c != CharacterClass::kSpace; });
+    if (first == at && text_[at] == '\'') {
+      for (const std::string_view contraction : kContractions) {
+        if (text_.substr(at).starts_with(contraction)) return at + contraction.size();
+      }
+    }
+    const CharacterClass kind = class_here(first);
+    if (rule_ == WordRule::kClassesAndDigits && kind == CharacterClass::kNumber) return next(first);
+    return end_of_run(first, [&](CharacterClass c) { return c == kind; });
+  }
+
+ private:
+  std::size_t next(std::size_t at) const {
+    internal::next_code_point(text_, at);
+    return at;
+  }
+  CharacterClass class_here(std::size_t at) const {
+    return class_of(internal::next_code_point(text_, at).value_or(internal::kReplacementCharacter));
+  }
+  template <typename Belongs>
+  std::size_t end_of_run(std::size_t at, const Belongs& belongs) const {
+    do {
+      at = next(at);
+    } while (at < text_.size() && (is_accent(text_, at) || belongs(class_here(at))));
+    return at;
+  }
+  // Combining accents stay with their letters, which GPT-2's rule does not care for.
+  static bool is_accent(std::string_view text, std::size_t at) {
+    const std::optional<char32_t> c = internal::next_code_point(text, at);
+    return c && *c >= 0x300 && *c <= 0x36F;
+  }
+
+  std::string_view text_;
+  WordRule rule_;
+};
+
+}  // namespace
+
+std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<std::string>& pieces) {
+  std::vector<ByteRange> ranges(pieces.size());
+  std::size_t at = 0;
+  std::size_t unplaced = 0;  // the first piece without a place
+  const auto place = [&](std::size_t piece, ByteRange range) {
+    for (std::size_t i = unplaced; i < piece; ++i) ranges[i] = {at, range.begin};
+    ranges[piece] = range;
+    at = range.end;
+    unplaced = piece + 1;
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::string_view piece = pieces[i];
+    if (piece.empty()) continue;
+    if (unplaced == i) {
+      if (const auto range = match_at(text, at, piece)) place(i, *range);
+      continue;
+    }
+    // Behind pieces that matched nothing: wherever this one comes next.
+    const std::string_view bare = piece.size() > 1 && piece.front() == ' ' ? piece.substr(1) : piece;
+    if (const std::size_t found = text.find(bare, at); found != std::string_view::npos && bare != " ")
+      place(i, {found, found + bare.size()});
+  }
+  for (std::size_t i = unplaced; i < pieces.size(); ++i) ranges[i] = {at, text.size()};
+  return ranges;
+}
+
+ByteRange readable_range(std::string_view text, ByteRange range) {
+  while (range.begin > 0 && range.begin < text.size() && is_continuation(text[range.begin])) --range.begin;
+  while (range.end < text.size() && is_continuation(text[range.end])) ++range.end;
+  ByteRange trimmed = range;
+  trimmed.begin = std::min(skip_spaces(text.substr(0, range.end), range.begin), range.end);
+  if (trimmed.begin == range.end) return range;
+  while (trimmed.end > trimmed.begin && class_at(text, trimmed.end - 1) == CharacterClass::kSpace) {
+    do {
+      --trimmed.end;
+    } while (trimmed.end > trimmed.begin && is_continuation(text[trimmed.end]));
+  }
+  return trimmed;
+}
+
+std::vector<std::size_t> number_words(std::string_view text, const std::vector<ByteRange>& ranges, WordRule rule,
+                                      const std::vector<bool>& alone) {
+  const auto is_alone = [&](std::size_t piece) { return !alone.empty() && alone[piece]; };
+  std::vector<std::size_t> words(ranges.size());
+  std::size_t count = 0;
+  for (std::size_t begin = 0; begin < ranges.size();) {
+    std::size_t end = begin + 1;
+    if (is_alone(begin)) {
+      words[begin] = count++;
+      begin = end;
+      continue;
+    }
+    while (end < ranges.size() && !is_alone(end)) ++end;
+    // A stretch of text between two of those: words do not reach beyond it.
+    const std::string_view stretch = text.substr(0, ranges[end - 1].end);
+    const WordScanner scanner(stretch, rule);
+    std::size_t word_end = ranges[begin].begin;
+    ++count;
+    for (std::size_t piece = begin; piece < end; ++piece) {
+      bool starts = false;
+      while (word_end <= ranges[piece].begin && word_end < stretch.size()) {
+        word_end = scanner.end_of_word(word_end);
+        starts = true;
+      }
+      if (starts && piece != begin) ++count;
+      words[piece] = count - 1;
+    }
+    begin = end;
+  }
+  return words;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,194 @@
+// Files and models that the llama backend must refuse, each with the reason, and none with a crash.
+#include <ggml.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "attnflow/base/error.h"
+#include "attnflow/base/random.h"
+#include "attnflow/files/gguf.h"
+#include "attnflow/model/llama/library.h"
+#include "attnflow/model/llama/llama_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using test::expect_error;
+using test::get;
+using test::golden_gguf;
+using test::put;
+using test::TempFolder;
+
+std::string small_model() { return get(golden_gguf() / "llama.gguf"); }
+
+// The file with `from` replaced by `to`, of the same length, wherever it stands.
+std::string replaced(std::string file, const std::string& from, const std::string& to) {
+  EXPECT_EQ(from.size(), to.size());
+  std::size_t count = 0;
+  for (std::size_t at = file.find(from); at != std::string::npos; at = file.find(from, at + 1)) {
+    file.replace(at, from.size(), to);
+    ++count;
+  }
+  EXPECT_GE(count, 1U) << from;
+  return file;
+}
+
+void expect_refused(const std::string& bytes, ErrorKind kind, std::vector<std::string> words) {
+  const TempFolder folder;
+  put(folder / "model.gguf", bytes);
+  words.push_back("model.gguf");
+  expect_error(kind, words, [&] { load_gguf(folder / "model.gguf"); });
+}
+
+TEST(Refused, ModelsWithoutAttentionOverTokens) {
+  const auto load = [](const std::string& name) { return [name] { test::load_small(name); }; };
+  expect_error(ErrorKind::kUnsupportedModel, {"mamba.gguf", "recurrent"}, load("mamba"));
+  expect_error(ErrorKind::kUnsupportedModel, {"bert.gguf", "behind them", "bert"}, load("bert"));
+  expect_error(ErrorKind::kUnsupportedModel, {"gpt_oss.gguf", "learned sink", "not 1"}, load("gpt_oss"));
+}
+
+TEST(Refused, OtherFiles) {
+  expect_error(ErrorKind::kBadFile, {"no such.gguf"}, [] { load_gguf("no such.gguf"); });
+  expect_error(ErrorKind::kBadFile, {"folder"}, [] { load_gguf(golden_gguf()); });
+  expect_refused("", ErrorKind::kBadFile, {"GGUF"});
+  expect_refused("not a model", ErrorKind::kBadFile, {"GGUF", "\"not \""});
+}
+
+TEST(Refused, TruncatedFiles) {
+  const std::string file = small_model();
+  for (const std::size_t size :
+       {file.size() - 1, file.size() / 2, std::size_t{9000}, std::size_t{100}, std::size_t{8}}) {
+    SCOPED_TRACE(size);
+    expect_refused(file.substr(0, size), ErrorKind::kBadFile, {"truncated"});
+  }
+}
+
+TEST(Refused, AnArchitectureThatTheLibraryDoesNotKnow) {
+  expect_refused(replaced(small_model(), "llama", "lhama"), ErrorKind::kUnsupportedModel, {"architecture", "lhama"});
+}
+
+TEST(Refused, WithoutAnArchitectureOrATokenizer) {
+  expect_refused(replaced(small_model(), "general.architecture", "general.architectura"), ErrorKind::kBadFile,
+                 {"general.architecture"});
+  expect_refused(replaced(small_model(), "tokenizer.ggml.model", "tokenizer.ggml.modul"), ErrorKind::kUnsupportedModel,
+                 {"tokenizer"});
+}
+
+TEST(Refused, MissingTensorsAndSettings) {
+  expect_refused(replaced(small_model(), "blk.1.attn_k.weight", "blk.9.attn_k.weight"), ErrorKind::kBadFile,
+                 {"libllama", "blk.1.attn_k.weight"});
+  expect_refused(replaced(small_model(), "llama.block_count", "llama.block_cuunt"), ErrorKind::kBadFile,
+                 {"libllama", "block_count"});
+  expect_refused(replaced(small_model(), "tokenizer.ggml.merges", "tokenizer.ggml.murges"), ErrorKind::kBadFile,
+                 {"libllama", "merges"});
+}
+
+// The small model as the first of two files. The two entries that say so take 64 bytes, so the data stay aligned.
+std::string first_of_two() {
+  using test::bytes_of;
+  const auto text = [](const std::string& value) { return bytes_of(std::uint64_t{value.size()}) + value; };
+  const auto type = [](internal::GgufType value) { return bytes_of(static_cast<std::uint32_t>(value)); };
+  const std::string entries = text("split.count") + type(internal::GgufType::kU32) + bytes_of(std::uint32_t{2}) +
+                              text("x") + type(internal::GgufType::kText) + text(std::string(16, 'x'));
+  EXPECT_EQ(entries.size(), 64U);
+  std::string file = small_model();
+  constexpr std::size_t kCountAt = 16;
+  constexpr std::size_t kEntriesAt = 24;
+  std::uint64_t count = 0;
+  std::memcpy(&count, file.data() + kCountAt, sizeof(count));
+  count += 2;
+  std::memcpy(file.data() + kCountAt, &count, sizeof(count));
+  return file.insert(kEntriesAt, entries);
+}
+
+TEST(Refused, APartOfASplitModel) {
+  expect_refused(first_of_two(), ErrorKind::kBadFile, {"-00001-of-00002.gguf", "give that one"});
+  const TempFolder folder;
+  put(folder / "model-00001-of-00002.gguf", first_of_two());
+  const auto load = [&] { load_gguf(folder / "model-00001-of-00002.gguf"); };
+  expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "cannot be opened"}, load);
+  put(folder / "model-00002-of-00002.gguf", "no model");
+  expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "begin with \"GGUF\""}, load);
+}
+
+// Bytes of the header changed at random: what libllama makes of them must be an error of ours, or a model that runs.
+TEST(Refused, HostileHeadersDoNotEndTheProgram) {
+  const std::string file = small_model();
+  const std::size_t header = internal::parse_gguf(std::as_bytes(std::span(file)), "small").data_begin;
+  const char* const count_text = std::getenv("ATTNFLOW_HOSTILE_FILES");
+  const std::size_t count = count_text == nullptr ? 150 : std::strtoull(count_text, nullptr, 10);
+  const char* const seed_text = std::getenv("ATTNFLOW_SEED");
+  const std::uint64_t seed = seed_text == nullptr ? 1 : std::strtoull(seed_text, nullptr, 10);
+  std::size_t refused = 0;
+  std::size_t ran = 0;
+  const TempFolder folder;
+  for (std::size_t i = 0; i < count; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", file " + std::to_string(i));
+    Random random(seed * 1000003 + i);
+    std::string damaged = file;
+    const std::size_t changes = 1 + random.below(3);
+    for (std::size_t c = 0; c < changes; ++c) {
+      constexpr std::array<unsigned char, 6> kBytes = {0x00, 0x01, 0x7F, 0x80, 0xFF, 0x0A};
+      // A third of them among the settings at the beginning, which are few beside the vocabulary's pieces.
+      const std::size_t at = random.below(3) == 0 ? random.below(1000) : random.below(header);
+      const std::size_t kind = random.below(3);
+      if (kind == 0) damaged[at] = static_cast<char>(kBytes[random.below(kBytes.size())]);
+      if (kind == 1) damaged[at] = static_cast<char>(random.below(256));
+      if (kind == 2) damaged[at] = static_cast<char>(damaged[at] ^ static_cast<char>(1U << random.below(8)));
+    }
+    put(folder / "model.gguf", damaged);
+    try {
+      LoadOptions options;
+      options.threads = 1;
+      const auto decoder = load_gguf(folder / "model.gguf", options);
+      const Encoding encoding = decoder->codec()->encode("The key to the cabinets");
+      std::vector<std::int64_t> ids;
+      for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
+      if (!ids.empty() && ids.size() <= decoder->info().max_tokens) decoder->append(ids, nullptr);
+      ++ran;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_EQ(refused + ran, count);
+  EXPECT_GE(refused, count / 20);
+  EXPECT_GE(ran, count / 20);
+}
+
+TEST(LlamaLibrary, AssertionsBecomeErrors) {
+  start_llama_library();
+  expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "GGML_ASSERT"}, [] {
+    with_llama_assertions("some.gguf", [] {
+      ggml_init_params params{};
+      params.mem_size = 1 << 20;
+      params.no_alloc = true;
+      ggml_context* const context = ggml_init(params);
+      // Matrices that do not fit.
+      ggml_mul_mat(context, ggml_new_tensor_2d(context, GGML_TYPE_F32, 3, 4),
+                   ggml_new_tensor_2d(context, GGML_TYPE_F32, 5, 6));
+    });
+  });
+}
+
+// The reader's table of types is the library's.
+TEST(LlamaLibrary, KnowsTheSameTypes) {
+  std::size_t known = 0;
+  for (std::uint32_t number = 0; number < GGML_TYPE_COUNT; ++number) {
+    const auto type = static_cast<ggml_type>(number);
+    const auto block = internal::gguf_block(number);
+    if (ggml_blck_size(type) == 0) {
+      EXPECT_FALSE(block.has_value()) << number;
+      continue;
+    }
+    if (!block) continue;  // newer than the table: its size is the library's to check
+    EXPECT_EQ(block->elements, static_cast<std::size_t>(ggml_blck_size(type))) << ggml_type_name(type);
+    EXPECT_EQ(block->bytes, ggml_type_size(type)) << ggml_type_name(type);
+    ++known;
+  }
+  EXPECT_GE(known, 30U);
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,91 @@
+// Attention of a finished sequence from the queries and keys that libllama had.
+//
+// The keys of every layer stay in the library's cache until the sequence goes; the queries are copied while they are
+// there, O(L n d) numbers. A row of attention is then softmax(mask + scale q k'), with tanh(s q k') in between in
+// models that cap their scores, computed by the same operations of the same library. That is all that is known to be
+// done with queries and keys: where the graph holds anything else, or a row that is computed again differs from the one
+// that the model used, the model is refused.
+#ifndef ATTNFLOW_MODEL_LLAMA_REPLAY_H_
+#define ATTNFLOW_MODEL_LLAMA_REPLAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attnflow/graph/attention_replay.h"
+#include "attnflow/model/llama/capture.h"
+
+struct ggml_threadpool;
+
+namespace attnflow {
+
+// What a layer's attention follows from.
+struct LayerScores {
+  std::vector<float> queries;  // [query, head, width]
+  // Keys in the library's cache: number c of position p, head h lies at keys + p * key_step + h * head_step, c floats
+  // on.
+  const char* keys = nullptr;
+  std::size_t key_step = 0;
+  std::size_t head_step = 0;
+  std::size_t key_heads = 0;
+  std::size_t width = 0;
+  std::size_t heads = 0;
+  float scale = 1.0F;                // inside the softmax
+  std::vector<float> caps;           // scores become caps[1] * tanh(caps[0] * score); empty: they stay
+  std::vector<std::uint32_t> first;  // [query]: the first key that it sees; it sees all from there to itself
+};
+
+// Collects the scores of a sequence that is run from its beginning, and checks in every chunk and layer that the last
+// row can be computed again.
+class ScoreRecorder : public NodeObserver {
+ public:
+  ScoreRecorder(std::string source, std::size_t layers) : source_(std::move(source)), layers_(layers) {}
+
+  void scores(std::size_t layer, const ggml_tensor& node) override;
+  void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention) override;
+
+  std::vector<LayerScores> take() { return std::move(layers_); }
+
+ private:
+  [[noreturn]] void refuse(std::size_t layer, const std::string& found) const;
+
+  std::string source_;
+  std::vector<LayerScores> layers_;
+};
+
+// Rows [query_begin, query_end) of a layer, [head, query, key] with the keys up to query_end. `threads` may be null.
+// O(heads * queries * keys * width).
+void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t query_end, int thread_count,
+                  ggml_threadpool* threads, std::vector<float>& rows);
+
+class LlamaReplay : public AttentionReplay {
+ public:
+  // `now` is the decoder's count of its uses; when it has moved on, the keys are gone. Throws nothing.
+  LlamaReplay(std::vector<LayerScores> layers, int thread_count, ggml_threadpool* threads,
+              std::shared_ptr<const std::size_t> now)
+      : layers_(std::move(layers)),
+        thread_count_(thread_count),
+        threads_(threads),
+        now_(std::move(now)),
+        made_(*now_) {}
+
+  std::size_t layers() const override { return layers_.size(); }
+  std::size_t heads() const override { return layers_.front().heads; }
+  std::size_t tokens() const override { return layers_.front().first.size(); }
+  // Throws Error(kUsage) also when the decoder has been used since.
+  void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) override;
+
+ private:
+  std::vector<LayerScores> layers_;
+  int thread_count_;
+  ggml_threadpool* threads_;
+  std::shared_ptr<const std::size_t> now_;
+  std::size_t made_;
+  std::vector<float> rows_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_LLAMA_REPLAY_H_

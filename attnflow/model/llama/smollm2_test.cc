@@ -1,0 +1,140 @@
+// A real model: SmolLM2-135M-Instruct, 4-bit weights. Skipped where it has not been fetched (tools/fetch_smollm2).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/llama/llama_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using test::RowsSink;
+
+std::vector<std::int64_t> ids_of(const TextCodec& codec, const std::string& text) {
+  std::vector<std::int64_t> ids;
+  for (const EncodedToken& token : codec.encode(text).tokens) ids.push_back(token.id);
+  return ids;
+}
+
+std::int64_t best_of(const Tensor<float>& logits) {
+  return std::max_element(logits.span().begin(), logits.span().end()) - logits.span().begin();
+}
+
+class SmolLM2 : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const file = std::getenv("ATTNFLOW_SMOLLM2");
+    if (file == nullptr || *file == '\0') GTEST_SKIP() << "ATTNFLOW_SMOLLM2 does not name the model's file";
+    LoadOptions options;
+    options.threads = 1;  // where tests share the machine, threads wait for each other
+    decoder_ = load_gguf(file, options);
+  }
+
+  // The text that greedy generation adds.
+  std::string continuation(const std::string& text, std::size_t tokens, AttentionSink* sink) {
+    const TextCodec& codec = *decoder_->codec();
+    std::string added;
+    Tensor<float> logits = decoder_->append(ids_of(codec, text), sink);
+    for (std::size_t i = 0; i < tokens; ++i) {
+      const std::int64_t id = best_of(logits);
+      if (codec.is_end(id)) break;
+      added += codec.bytes(id);
+      logits = decoder_->append(std::vector<std::int64_t>{id}, sink);
+    }
+    return added;
+  }
+
+  std::unique_ptr<Decoder> decoder_;
+};
+
+TEST_F(SmolLM2, IsWhatItIs) {
+  const ModelInfo& info = decoder_->info();
+  EXPECT_EQ(info.architecture, "llama");
+  EXPECT_EQ(info.layers, 30U);
+  EXPECT_EQ(info.heads, 9U);
+  EXPECT_EQ(info.key_value_heads, 3U);
+  EXPECT_EQ(info.hidden, 576U);
+  EXPECT_EQ(info.vocabulary, 49152U);
+  EXPECT_EQ(info.max_tokens, 8192U);
+  EXPECT_EQ(info.parameters, 134515008U);
+}
+
+TEST_F(SmolLM2, KnowsTheCapitalOfFrance) {
+  RowsSink sink;
+  const std::string added = continuation("The capital of France is", 12, &sink);
+  EXPECT_EQ(added.substr(0, 7), " Paris.");
+  EXPECT_EQ(sink.layers(), 30U);
+  EXPECT_EQ(sink.heads(), 9U);
+  EXPECT_EQ(sink.tokens(), decoder_->length());
+  decoder_->clear();
+  EXPECT_EQ(continuation("The capital of France is", 12, nullptr), added);
+}
+
+TEST_F(SmolLM2, ChatsAsItsTemplateSays) {
+  const TextCodec& codec = *decoder_->codec();
+  const std::string text = codec.chat({{"user", "What is gravity?"}});
+  EXPECT_EQ(text,
+            "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+            "<|im_start|>user\nWhat is gravity?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(continuation(text, 5, nullptr).substr(0, 7), "Gravity");
+}
+
+TEST_F(SmolLM2, SplitsTextIntoWords) {
+  const TextCodec& codec = *decoder_->codec();
+  const std::string text = "The weather isn't nice: 24 degrees \xF0\x9F\x99\x82";
+  const Encoding encoding = codec.encode(text);
+  std::vector<std::string> words;
+  for (const EncodedToken& token : encoding.tokens) {
+    const std::string part = text.substr(*token.begin, *token.end - *token.begin);
+    if (*token.word >= words.size()) {
+      words.push_back(part);
+    } else if (words.back() != part) {  // halves of a character have the whole one
+      words.back() += part;
+    }
+  }
+  EXPECT_EQ(words, (std::vector<std::string>{"The", "weather", "isn", "'t", "nice", ":", " ", "2", "4", "degrees",
+                                             "\xF0\x9F\x99\x82"}));
+}
+
+// Quantised products have their own paths through the library.
+TEST_F(SmolLM2, ThreadsAndLookingChangeNothing) {
+  const std::string text = "The key to the cabinets is on the table.";
+  Tensor<float> first;
+  std::unique_ptr<RowsSink> first_rows;
+  for (const std::size_t threads : {1U, 2U}) {
+    LoadOptions options;
+    options.threads = threads;
+    const auto decoder = load_gguf(std::getenv("ATTNFLOW_SMOLLM2"), options);
+    auto rows = std::make_unique<RowsSink>();
+    const std::vector<std::int64_t> ids = ids_of(*decoder->codec(), text);
+    decoder->append(ids, rows.get());
+    const Tensor<float> logits = decoder->append(std::vector<std::int64_t>{28}, rows.get());
+    decoder->clear();
+    decoder->append(ids, nullptr);
+    const Tensor<float> unseen = decoder->append(std::vector<std::int64_t>{28}, nullptr);
+    EXPECT_EQ(std::memcmp(logits.data(), unseen.data(), logits.size() * sizeof(float)), 0) << threads;
+    if (!first_rows) {
+      first = logits;
+      first_rows = std::move(rows);
+      continue;
+    }
+    EXPECT_TRUE(*rows == *first_rows) << threads;
+    EXPECT_EQ(std::memcmp(logits.data(), first.data(), logits.size() * sizeof(float)), 0) << threads;
+  }
+}
+
+TEST_F(SmolLM2, ReplaysItsRows) {
+  const std::vector<std::int64_t> ids = ids_of(*decoder_->codec(), "The key to the cabinets is on the table.");
+  RowsSink rows;
+  decoder_->append(ids, &rows);
+  const auto replay = decoder_->run_for_replay(ids, nullptr);
+  RowsSink again;
+  for (std::size_t layer = 1; layer <= replay->layers(); ++layer) replay->rows(layer, 0, ids.size(), again);
+  EXPECT_LE(test::largest_difference(rows, again), 2e-6);
+}
+
+}  // namespace
+}  // namespace attnflow

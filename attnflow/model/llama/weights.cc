@@ -1,0 +1,153 @@
+#include "attnflow/model/llama/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/gguf.h"
+#include "attnflow/files/messages.h"
+#include "attnflow/model/llama/library.h"
+
+namespace attnflow {
+namespace {
+
+namespace fs = std::filesystem;
+using internal::GgufHeader;
+using internal::quote_name;
+
+constexpr std::size_t kMaxFiles = 10000;  // the library's names have five digits
+
+[[noreturn]] void unsupported(const std::string& source, const std::string& found) {
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("{}: expected a language model that predicts the next token from those before it, found {}",
+                          source, found));
+}
+
+[[noreturn]] void damaged(const std::string& source, const std::string& found) {
+  throw Error(ErrorKind::kBadFile, source + ": " + found);
+}
+
+// The other files of a model that was split: their headers are as hostile as the first.
+void check_further_files(const GgufHeader& header, const fs::path& first) {
+  const std::int64_t count = header.number("split.count").value_or(1);
+  if (count <= 1) return;
+  if (static_cast<std::uint64_t>(count) > kMaxFiles)
+    damaged(first.string(), fmt::format("split.count: expected at most {} files, found {}", kMaxFiles, count));
+  std::vector<char> prefix(first.string().size() + 1);
+  const int files = static_cast<int>(count);
+  if (llama_split_prefix(prefix.data(), prefix.size(), first.c_str(), 0, files) <= 0) {
+    damaged(first.string(), fmt::format("expected the first of the {0} files of this model, whose name ends in "
+                                        "-00001-of-{0:05}.gguf; give that one",
+                                        count));
+  }
+  std::vector<char> path(first.string().size() + 32);
+  for (int number = 1; number < files; ++number) {
+    llama_split_path(path.data(), path.size(), prefix.data(), number, files);
+    internal::read_gguf(path.data());
+  }
+}
+
+// A number that the architecture's part of the metadata holds: "llama.block_count".
+std::size_t setting(const GgufHeader& header, const std::string& architecture, std::string_view key,
+                    std::size_t otherwise) {
+  const std::int64_t value = header.number(fmt::format("{}.{}", architecture, key)).value_or(-1);
+  return value < 0 ? otherwise : static_cast<std::size_t>(value);
+}
+
+std::string architecture_of(const GgufHeader& header, const std::string& source) {
+  const auto architecture = header.text("general.architecture");
+  if (!architecture || architecture->empty()) {
+    damaged(source, "expected a model that says its architecture (general.architecture), found none; convert it again");
+  }
+  const auto kind = header.text("general.type");
+  if (kind && *kind != "model") {
+    unsupported(source, fmt::format("a file of the type {}; give the model's own file", quote_name(*kind)));
+  }
+  return *architecture;
+}
+
+void check_tokenizer(const GgufHeader& header, const std::string& source) {
+  const auto tokenizer = header.text("tokenizer.ggml.model");
+  if (tokenizer && *tokenizer != "no_vocab" && *tokenizer != "none") return;
+  unsupported(source,
+              "a file without a tokenizer (tokenizer.ggml.model); convert the model again together with its tokenizer");
+}
+
+LlamaModelHandle load(const fs::path& file) {
+  take_llama_error();
+  LlamaModelHandle model;
+  with_llama_assertions(file.string(), [&] {
+    llama_model_params params = llama_model_default_params();
+    params.n_gpu_layers = 0;
+    model.reset(llama_model_load_from_file(file.c_str(), params));
+  });
+  if (model) return model;
+  const std::string reason = take_llama_error();
+  if (reason.find("unknown model architecture") != std::string::npos)
+    unsupported(file.string(), "an architecture that this libllama does not know (" + reason + ")");
+  damaged(file.string(), fmt::format("expected a model that libllama can load, which fails: {}",
+                                     reason.empty() ? "it gives no reason" : reason));
+}
+
+// What the library knows of its architectures. What it does not tell shows in the first run (LlamaDecoder).
+void check_kind(const llama_model& model, const std::string& source) {
+  if (llama_model_has_encoder(&model)) unsupported(source, "one with an encoder");
+  if (llama_model_is_recurrent(&model)) unsupported(source, "a recurrent one, which has no attention");
+  if (llama_model_is_hybrid(&model))
+    unsupported(source, "one in which some layers are recurrent and have no attention");
+  if (llama_model_is_diffusion(&model))
+    unsupported(source, "a diffusion model, whose tokens see those behind them too");
+}
+
+ModelInfo info_of(const llama_model& model, const GgufHeader& header, const std::string& architecture,
+                  const fs::path& file) {
+  const auto count = [&](std::int64_t number, std::string_view what) {
+    if (number <= 0) damaged(file.string(), fmt::format("expected a positive number of {}, found {}", what, number));
+    return static_cast<std::size_t>(number);
+  };
+  ModelInfo info;
+  info.name = header.text("general.name").value_or("");
+  if (info.name.empty()) info.name = file.stem().string();
+  info.architecture = architecture;
+  info.layers = count(llama_model_n_layer(&model), "layers");
+  info.heads = count(llama_model_n_head(&model), "heads");
+  info.key_value_heads = static_cast<std::size_t>(std::max(0, llama_model_n_head_kv(&model)));
+  info.hidden = count(llama_model_n_embd(&model), "hidden numbers");
+  info.vocabulary = count(llama_vocab_n_tokens(llama_model_get_vocab(&model)), "tokens");
+  info.max_tokens = count(llama_model_n_ctx_train(&model), "positions");
+  info.causal = true;
+  info.head = ModelHead::kCausalLm;
+  info.parameters = llama_model_n_params(&model);
+  return info;
+}
+
+// An estimate: some architectures keep less.
+std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
+  const std::size_t width = info.hidden / info.heads;
+  const std::size_t keys = setting(header, info.architecture, "attention.key_length", width);
+  const std::size_t values = setting(header, info.architecture, "attention.value_length", width);
+  const std::size_t heads = info.key_value_heads == 0 ? info.heads : info.key_value_heads;
+  return checked_product(std::vector<std::size_t>{info.layers, heads, keys + values}).value_or(0);
+}
+
+}  // namespace
+
+LlamaWeights load_llama_weights(const fs::path& file) {
+  LlamaWeights weights;
+  weights.source = file.string();
+  const GgufHeader header = internal::read_gguf(file);
+  const std::string architecture = architecture_of(header, weights.source);
+  check_tokenizer(header, weights.source);
+  check_further_files(header, file);
+  weights.model = load(file);
+  check_kind(*weights.model, weights.source);
+  weights.info = info_of(*weights.model, header, architecture, file);
+  weights.cache_row = cache_row_of(header, weights.info);
+  return weights;
+}
+
+}  // namespace attnflow

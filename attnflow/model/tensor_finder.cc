@@ -1,0 +1,71 @@
+#include "attnflow/model/tensor_finder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow::internal {
+
+namespace {
+
+void check(const StoredTensor& stored, const Shape& shape, std::string_view shape_source) {
+  const DType type = stored.dtype;
+  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16 && type != DType::kF64) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: tensor \"{}\" has type {}; expected f32, f16, bf16 or f64. Quantised weights are not "
+                            "supported: use the model's unquantised files",
+                            stored.file, stored.name, dtype_name(type)));
+  }
+  if (stored.shape != shape) {
+    throw Error(
+        ErrorKind::kBadFile,
+        fmt::format("{}: tensor \"{}\" has shape {}; expected {}, which follows from {} in config.json. Use the "
+                    "weights and the config.json that were saved together",
+                    stored.file, stored.name, shape_to_string(stored.shape), shape_to_string(shape), shape_source));
+  }
+}
+
+}  // namespace
+
+TensorFinder::TensorFinder(const Checkpoint& checkpoint, std::string_view model_type)
+    : checkpoint_(checkpoint), model_type_(model_type) {}
+
+bool TensorFinder::has_prefix(std::string_view prefix) const {
+  const auto& tensors = checkpoint_.tensors();
+  const auto first = tensors.lower_bound(prefix);
+  return first != tensors.end() && first->first.starts_with(prefix);
+}
+
+const StoredTensor* TensorFinder::tensor(std::initializer_list<std::string> names, const Shape& shape,
+                                         std::string_view shape_source) {
+  for (const std::string& name : names) {
+    const StoredTensor* found = checkpoint_.find(name);
+    if (found == nullptr) continue;
+    check(*found, shape, shape_source);
+    return found;
+  }
+  missing_.push_back(*(names.end() - 1));
+  return nullptr;
+}
+
+void TensorFinder::throw_if_missing() const {
+  if (missing_.empty()) return;
+  // These names are made from our own tables: they are shown whole.
+  constexpr std::size_t kShown = 8;
+  std::string missing;
+  for (std::size_t i = 0; i < std::min(kShown, missing_.size()); ++i) {
+    missing += (i == 0 ? "\"" : ", \"") + missing_[i] + "\"";
+  }
+  if (missing_.size() > kShown) missing += fmt::format(" and {} more", missing_.size() - kShown);
+  std::vector<std::string_view> there;
+  for (const auto& [name, stored] : checkpoint_.tensors()) there.push_back(name);
+  throw Error(ErrorKind::kBadFile,
+              fmt::format("{}: expected the tensors of model type {}, {} of them missing: {}; found {}. Use the "
+                          "weights and the config.json that were saved together",
+                          checkpoint_.source(), model_type_, missing_.size(), missing, quote_names(there)));
+}
+
+}  // namespace attnflow::internal

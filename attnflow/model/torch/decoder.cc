@@ -1,0 +1,370 @@
+#include "attnflow/model/torch/decoder.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/model/decoder_input.h"
+#include "attnflow/model/torch/decoder_attention.h"
+#include "attnflow/model/torch/decoder_gradients.h"
+#include "attnflow/model/torch/decoder_products.h"
+#include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/split_work.h"
+
+namespace attnflow {
+
+namespace {
+
+using internal::AttentionTask;
+using internal::DecoderLayer;
+using internal::to_signed;
+
+constexpr std::size_t kMostQueries = 256;
+constexpr std::size_t kFewestQueries = 16;
+constexpr std::size_t kAttentionBytes = std::size_t{32} << 20;  // of a chunk, in one layer
+
+// Queries of the chunk that follows `past` tokens: the most of at most `left` whose attention to all keys fits.
+std::size_t chunk_size(std::size_t heads, std::size_t past, std::size_t left) {
+  std::size_t queries = std::min(left, kMostQueries);
+  const auto bytes = [&] { return heads * queries * (past + queries) * sizeof(float); };
+  while (queries > kFewestQueries && bytes() > kAttentionBytes) --queries;
+  return queries;
+}
+
+struct Chunk {
+  std::size_t begin = 0;  // position of its first query
+  std::size_t count = 0;
+};
+
+std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::size_t tokens) {
+  std::vector<Chunk> chunks;
+  for (std::size_t begin = past; begin < past + tokens;) {
+    chunks.push_back({begin, chunk_size(heads, begin, past + tokens - begin)});
+    begin += chunks.back().count;
+  }
+  return chunks;
+}
+
+// Memory for one attention tensor after another. They come in many sizes; allocating each anew would leave the heap in
+// pieces.
+class AttentionBuffer {
+ public:
+  // Makes room for `numbers`, which forgets what was there.
+  void reserve(std::size_t numbers) {
+    if (buffer_.defined() && to_signed(numbers) <= buffer_.numel()) return;
+    buffer_.reset();
+    buffer_ = at::empty({to_signed(numbers)}, at::TensorOptions(at::kFloat));
+  }
+  // [heads, queries, keys], for which there is room.
+  at::Tensor view(std::size_t heads, std::size_t queries, std::size_t keys) const {
+    return buffer_.narrow(0, 0, to_signed(heads * queries * keys))
+        .view({to_signed(heads), to_signed(queries), to_signed(keys)});
+  }
+
+ private:
+  at::Tensor buffer_;
+};
+
+// What a replay needs of the decoder: shared, so that a replay that outlives its sequence says so.
+struct Sequence {
+  explicit Sequence(const DecoderConfig& config) : cache(config) {}
+
+  internal::KeyValueCache cache;
+  std::size_t length = 0;  // tokens
+  std::size_t uses = 0;    // grows whenever the tokens change
+};
+
+class TorchReplay final : public AttentionReplay {
+ public:
+  TorchReplay(const DecoderConfig& config, std::shared_ptr<const Sequence> sequence, std::vector<at::Tensor> queries,
+              std::size_t threads)
+      : config_(config),
+        sequence_(std::move(sequence)),
+        use_(sequence_->uses),
+        tokens_(sequence_->length),
+        queries_(std::move(queries)),
+        threads_(threads) {}
+
+  std::size_t layers() const override { return config_.layers; }
+  std::size_t heads() const override { return config_.heads; }
+  std::size_t tokens() const override { return tokens_; }
+
+  void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) override {
+    if (layer < 1 || layer > config_.layers || query_begin >= query_end || query_end > tokens_) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("expected rows of layers 1 to {} and tokens 0 to {}, found [{}, {}) of layer {}",
+                              config_.layers, tokens_ - 1, query_begin, query_end, layer));
+    }
+    if (sequence_->uses != use_) {
+      throw Error(ErrorKind::kUsage,
+                  "expected the sequence that the replay was made of, found another: the decoder "
+                  "was used again. Make a new replay");
+    }
+    const at::Tensor attention = internal::with_torch_errors([&] {
+      internal::keep_calls_on_one_thread();
+      const c10::InferenceMode no_gradients;
+      const std::size_t count = query_end - query_begin;
+      AttentionTask task;
+      task.queries = queries_[layer - 1].narrow(0, to_signed(query_begin), to_signed(count));
+      task.begin = to_signed(query_begin);
+      task.keys = sequence_->cache.keys(layer - 1);
+      task.key_heads = to_signed(config_.key_value_heads);
+      task.width = to_signed(config_.head_width);
+      task.window = to_signed(config_.windows[layer - 1]);
+      buffer_.reserve(config_.heads * count * tokens_);
+      task.attention = buffer_.view(config_.heads, count, query_end);
+      internal::attend(task, threads_);
+      return task.attention;
+    });
+    sink.layer(
+        layer, query_begin,
+        TensorView<const float>(attention.data_ptr<float>(), Shape{config_.heads, query_end - query_begin, query_end}));
+  }
+
+ private:
+  DecoderConfig config_;
+  std::shared_ptr<const Sequence> sequence_;
+  std::size_t use_;
+  std::size_t tokens_;
+  std::vector<at::Tensor> queries_;  // [n, H d] of each layer
+  std::size_t threads_;
+  AttentionBuffer buffer_;
+};
+
+class TorchDecoder final : public Decoder {
+ public:
+  TorchDecoder(const DecoderWeights& weights, const LoadOptions& options)
+      : config_(weights.config),
+        info_(weights.info),
+        checkpoint_(weights.checkpoint),
+        source_(at::kCPU),
+        tensors_(source_, weights),
+        threads_(resolve_threads(options.threads)),
+        sequence_(std::make_shared<Sequence>(config_)) {
+    internal::keep_calls_on_one_thread();
+    sequence_->cache.reserve(std::min(options.context, config_.positions), 0);
+  }
+
+  const ModelInfo& info() const override { return info_; }
+  std::size_t length() const override { return sequence_->length; }
+  void clear() override {
+    sequence_->length = 0;
+    ++sequence_->uses;
+  }
+
+  Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
+                       const std::stop_token& stop_token) override {
+    check_decoder_ids(info_, sequence_->length, ids);
+    Pass pass;
+    pass.ids = ids;
+    pass.sink = sink;
+    pass.positions = {ids.size() - 1};
+    pass.stop_token = stop_token;
+    return to_host(run_pass(pass), {info_.vocabulary});
+  }
+
+  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
+    check_decoder_input(info_, input, options);
+    clear();
+    Pass pass;
+    pass.ids = input.ids;
+    pass.sink = sink;
+    pass.positions = options.logit_positions;
+    return {to_host(run_pass(pass), {pass.positions.size(), info_.vocabulary})};
+  }
+
+  std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
+                                                  const std::stop_token& stop_token) override {
+    check_decoder_ids(info_, 0, ids);
+    clear();
+    std::vector<at::Tensor> queries(config_.layers);
+    Pass pass;
+    pass.ids = ids;
+    if (logits != nullptr) pass.positions = {ids.size() - 1};
+    pass.queries = &queries;
+    pass.stop_token = stop_token;
+    const at::Tensor last = run_pass(pass);
+    if (logits != nullptr) *logits = to_host(last, {info_.vocabulary});
+    return std::make_unique<TorchReplay>(config_, sequence_, std::move(queries), threads_);
+  }
+
+  std::vector<Tensor<float>> classify(std::span<const ModelInput> /*inputs*/,
+                                      const BatchOptions& /*options*/) override {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("expected a model with a classification head, found the language model {}", info_.name));
+  }
+
+  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+                                             const BatchOptions& options) override {
+    if (targets.size() != inputs.size()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
+    }
+    for (const ModelInput& input : inputs) check_decoder_input(info_, input);
+    for (const ScoreTarget& target : targets) check_decoder_target(info_, target);
+    std::vector<InputGradient> gradients(inputs.size());
+    ParallelOptions parallel;
+    parallel.threads = threads_;
+    parallel.progress = options.progress;
+    parallel.stop_token = options.stop_token;
+    internal::with_torch_errors([&] {
+      internal::keep_calls_on_one_thread();
+      parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
+        if (worker != 0) at::init_num_threads();
+        gradients[i] =
+            internal::differentiate_decoder(config_, tensors_, inputs[i].ids, targets[i], options.stop_token);
+      });
+    });
+    return gradients;
+  }
+
+ private:
+  // Tokens that follow those that are there.
+  struct Pass {
+    std::span<const std::int64_t> ids;
+    AttentionSink* sink = nullptr;
+    std::vector<std::size_t> positions;          // of `ids`: whose logits are wanted
+    std::vector<at::Tensor>* queries = nullptr;  // [layers]: where to keep the queries, [n, H d] each
+    std::stop_token stop_token = {};
+  };
+
+  // Logits [positions, vocabulary]. On a failure of any kind the sequence is cleared: its layers may differ in length.
+  at::Tensor run_pass(const Pass& pass) {
+    ++sequence_->uses;
+    try {
+      return internal::with_torch_errors([&] {
+        internal::keep_calls_on_one_thread();
+        const c10::InferenceMode no_gradients;
+        const at::Tensor hidden = run_chunks(pass);
+        if (hidden.size(0) == 0) return at::empty({0, to_signed(info_.vocabulary)}, hidden.options());
+        return internal::project(tensors_.output, tensors_.final_norm(hidden), threads_);
+      });
+    } catch (...) {
+      clear();
+      throw;
+    }
+  }
+
+  // What the last layer gives at the positions asked for: [positions, hidden].
+  at::Tensor run_chunks(const Pass& pass) {
+    const std::size_t n = pass.ids.size();
+    sequence_->cache.reserve(sequence_->length + n, sequence_->length);
+    const at::TensorOptions options(at::kFloat);
+    if (pass.queries != nullptr) {
+      for (at::Tensor& kept : *pass.queries) kept = at::empty({to_signed(n), query_width()}, options);
+    }
+    const at::Tensor wanted = at::empty({to_signed(pass.positions.size()), to_signed(config_.hidden)}, options);
+    const std::size_t past = sequence_->length;
+    const std::vector<Chunk> chunks = cut_into_chunks(config_.heads, past, n);
+    AttentionBuffer attention;
+    if (pass.sink != nullptr) {
+      std::size_t numbers = 0;
+      for (const Chunk& chunk : chunks) {
+        numbers = std::max(numbers, config_.heads * chunk.count * (chunk.begin + chunk.count));
+      }
+      attention.reserve(numbers);
+    }
+    for (const Chunk& chunk : chunks) {
+      const at::Tensor x = run_chunk(pass, chunk.begin - past, chunk.count, attention);
+      for (std::size_t i = 0; i < pass.positions.size(); ++i) {
+        const std::size_t position = past + pass.positions[i];
+        if (position < chunk.begin || position >= chunk.begin + chunk.count) continue;
+        wanted[to_signed(i)].copy_(x[to_signed(position - chunk.begin)]);
+      }
+      sequence_->length += chunk.count;
+    }
+    return wanted;
+  }
+
+  std::int64_t query_width() const { return to_signed(config_.heads * config_.head_width); }
+
+  // Tokens [done, done + count) of the pass through all layers: [count, hidden].
+  at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
+    const std::size_t begin = sequence_->length;
+    const internal::Rotation rotation = tensors_.rotation(begin, count);
+    at::Tensor x = tensors_.embed(pass.ids.subspan(done, count), begin);
+    at::Tensor attention;
+    if (pass.sink != nullptr) attention = buffer.view(config_.heads, count, begin + count);
+    for (std::size_t index = 0; index < config_.layers; ++index) {
+      if (pass.stop_token.stop_requested()) throw Cancelled();
+      const DecoderLayer& layer = tensors_.layers[index];
+      const at::Tensor queries = store_keys(layer, index, rotation, x);
+      if (pass.queries != nullptr) (*pass.queries)[index].narrow(0, to_signed(done), to_signed(count)).copy_(queries);
+      const at::Tensor context = mix(layer, index, queries, attention);
+      if (pass.sink != nullptr) {
+        pass.sink->layer(
+            index + 1, begin,
+            TensorView<const float>(attention.data_ptr<float>(), Shape{config_.heads, count, begin + count}));
+      }
+      x = internal::project(layer.attention_output, context, threads_).add_(x);
+      const at::Tensor inside = internal::feed_forward_inside(layer.gate, layer.feed_forward_in,
+                                                              layer.feed_forward_norm(x), config_.activation, threads_);
+      x = internal::project(layer.feed_forward_out, inside, threads_).add_(x);
+    }
+    return x;
+  }
+
+  // Puts the keys and values of a chunk into the cache and gives its queries, scaled: [count, H d].
+  at::Tensor store_keys(const DecoderLayer& layer, std::size_t index, const internal::Rotation& rotation,
+                        const at::Tensor& x) {
+    const std::vector<at::Tensor> maps =
+        internal::project({&layer.query, &layer.key, &layer.value}, layer.attention_norm(x), threads_);
+    const auto turned = [&](const at::Tensor& all) {
+      return rotation(all.view({all.size(0), -1, to_signed(config_.head_width)})).view(all.sizes());
+    };
+    sequence_->cache.write(index, sequence_->length, turned(maps[1]), maps[2]);
+    return turned(maps[0]).mul_(1.0 / std::sqrt(static_cast<double>(config_.head_width)));
+  }
+
+  at::Tensor mix(const DecoderLayer& layer, std::size_t index, const at::Tensor& queries,
+                 const at::Tensor& attention) const {
+    AttentionTask task;
+    task.queries = queries;
+    task.begin = to_signed(sequence_->length);
+    task.keys = sequence_->cache.keys(index);
+    task.values = sequence_->cache.values(index);
+    task.key_heads = to_signed(config_.key_value_heads);
+    task.width = to_signed(config_.head_width);
+    task.window = layer.window;
+    task.attention = attention;
+    task.context = at::empty_like(queries);
+    internal::attend(task, threads_);
+    return task.context;
+  }
+
+  static Tensor<float> to_host(const at::Tensor& values, Shape shape) {
+    const float* const begin = values.data_ptr<float>();
+    return Tensor<float>(std::move(shape), std::vector<float>(begin, begin + values.numel()));
+  }
+
+  DecoderConfig config_;
+  ModelInfo info_;
+  std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
+  internal::TensorSource source_;
+  internal::DecoderTensors tensors_;
+  std::size_t threads_;
+  std::shared_ptr<Sequence> sequence_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_torch_decoder(const DecoderWeights& weights, const LoadOptions& options) {
+  if (options.device != "cpu") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("device {}: expected cpu, on which decoders of Hugging Face folders run, found another. "
+                            "Use --device cpu",
+                            options.device));
+  }
+  return internal::with_torch_errors(
+      [&]() -> std::unique_ptr<Decoder> { return std::make_unique<TorchDecoder>(weights, options); });
+}
+
+}  // namespace attnflow

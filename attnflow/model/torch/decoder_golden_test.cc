@@ -1,0 +1,275 @@
+// Decoders against what transformers computed (tests/golden/decoders), and against a published trace of one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/files/array_file.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/prediction.h"
+#include "attnflow/model/torch/decoder_sinks_for_test.h"
+#include "attnflow/model/torch/golden_for_test.h"
+#include "attnflow/report/base64.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::kAttentionTolerance;
+using test::largest_difference;
+using test::StackedRows;
+
+// Relative to the largest logit where that is above 1: the random models' logits reach 10, and float32 sums in another
+// order differ by some units of 6e-7 there.
+constexpr double kLogitTolerance = 2e-5;
+// gradients_test.cc says why.
+constexpr double kGradientTolerance = 1e-5;
+constexpr double kRoundings = 4;
+
+struct GoldenCase {
+  std::size_t number = 0;
+  std::vector<std::int64_t> ids;
+  std::filesystem::path file;
+  Array array(const std::string& name) const { return read_npz(file, "case" + std::to_string(number) + "_" + name); }
+};
+
+struct GoldenDecoder {
+  Json json;
+  std::string name;
+  std::filesystem::path folder;
+
+  GoldenCase golden_case(std::size_t number) const {
+    GoldenCase found{number, {}, test::golden_decoders() / (name + ".npz")};
+    json.at("cases").at(number).at("ids").get_to(found.ids);
+    return found;
+  }
+  std::size_t cases() const { return json.at("cases").size(); }
+};
+
+std::vector<GoldenDecoder> decoders() {
+  std::vector<GoldenDecoder> all;
+  for (const Json& json : test::decoder_index()) {
+    const auto name = json.at("name").get<std::string>();
+    all.push_back({json, name, test::golden_decoders() / name});
+  }
+  return all;
+}
+
+double largest(std::span<const float> values) {
+  double result = 0.0;
+  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
+  return result;
+}
+
+void expect_close(std::span<const float> found, std::span<const float> expected, double tolerance) {
+  EXPECT_LE(largest_difference<float>(found, expected), tolerance * std::max(1.0, largest(expected)));
+}
+
+// Rows of a stack [layer, head, query, key] against golden [layer, head, rows, key].
+void expect_attention(const StackedRows& found, const Tensor<float>& expected,
+                      const std::vector<std::size_t>& queries) {
+  ASSERT_EQ(expected.rank(), 4U);
+  ASSERT_EQ(found.layers(), expected.extent(0));
+  ASSERT_EQ(expected.extent(2), queries.size());
+  std::vector<float> rows;
+  for (std::size_t layer = 0; layer < expected.extent(0); ++layer) {
+    for (std::size_t head = 0; head < expected.extent(1); ++head) {
+      for (const std::size_t query : queries) {
+        const std::vector<float> row = found.row(layer + 1, head, query, expected.extent(3));
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    }
+  }
+  EXPECT_LE(largest_difference<float>(rows, expected.span()), kAttentionTolerance);
+}
+
+TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
+  std::size_t cases = 0;
+  for (const GoldenDecoder& golden : decoders()) {
+    const std::unique_ptr<Decoder> decoder = load_decoder(golden.folder);
+    for (std::size_t number = 0; number < golden.cases(); ++number) {
+      SCOPED_TRACE(golden.name + ", case " + std::to_string(number));
+      const GoldenCase one = golden.golden_case(number);
+      RunOptions options;
+      options.logit_positions = test::to_positions(one.array("logit_positions").to_int64("positions"));
+      StackedRows sink;
+      const ModelOutput output = decoder->run({one.ids, {}}, &sink, options);
+      expect_attention(sink, one.array("attention").to_float("attention"),
+                       test::to_positions(one.array("queries").to_int64("queries")));
+      const Tensor<float> logits = one.array("logits").to_float("logits");
+      ASSERT_EQ(output.logits.shape(), logits.shape());
+      expect_close(output.logits.span(), logits.span(), kLogitTolerance);
+      EXPECT_EQ(decoder->length(), one.ids.size());
+      ++cases;
+    }
+  }
+  EXPECT_GE(cases, 36U);
+}
+
+TEST(DecoderGolden, TwoChunks) {
+  std::size_t checked = 0;
+  for (const GoldenDecoder& golden : decoders()) {
+    const std::unique_ptr<Decoder> decoder = load_decoder(golden.folder);
+    for (std::size_t number = 0; number < golden.cases(); ++number) {
+      const Json& json = golden.json.at("cases").at(number);
+      if (!json.contains("split")) continue;
+      SCOPED_TRACE(golden.name);
+      const GoldenCase one = golden.golden_case(number);
+      const std::size_t split = json.at("split");
+      const Tensor<float> logits = one.array("append_logits").to_float("logits");
+      decoder->clear();
+      const std::span<const std::int64_t> ids = one.ids;
+      expect_close(decoder->append(ids.first(split), nullptr).span(), logits[0].span(), kLogitTolerance);
+      StackedRows sink;
+      expect_close(decoder->append(ids.subspan(split), &sink).span(), logits[1].span(), kLogitTolerance);
+      std::vector<std::size_t> queries;
+      for (std::size_t query = split; query < ids.size(); ++query) queries.push_back(query);
+      expect_attention(sink, one.array("append_attention").to_float("attention"), queries);
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 7U);
+}
+
+TEST(DecoderGolden, Gradients) {
+  std::size_t checked = 0;
+  for (const GoldenDecoder& golden : decoders()) {
+    const std::unique_ptr<Decoder> decoder = load_decoder(golden.folder);
+    const std::size_t label = golden.json.at("label");
+    const std::size_t other = golden.json.at("other");
+    const std::vector<std::pair<std::string, ScoreTarget>> targets = {
+        {"logit", {ScoreTarget::Kind::kLogit, label, 0}},
+        {"probability", {ScoreTarget::Kind::kProbability, label, 0}},
+        {"difference", {ScoreTarget::Kind::kProbabilityDifference, label, other}}};
+    for (std::size_t number = 0; number < golden.cases(); ++number) {
+      if (!golden.json.at("cases").at(number).contains("gradients")) continue;
+      const GoldenCase one = golden.golden_case(number);
+      const std::vector<ModelInput> inputs(targets.size(), ModelInput{one.ids, {}});
+      std::vector<ScoreTarget> wanted;
+      for (const auto& [name, target] : targets) wanted.push_back(target);
+      const std::vector<InputGradient> found = decoder->input_gradients(inputs, wanted);
+      ASSERT_EQ(found.size(), targets.size());
+      for (std::size_t t = 0; t < targets.size(); ++t) {
+        const std::string& name = targets[t].first;
+        SCOPED_TRACE(golden.name + ", case " + std::to_string(number) + ", " + name);
+        const Tensor<float> embedding = one.array("embedding").to_float("embedding");
+        ASSERT_EQ(found[t].embedding.shape(), embedding.shape());
+        expect_close(found[t].embedding.span(), embedding.span(), 1e-6);
+        const Tensor<float> gradient = one.array(name + "_gradient").to_float("gradient");
+        ASSERT_EQ(found[t].gradient.shape(), gradient.shape());
+        const double rounding = one.array(name + "_gradient_rounding").to_double("rounding").data()[0];
+        expect_close(found[t].gradient.span(), gradient.span(), std::max(kGradientTolerance, kRoundings * rounding));
+        const double value = one.array(name + "_value").to_double("value").data()[0];
+        // A logit is as exact as the largest of its row.
+        const Tensor<float> logits = one.array("logits").to_float("logits");
+        const double scale = name == "logit" ? largest(logits[logits.extent(0) - 1].span()) : 1.0;
+        EXPECT_NEAR(found[t].value, value, kGradientTolerance * std::max(1.0, scale));
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GE(checked, 9U * 2U * 3U);
+}
+
+// Any model runs through load_model too.
+TEST(DecoderGolden, LoadModelTakesDecoders) {
+  const std::unique_ptr<Model> model = load_model(test::golden_decoders() / "llama_grouped");
+  EXPECT_EQ(model->info().head, ModelHead::kCausalLm);
+  EXPECT_NE(dynamic_cast<Decoder*>(model.get()), nullptr);
+}
+
+// GPT-2 of 3 layers, 3 heads, 48 numbers and a vocabulary of 3, trained to sort: weights as minGPT keeps them, with
+// every intermediate result of the first layer and the final probabilities for 3 inputs.
+class GptNanoSort {
+ public:
+  explicit GptNanoSort(const std::filesystem::path& data)
+      : weights_(Json::parse(test::get(data / "gpt-nano-sort" / "model.json"))),
+        trace_(Json::parse(test::get(data / "gpt-nano-sort" / "t0-partials.json"))) {
+    const Json& config = weights_.at("config");
+    const Json written = {{"model_type", "gpt2"},
+                          {"n_embd", config.at("n_embd")},
+                          {"n_layer", config.at("n_layer")},
+                          {"n_head", config.at("n_head")},
+                          {"n_positions", config.at("block_size")},
+                          {"vocab_size", config.at("vocab_size")},
+                          {"tie_word_embeddings", false}};
+    test::put(folder_ / "config.json", written.dump());
+    std::vector<NamedArray> arrays;
+    for (const auto& [name, json] : weights_.items()) {
+      if (name == "config") continue;
+      Tensor<float> values = tensor(json);
+      // Maps inside layers are stored [out, in] here, and the other way round in Hugging Face's GPT-2.
+      const bool map = name.find(".attn.c_") != std::string::npos || name.find(".mlp.c_") != std::string::npos;
+      if (map && values.rank() == 2) values = transposed(values);
+      arrays.push_back({name, Array::from(values.view())});
+    }
+    write_safetensors(folder_ / "model.safetensors", arrays);
+  }
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  Tensor<float> trace(const std::string& name) const { return tensor(trace_.at(name)); }
+
+ private:
+  static Tensor<float> tensor(const Json& json) {
+    Tensor<float> values(json.at("shape").get<Shape>());
+    EXPECT_TRUE(base64_decode(json.at("data").get<std::string>(), std::as_writable_bytes(values.span())));
+    return values;
+  }
+  static Tensor<float> transposed(const Tensor<float>& matrix) {
+    Tensor<float> result({matrix.extent(1), matrix.extent(0)});
+    for (std::size_t i = 0; i < matrix.extent(0); ++i) {
+      for (std::size_t j = 0; j < matrix.extent(1); ++j) result(j, i) = matrix(i, j);
+    }
+    return result;
+  }
+
+  Json weights_;
+  Json trace_;
+  test::TempFolder folder_;
+};
+
+TEST(DecoderGolden, GptNanoSort) {
+  const char* const data = std::getenv("ATTNFLOW_SHARED_DATA");
+  if (data == nullptr) GTEST_SKIP() << "ATTNFLOW_SHARED_DATA is not set";
+  const GptNanoSort nano(data);
+  const std::unique_ptr<Decoder> decoder = load_decoder(nano.folder());
+  const Tensor<float> ids = nano.trace("idx");          // [input, n]
+  const Tensor<float> attention = nano.trace("attSm");  // [input, head, query, key] of the first layer
+  const Tensor<float> logits = nano.trace("lm_head");   // [input, n, vocabulary]
+  const Tensor<float> probabilities = nano.trace("probs");
+  ASSERT_EQ(ids.shape(), (Shape{3, 11}));
+  for (std::size_t i = 0; i < ids.extent(0); ++i) {
+    SCOPED_TRACE("input " + std::to_string(i));
+    ModelInput input;
+    RunOptions options;
+    for (std::size_t p = 0; p < ids.extent(1); ++p) {
+      input.ids.push_back(static_cast<std::int64_t>(ids(i, p)));
+      options.logit_positions.push_back(p);
+    }
+    StackedRows sink;
+    const ModelOutput output = decoder->run(input, &sink, options);
+    ASSERT_EQ(sink.layers(), 3U);
+    std::vector<float> first;
+    for (std::size_t head = 0; head < 3; ++head) {
+      for (std::size_t query = 0; query < 11; ++query) {
+        const std::vector<float> row = sink.row(1, head, query, 11);
+        first.insert(first.end(), row.begin(), row.end());
+      }
+    }
+    EXPECT_LE(largest_difference<float>(first, attention[i].span()), 1e-6);
+    expect_close(output.logits.span(), logits[i].span(), kLogitTolerance);
+    for (std::size_t p = 0; p < 11; ++p) {
+      const std::vector<double> found = softmax(output.logits[p].span());
+      for (std::size_t token = 0; token < 3; ++token) {
+        EXPECT_NEAR(found[token], static_cast<double>(probabilities(i, p, token)), 1e-5);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attnflow

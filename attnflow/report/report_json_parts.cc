@@ -1,0 +1,90 @@
+#include "attnflow/report/report_json_parts.h"
+
+#include "attnflow/files/utf8.h"
+
+namespace attnflow::internal {
+namespace {
+
+// Appends JSON text so that it can stand inside a <script> element. The three characters occur in strings only.
+void append_escaped(std::string& out, std::string_view json) {
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '<') {
+      out += "\\u003c";
+    } else if (json.substr(i, 3) == "\xe2\x80\xa8") {
+      out += "\\u2028";
+      i += 2;
+    } else if (json.substr(i, 3) == "\xe2\x80\xa9") {
+      out += "\\u2029";
+      i += 2;
+    } else {
+      out += json[i];
+    }
+  }
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    if (next_code_point(text, at)) {
+      out += text.substr(begin, at - begin);
+    } else {
+      out += '?';  // one byte for one byte: ranges of tokens stay what they are
+    }
+  }
+  return out;
+}
+
+void append_field(std::string& out, std::string_view name, const Json& value) {
+  out += out == "{" ? "\n\"" : ",\n\"";
+  out += name;
+  out += "\": ";
+  append_escaped(out, value.dump());
+}
+
+Json text_list(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push_back(valid_utf8(text));
+  return list;
+}
+
+Json settings_json(const ReportSettings& settings) {
+  return {{"method", text_list(settings.method)},
+          {"heads", valid_utf8(settings.heads)},
+          {"residual", settings.residual},
+          {"discard", settings.discard},
+          {"discard_keep_special", settings.discard_keep_special},
+          {"set_aside", valid_utf8(settings.set_aside)},
+          {"layers", settings.layers},
+          {"to_layer", settings.to_layer},
+          {"output_token", valid_utf8(settings.output_token)},
+          {"normalize", valid_utf8(settings.normalize)},
+          {"words", settings.words},
+          {"flow_tolerance", settings.flow_tolerance},
+          {"top_k", settings.top_k}};
+}
+
+Json token_json(const ReportToken& token) {
+  Json json = Json::object();
+  json["text"] = valid_utf8(token.text);
+  if (token.begin) json["begin"] = *token.begin;
+  if (token.end) json["end"] = *token.end;
+  json["special"] = token.special;
+  if (token.word) json["word"] = *token.word;
+  json["segment"] = token.segment;
+  if (token.unknown) json["unknown"] = true;
+  return json;
+}
+
+Json choices_json(const std::vector<ReportChoice>& choices) {
+  Json list = Json::array();
+  for (const ReportChoice& choice : choices) {
+    list.push_back({{"label", valid_utf8(choice.label)}, {"probability", choice.probability}});
+  }
+  return list;
+}
+
+}  // namespace attnflow::internal

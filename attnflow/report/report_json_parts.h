@@ -1,0 +1,90 @@
+// Pieces of the report document as JSON, shared by its writers; not part of the library's interface.
+#ifndef ATTNFLOW_REPORT_REPORT_JSON_PARTS_H_
+#define ATTNFLOW_REPORT_REPORT_JSON_PARTS_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "attnflow/report/base64.h"
+#include "attnflow/report/report.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/report_json_internal.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow::internal {
+
+using Json = nlohmann::ordered_json;
+
+// The same text, one '?' for each byte that is not UTF-8: ranges of tokens stay what they are.
+std::string valid_utf8(std::string_view text);
+
+// Appends `"name": value` to an object whose text so far is `out`, escaped so that it can stand inside a <script>
+// element.
+void append_field(std::string& out, std::string_view name, const Json& value);
+
+Json text_list(const std::vector<std::string>& texts);
+Json settings_json(const ReportSettings& settings);
+Json token_json(const ReportToken& token);
+Json choices_json(const std::vector<ReportChoice>& choices);
+
+// Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
+template <typename Stored, typename T, typename Convert>
+void append_converted(std::string& out, std::span<const T> values, Convert convert) {
+  constexpr std::size_t kPiece = 3 * 1024;  // elements; a multiple of 3, as base64_append asks
+  std::vector<Stored> piece;
+  for (std::size_t begin = 0; begin < values.size(); begin += kPiece) {
+    piece.clear();
+    for (const T value : values.subspan(begin, std::min(kPiece, values.size() - begin))) {
+      piece.push_back(convert(value));
+    }
+    base64_append(out, std::as_bytes(std::span(piece)));
+  }
+}
+
+class ArrayWriter {
+ public:
+  ArrayWriter(std::string& out, const ReportJsonOptions& options) : out_(out), options_(options) {}
+
+  template <typename T>
+  void write(std::string_view name, const Tensor<T>& array) {
+    static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
+    if (array.empty() || std::find(options_.omit.begin(), options_.omit.end(), name) != options_.omit.end()) return;
+    const bool integer = std::is_same_v<T, std::uint8_t>;
+    const ReportArrayType type = options_.array_type;
+    const bool half = !integer && type == ReportArrayType::kF16;
+    const bool narrow = std::is_same_v<T, double> && type == ReportArrayType::kF32;
+    const char* dtype = integer ? "u8" : half ? "f16" : narrow || std::is_same_v<T, float> ? "f32" : "f64";
+    out_ += first_ ? "\n" : ",\n";
+    first_ = false;
+    out_ += '"';
+    out_ += name;
+    out_ += "\":{\"shape\":" + Json(array.shape()).dump() + ",\"dtype\":\"" + dtype +
+            "\",\"encoding\":\"base64\",\"data\":\"";
+    if (half) {
+      append_converted<std::uint16_t>(out_, array.span(),
+                                      [](T value) { return half_from_double(static_cast<double>(value)); });
+    } else if (narrow) {
+      append_converted<float>(out_, array.span(), [](T value) { return static_cast<float>(value); });
+    } else {
+      base64_append(out_, std::as_bytes(array.span()));
+    }
+    out_ += "\"}";
+  }
+
+ private:
+  std::string& out_;
+  const ReportJsonOptions& options_;
+  bool first_ = true;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_REPORT_REPORT_JSON_PARTS_H_

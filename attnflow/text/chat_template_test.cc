@@ -1,0 +1,155 @@
+#include "attnflow/text/chat_template.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/text/model_folder_for_test.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+namespace {
+
+using internal::ChatTemplate;
+using nlohmann::json;
+
+// The date that templates see, for as long as this lives.
+class DateIs {
+ public:
+  explicit DateIs(const std::string& seconds) { setenv("SOURCE_DATE_EPOCH", seconds.c_str(), 1); }
+  ~DateIs() { unsetenv("SOURCE_DATE_EPOCH"); }
+  DateIs(const DateIs&) = delete;
+  DateIs& operator=(const DateIs&) = delete;
+};
+
+std::vector<ChatMessage> messages_of(const json& list) {
+  std::vector<ChatMessage> messages;
+  for (const json& message : list) messages.push_back({message.at(0), message.at(1)});
+  return messages;
+}
+
+TEST(ChatTemplate, WritesWhatTransformersWrites) {
+  const json expected = read_json(testdata() / "chat.json");
+  const DateIs date(expected.at("now").dump());
+  const std::map<std::string, std::string> special_tokens = expected.at("special_tokens");
+  std::size_t written = 0;
+  std::size_t refused = 0;
+  for (const json& family : expected.at("families")) {
+    const ChatTemplate chat(family.at("template"), "test");
+    for (const json& example : family.at("cases")) {
+      const std::vector<ChatMessage> messages = messages_of(example.at("messages"));
+      if (example.contains("text")) {
+        EXPECT_EQ(chat.render(messages, special_tokens), example.at("text")) << family.at("name");
+        ++written;
+      } else {
+        const std::string message = error_of(ErrorKind::kUsage, [&] { (void)chat.render(messages, special_tokens); });
+        expect_mentions(message, example.at("refused").get<std::string>());
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GE(written, 40U);
+  EXPECT_GE(refused, 4U);
+}
+
+TEST(ChatTemplate, TokensAreThoseOfTransformers) {
+  const json expected = read_json(testdata() / "chat.json");
+  ASSERT_EQ(expected.at("tokenizers").size(), 2U);
+  for (const auto& [folder, cases] : expected.at("tokenizers").items()) {
+    const Tokenizer tokenizer = Tokenizer::load(testdata() / folder);
+    ASSERT_EQ(cases.size(), 4U);
+    for (const json& example : cases) {
+      const std::string text = tokenizer.chat(messages_of(example.at("messages")));
+      EXPECT_EQ(json(ids_of(tokenizer.encode(text))), example.at("ids")) << folder << text;
+    }
+  }
+}
+
+class ChatFolder : public ModelFolder {
+ protected:
+  std::string chat_error(ErrorKind kind, const std::vector<ChatMessage>& messages = {{"user", "Hi"}}) const {
+    return error_of(kind, [&] { (void)ChatTemplate(Folder(folder_)).render(messages, {}); });
+  }
+  std::string chat() const { return ChatTemplate(Folder(folder_)).render({{"user", "Hi"}}, {}); }
+};
+
+TEST_F(ChatFolder, TheFileComesBeforeTheSetting) {
+  expect_mentions(chat_error(ErrorKind::kUnsupportedModel), "--chat");
+  write("tokenizer_config.json", R"({"chat_template": null})");
+  expect_mentions(chat_error(ErrorKind::kUnsupportedModel), "found none");
+  write("tokenizer_config.json", R"({"chat_template": "one {{ messages[0].content }}"})");
+  EXPECT_EQ(chat(), "one Hi");
+  write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "no"},
+                                                       {"name": "default", "template": "two"}]})");
+  EXPECT_EQ(chat(), "two");
+  write("tokenizer_config.json", R"({"chat_template": [{"name": "rag", "template": "no"}]})");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "rag");
+  write("tokenizer_config.json", R"({"chat_template": ["no"]})");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "{name, template}");
+  write("tokenizer_config.json", R"({"chat_template": 3})");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "number");
+  write("chat_template.jinja", "three");
+  EXPECT_EQ(chat(), "three");
+  write("chat_template.jinja", "\xff");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "chat_template.jinja");
+}
+
+TEST_F(ChatFolder, WrongTemplatesAndConversationsAreErrors) {
+  write("chat_template.jinja", "a\n{% if %}");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "line 2");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "chat_template.jinja");
+  write("chat_template.jinja", "{{ unknown_function() }}");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "unknown_function");
+  write("chat_template.jinja", "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "fuel");
+  write("chat_template.jinja", "{{ raise_exception('one\x1b[2Jturn') }}");
+  const std::string refused = chat_error(ErrorKind::kUsage);
+  expect_mentions(refused, "turn");
+  EXPECT_EQ(refused.find('\x1b'), std::string::npos);
+  write("chat_template.jinja", "{{ messages | length }}");
+  expect_mentions(chat_error(ErrorKind::kUsage, {}), "at least one message");
+  expect_mentions(chat_error(ErrorKind::kUsage, {{"user", "a\xff"}}), "offset 1");
+  EXPECT_EQ(chat(), "1");
+}
+
+TEST_F(ChatFolder, TheDateIsTodaysOrTheOneGiven) {
+  write("chat_template.jinja", "{{ strftime_now('%Y-%m-%d %H') }}");
+  {
+    const DateIs date("951782400");
+    EXPECT_EQ(chat(), "2000-02-29 00");
+  }
+  {
+    const DateIs date("today");
+    expect_mentions(chat_error(ErrorKind::kUsage), "SOURCE_DATE_EPOCH");
+  }
+  {
+    const DateIs date("99999999999999999999");
+    expect_mentions(chat_error(ErrorKind::kUsage), "SOURCE_DATE_EPOCH");
+  }
+  EXPECT_GE(std::stoi(chat()), 2024);
+  write("chat_template.jinja", "{{ strftime_now('" + std::string(300, 'x') + "') }}.");
+  expect_mentions(chat_error(ErrorKind::kBadFile), "time format");
+}
+
+// A model that nobody talks to needs no working template.
+TEST_F(ChatFolder, AWrongTemplateDoesNotKeepATokenizerFromLoading) {
+  copy_from("chatml", "tokenizer.json");
+  write("chat_template.jinja", "{% if %}\xff");
+  const Tokenizer tokenizer = Tokenizer::load(folder_);
+  EXPECT_EQ(tokenizer.bytes(tokenizer.encode("a").tokens.at(0).id), "a");
+  (void)error_of(ErrorKind::kBadFile, [&] { (void)tokenizer.chat({{"user", "Hi"}}); });
+}
+
+TEST_F(ChatFolder, WhatEncodeAddsIsNotWrittenTwice) {
+  copy_from("llama", "tokenizer.json");
+  copy_from("llama", "tokenizer_config.json");
+  write("chat_template.jinja", "{{ bos_token }}{{ bos_token }}[{{ messages[0].content }}");
+  EXPECT_EQ(Tokenizer::load(folder_).chat({{"user", "Hi"}}), "<s>[Hi");
+}
+
+}  // namespace
+}  // namespace attnflow

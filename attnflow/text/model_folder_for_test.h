@@ -1,0 +1,85 @@
+// What the tests of this module share: the tokenizers in testdata, folders made file by file, errors that must come.
+#ifndef ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_
+#define ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+
+inline std::filesystem::path testdata() {
+  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "attnflow/text/testdata";
+}
+
+inline nlohmann::json read_json(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  EXPECT_TRUE(stream) << path;
+  return nlohmann::json::parse(stream);
+}
+
+inline std::vector<std::int64_t> ids_of(const Encoding& encoding) {
+  std::vector<std::int64_t> ids;
+  for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);
+  return ids;
+}
+
+// The message of the Error that `call` throws, which must have this kind.
+template <typename Call>
+std::string error_of(ErrorKind kind, const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return "";
+}
+
+inline void expect_mentions(const std::string& message, std::string_view part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+// A model folder that is made file by file.
+class ModelFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("attnflow-text-") + info->test_suite_name() + "-" + info->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, std::string_view content) const {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+  }
+  void copy_from(const char* tokenizer, const char* name) const {
+    std::filesystem::copy_file(testdata() / tokenizer / name, folder_ / name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  std::string load_error(const std::string& model_type = "") const {
+    return error_of(ErrorKind::kBadFile, [&] { (void)Tokenizer::load(folder_, model_type); });
+  }
+  void write_byte_level(std::string_view vocabulary, std::string_view merges) const {
+    write("vocab.json", vocabulary);
+    write("merges.txt", merges);
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TEXT_MODEL_FOLDER_FOR_TEST_H_

@@ -1,0 +1,77 @@
+// The files beside a tokenizer in a model folder, and what they say.
+#ifndef ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_
+#define ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/folder.h"
+
+namespace attnflow::internal {
+
+// A file of a model folder, which need not be there.
+class SettingsFile {
+ public:
+  SettingsFile(const Folder& folder, const char* name) : folder_(folder), name_(name) {}
+
+  std::string label() const { return folder_.label(name_); }
+  bool is_there() const { return folder_.has(name_); }
+  std::string read() const { return folder_.read(name_); }
+
+ private:
+  Folder folder_;
+  const char* name_;
+};
+
+inline constexpr std::uint64_t kLargestTokenId = 0xFFFFFFFFU;
+
+// Throws Error(kBadFile).
+[[noreturn]] void fail_settings(const std::string& where, const std::string& expected, const std::string& found,
+                                const std::string& advice = "restore the file from the model's source");
+
+// These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object.
+std::string read_utf8(const SettingsFile& file);
+nlohmann::json read_json_object(const SettingsFile& file);
+nlohmann::json read_optional_json_object(const SettingsFile& file);  // an empty object when it is not there
+
+// The roles that special tokens have, "bos_token" to "mask_token".
+const std::vector<std::string>& special_roles();
+
+// tokenizer_config.json, special_tokens_map.json and added_tokens.json, each of which need not be there.
+//
+// The constructor and all members throw Error(kBadFile) for a file, or a value, that does not have the expected form.
+class TokenizerSettings {
+ public:
+  explicit TokenizerSettings(const Folder& folder);
+
+  // true, false, or nothing when the setting is missing or null.
+  std::optional<bool> flag(const char* key) const;
+  // "GPT2Tokenizer" and the like, without the "Fast" that a name may end with; empty when the settings name none.
+  std::string tokenizer_class() const;
+  // The added token that a role ("mask_token") has, or nothing.
+  std::optional<nlohmann::json> special(const std::string& role) const;
+  // Special tokens without a role of their own.
+  std::vector<nlohmann::json> more_specials() const;
+  // Tokens beyond the vocabulary file, by id.
+  std::map<std::uint64_t, nlohmann::json> added_tokens() const;
+
+ private:
+  SettingsFile map_file_;
+  SettingsFile config_file_;
+  SettingsFile added_file_;
+  nlohmann::json map_;
+  nlohmann::json config_;
+};
+
+// The ids that end generation: eos_token_id, a number or a list of them, of generation_config.json or, where that says
+// nothing, of config.json. Empty when neither does. Throws Error(kBadFile) as above.
+std::vector<std::int64_t> read_end_ids(const Folder& folder);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_TEXT_TOKENIZER_SETTINGS_H_

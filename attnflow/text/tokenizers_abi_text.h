@@ -1,0 +1,42 @@
+// What code around the C ABI of tokenizers_abi.h needs: texts in and out, and the messages of errors.
+#ifndef ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_
+#define ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "attnflow/text/tokenizers_abi.h"
+#include "attnflow/text/tokenizers_owned.h"
+
+namespace attnflow::internal {
+
+// Never absent, even when it is empty.
+inline attnflow_text borrow(std::string_view text) {
+  if (text.empty()) text = "";  // an empty view may point to nothing, and &""[0] does not
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+inline std::string copy(attnflow_text text) { return {reinterpret_cast<const char*>(text.data), text.size}; }
+
+inline std::string copy(const Owned<attnflow_string>& string) {
+  return string ? copy(attnflow_string_text(string.get())) : std::string();
+}
+
+// Collects the message of a call that may fail.
+class ErrorSlot {
+ public:
+  ErrorSlot() = default;
+  ErrorSlot(const ErrorSlot&) = delete;
+  ErrorSlot& operator=(const ErrorSlot&) = delete;
+  ~ErrorSlot() { attnflow_string_free(raw_); }
+  attnflow_string** out() { return &raw_; }
+  std::string message() const { return raw_ == nullptr ? "no reason given" : copy(attnflow_string_text(raw_)); }
+
+ private:
+  attnflow_string* raw_ = nullptr;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_TEXT_TOKENIZERS_ABI_TEXT_H_

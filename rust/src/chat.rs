@@ -1,0 +1,260 @@
+//! Chat templates: Jinja as Hugging Face transformers runs it.
+//!
+//! A model's chat template is a Jinja program that writes a conversation as the model was trained to see it. Templates
+//! are written for Python's Jinja2 with the settings of `apply_chat_template`; here MiniJinja gets the same settings, the
+//! same additional functions, and Python's methods of strings and maps.
+//!
+//! Templates come with model files, which may be hostile: a template has no files and no network to reach, and stops
+//! after `FUEL` instructions. MiniJinja does not bound the length of strings that are put together, so memory is not
+//! limited.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
+use regex::Regex;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
+use std::io;
+use std::sync::LazyLock;
+
+/// A conversation of a thousand turns takes under a million.
+const FUEL: u64 = 5_000_000;
+
+/// Blocks by which transformers marks what the assistant wrote. They write nothing, and MiniJinja does not know them.
+static GENERATION_TAG: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}").expect("a valid expression"));
+
+#[derive(Debug, PartialEq)]
+pub enum Failure {
+    /// The template is no Jinja, or does something that cannot be done.
+    Broken(String),
+    /// The template itself refuses the conversation, with this message.
+    Refused(String),
+}
+
+/// The text that `template` makes of `context`, the variables of the template as a JSON object. `format_time` writes the
+/// present time in the form of C's strftime.
+pub fn render(
+    template: &str,
+    context: &[u8],
+    format_time: impl Fn(&str) -> Result<String, String> + Send + Sync + 'static,
+) -> Result<String, Failure> {
+    let context: Value = serde_json::from_slice(context).map_err(|error| Failure::Broken(error.to_string()))?;
+    let template = GENERATION_TAG.replace_all(template, |found: &regex::Captures| {
+        let keyword = if found.get(2).is_some() { "endif" } else { "if true" };
+        format!("{{%{} {keyword} {}%}}", &found[1], &found[3])
+    });
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.map_err(|error| describe(&error))?);
+    environment.set_fuel(Some(FUEL));
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_formatter(write_value);
+    environment.add_filter("tojson", to_json);
+    for name in ["count", "length"] {
+        environment.add_filter(name, length);
+    }
+    environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
+    environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, message.clone()).with_source(Refusal(message)))
+    });
+    environment.add_function("strftime_now", move |format: String| {
+        format_time(&format).map_err(|reason| Error::new(ErrorKind::InvalidOperation, reason))
+    });
+    let rendered = environment
+        .template_from_str(&template)
+        .and_then(|program| program.render(context));
+    rendered.map_err(|error| describe(&error))
+}
+
+/// Marks the error that `raise_exception` raises.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn describe(error: &Error) -> Failure {
+    let mut source: Option<&dyn std::error::Error> = Some(error);
+    while let Some(cause) = source {
+        if let Some(refusal) = cause.downcast_ref::<Refusal>() {
+            return Failure::Refused(refusal.0.clone());
+        }
+        source = cause.source();
+    }
+    let mut message = error.kind().to_string();
+    if let Some(detail) = error.detail() {
+        message = format!("{message}: {detail}");
+    }
+    if let Some(line) = error.line() {
+        message = format!("{message} (line {line})");
+    }
+    Failure::Broken(message)
+}
+
+/// Writes what `{{ ... }}` gives, with Python's names of the three constants.
+fn write_value(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    let constant = match value.kind() {
+        ValueKind::None => "None",
+        ValueKind::Bool if value.is_true() => "True",
+        ValueKind::Bool => "False",
+        _ => return minijinja::escape_formatter(output, state, value),
+    };
+    output.write_str(constant).map_err(Error::from)
+}
+
+/// Nothing has no length in Jinja, and what is not defined has the length 0.
+fn length(value: &Value) -> Result<usize, Error> {
+    if value.is_undefined() {
+        return Ok(0);
+    }
+    value
+        .len()
+        .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("{} has no length", value.kind())))
+}
+
+/// Python's json.dumps as transformers calls it: no escapes for HTML, a space behind commas and colons.
+fn to_json(value: &Value, arguments: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = arguments.get("indent")?;
+    // Characters beyond ASCII are written as they are; templates say so, or leave it to the default.
+    let ascii: Option<bool> = arguments.get("ensure_ascii")?;
+    if ascii == Some(true) {
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "tojson cannot write ASCII only",
+        ));
+    }
+    arguments.assert_all_used()?;
+    let mut bytes = vec![];
+    let written = match indent {
+        Some(width) => {
+            let spaces = " ".repeat(width.min(16));
+            serialize(value, PrettyFormatter::with_indent(spaces.as_bytes()), &mut bytes)
+        }
+        None => serialize(value, Spaced, &mut bytes),
+    };
+    written
+        .map_err(|error| error.to_string())
+        .and_then(|()| String::from_utf8(bytes).map_err(|error| error.to_string()))
+        .map_err(|reason| Error::new(ErrorKind::BadSerialization, reason))
+}
+
+fn serialize<F: Formatter>(value: &Value, formatter: F, bytes: &mut Vec<u8>) -> serde_json::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(bytes, formatter))
+}
+
+/// One line with a space behind commas and colons.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn try_render(template: &str, context: serde_json::Value) -> Result<String, Failure> {
+        render(template, context.to_string().as_bytes(), |format| {
+            Ok(format!("<{format}>"))
+        })
+    }
+
+    fn written(template: &str) -> String {
+        try_render(
+            template,
+            json!({"x": "<a> 'é'", "list": [1, "b"], "nothing": null, "yes": true}),
+        )
+        .unwrap()
+    }
+
+    fn broken(template: &str) -> String {
+        match try_render(template, json!({})) {
+            Err(Failure::Broken(reason)) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn blocks_take_their_line_with_them() {
+        assert_eq!(written("  {% if yes %}\na\n  {% endif %}\nb\n"), "a\nb");
+        assert_eq!(
+            written("{% for i in list %}{{ i }}{% if loop.last %}{% break %}{% endif %},{% endfor %}"),
+            "1,b"
+        );
+    }
+
+    #[test]
+    fn values_are_written_as_python_writes_them() {
+        assert_eq!(
+            written("{{ nothing }} {{ yes }} {{ not yes }} {{ missing }}."),
+            "None True False ."
+        );
+        assert_eq!(written("{{ x }}"), "<a> 'é'");
+        assert_eq!(
+            written("{{ {'k': list, 'x': x} | tojson }}"),
+            r#"{"k": [1, "b"], "x": "<a> 'é'"}"#
+        );
+        assert_eq!(
+            written("{{ list | tojson(indent=2, ensure_ascii=False) }}"),
+            "[\n  1,\n  \"b\"\n]"
+        );
+        assert_eq!(written("{{ x.split(' ')[-1].strip(\"'\").upper() }}"), "É");
+        assert_eq!(
+            written("{{ missing | length }}{{ x | length }}{{ list | count }}"),
+            "072"
+        );
+        assert_eq!(
+            written("{{ nothing is iterable }} {{ list is iterable }}"),
+            "False True"
+        );
+        assert_eq!(written("{{ x[1:][:1] }}{{ list[::-1] | join }}"), "ab1");
+    }
+
+    #[test]
+    fn transformers_additions() {
+        assert_eq!(written("{{ strftime_now('%d %b') }}"), "<%d %b>");
+        assert_eq!(written("a {%- generation -%} b {%- endgeneration %} c"), "ab c");
+        assert_eq!(
+            written("{% set n = namespace(v=1) %}{% for i in list %}{% set n.v = n.v + 1 %}{% endfor %}{{ n.v }}"),
+            "3"
+        );
+        let refused = try_render("a\n{{ raise_exception('no ' ~ 'tools') }}", json!({}));
+        assert_eq!(refused, Err(Failure::Refused("no tools".into())));
+    }
+
+    #[test]
+    fn broken_templates_say_where() {
+        assert!(broken("a\n{% if x %}").contains("line 2"));
+        assert!(broken("{{ x.y.z }}").contains("undefined"));
+        assert!(broken("{{ nothing_like(1) }}").contains("nothing_like"));
+        assert!(broken("{{ none | length }}").contains("no length"));
+        assert!(broken("{% include 'x' %}").contains("include"));
+        assert!(broken(&"{% if x %}".repeat(10_000)).contains("recursion"));
+        assert!(broken(&format!("{{{{ {}1 }}}}", "(".repeat(100_000))).contains("recursion"));
+    }
+
+    #[test]
+    fn templates_without_end_are_stopped() {
+        let rounds = "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}";
+        assert!(broken(rounds).contains("fuel"));
+        assert!(broken("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").contains("recursion"));
+    }
+}

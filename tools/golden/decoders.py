@@ -1,0 +1,323 @@
+"""Small random decoders: a Hugging Face folder for each, and what transformers computes from it."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import safetensors.numpy
+import small_tokenizers
+import torch
+import transformers
+from golden_io import write_json, write_npz
+from torch import nn
+
+# Enough positions for more than one chunk of queries, and for rotations that are far apart.
+POSITIONS = 320
+# Labels of the targets that are differentiated: small ids, which every vocabulary has.
+LABEL, OTHER = 5, 9
+TARGETS = {
+    "logit": lambda logits: logits[LABEL],
+    "probability": lambda logits: torch.softmax(logits, dim=-1)[LABEL],
+    "difference": lambda logits: torch.softmax(logits, dim=-1)[LABEL] - torch.softmax(logits, dim=-1)[OTHER],
+}
+
+
+@dataclass
+class Recipe:
+    name: str
+    model_class: str
+    about: str
+    settings: dict = field(default_factory=dict)
+    dtype: torch.dtype = torch.float32
+    shard_size: str | None = None
+    base_only: bool = False  # written by the class without a head, as the first GPT-2 files were
+    windows: bool = False
+
+    @property
+    def is_gpt2(self):
+        return self.model_class.startswith("GPT2")
+
+
+# A model's place is its seed: new ones come last.
+RECIPES = [
+    Recipe("gpt2_tied", "GPT2LMHeadModel", "tied, inner width 4 times the hidden one"),
+    Recipe(
+        "gpt2_untied",
+        "GPT2LMHeadModel",
+        "lm_head stored, n_inner given, relu",
+        {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "relu", "n_layer": 2},
+    ),
+    Recipe(
+        "gpt2_base",
+        "GPT2LMHeadModel",
+        "names without prefix, stored masks, float16",
+        dtype=torch.float16,
+        base_only=True,
+    ),
+    Recipe("llama_grouped", "LlamaForCausalLM", "2 key-value heads for 6 heads, untied"),
+    Recipe(
+        "llama_scaled",
+        "LlamaForCausalLM",
+        "rope_type llama3, head_dim given, biases everywhere, tied",
+        {
+            "tie_word_embeddings": True,
+            "attention_bias": True,
+            "mlp_bias": True,
+            "head_dim": 10,
+            "rope_parameters": {
+                "rope_type": "llama3",
+                "rope_theta": 50.0,
+                "factor": 8.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 32,
+            },
+        },
+    ),
+    Recipe(
+        "llama_linear",
+        "LlamaForCausalLM",
+        "rope_type linear, a key-value head for each head, bfloat16",
+        {
+            "num_key_value_heads": 6,
+            "num_hidden_layers": 2,
+            "rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0},
+        },
+        dtype=torch.bfloat16,
+    ),
+    Recipe(
+        "qwen2_tied",
+        "Qwen2ForCausalLM",
+        "biases of query, key and value, tied, two shards",
+        {"tie_word_embeddings": True},
+        shard_size="45KB",
+    ),
+    Recipe(
+        "qwen2_window",
+        "Qwen2ForCausalLM",
+        "a sliding window of 5 from layer 2 on",
+        {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
+        windows=True,
+    ),
+    Recipe(
+        "mistral_window",
+        "MistralForCausalLM",
+        "a sliding window of 6 in every layer, head_dim given",
+        {"sliding_window": 6, "head_dim": 8},
+        windows=True,
+    ),
+]
+
+
+def make_config(recipe, vocabulary):
+    # No two of the sizes are equal, so that a transposed or mixed-up weight cannot fit.
+    if recipe.is_gpt2:
+        sizes = {"n_embd": 24, "n_layer": 3, "n_head": 4, "n_positions": POSITIONS}
+    else:
+        sizes = {
+            "hidden_size": 24,
+            "intermediate_size": 40,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 6,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": POSITIONS,
+            "rms_norm_eps": 1e-5,
+        }
+    end = vocabulary - 1
+    config_class = getattr(transformers, recipe.model_class).config_class
+    config = config_class(
+        vocab_size=vocabulary, bos_token_id=end, eos_token_id=end, pad_token_id=None, **(sizes | recipe.settings)
+    )
+    config.architectures = [recipe.model_class]
+    return config
+
+
+def fill(model, seed):
+    """Random weights, large enough that attention is far from uniform; norms and biases are random too."""
+    random = np.random.RandomState(seed)
+    with torch.no_grad():
+        for name, parameter in sorted(model.named_parameters()):
+            noise = random.standard_normal(tuple(parameter.shape))
+            if name.endswith("bias"):
+                noise = 0.2 * noise
+            elif "norm" in name or "ln_" in name:
+                noise = 1.0 + 0.2 * noise
+            elif "embed" in name or "wte" in name or "wpe" in name:
+                noise = 0.5 * noise
+            else:
+                noise = 0.4 * noise
+            parameter.copy_(torch.from_numpy(noise.astype(np.float32)))
+
+
+def add_masks(folder, layers):
+    """The causal masks that GPT-2's first files hold beside the weights."""
+    path = folder / "model.safetensors"
+    tensors = safetensors.numpy.load_file(path)
+    for layer in range(layers):
+        tensors[f"h.{layer}.attn.bias"] = np.tril(np.ones((1, 1, 8, 8), np.float32))
+        tensors[f"h.{layer}.attn.masked_bias"] = np.array(-1e4, np.float32)
+    safetensors.numpy.save_file(dict(sorted(tensors.items())), path, metadata={"format": "pt"})
+
+
+def write_folder(recipe, folder, seed):
+    folder.mkdir()
+    vocabulary = small_tokenizers.byte_level(folder)
+    config = make_config(recipe, vocabulary)
+    model_class = getattr(transformers, recipe.model_class)
+    model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
+    fill(model, seed)
+    model = model.to(recipe.dtype).eval()
+    written = model.transformer if recipe.base_only else model
+    written.save_pretrained(folder, max_shard_size=recipe.shard_size or "1GB")
+    if recipe.base_only:
+        add_masks(folder, config.n_layer)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    shards = sorted(path.name for path in folder.glob("*.safetensors"))
+    if len(shards) != (2 if recipe.shard_size else 1):
+        raise AssertionError(f"{recipe.name}: weights in {shards}")
+    return model.float()
+
+
+def load(recipe, folder, built):
+    """The model as transformers reads it from the folder; every weight must come from the files."""
+    model, info = getattr(transformers, recipe.model_class).from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True
+    )
+    if info["missing_keys"] or info["mismatched_keys"]:
+        raise AssertionError(f"{recipe.name}: {info}")
+    for name, parameter in model.named_parameters():
+        if not torch.equal(parameter, built.get_parameter(name)):
+            raise AssertionError(f"{recipe.name}: {name} was not read back as written")
+    return model.eval()
+
+
+def run(model, ids, queries, positions):
+    with torch.inference_mode():
+        output = model(input_ids=torch.tensor([ids]), output_attentions=True)
+    return {
+        "attention": torch.cat(output.attentions)[:, :, queries].numpy(),
+        "logits": output.logits[0, positions].numpy(),
+    }
+
+
+def append(model, ids, split):
+    """Two chunks: attention of the second, logits behind the first and behind the second."""
+    with torch.inference_mode():
+        first = model(input_ids=torch.tensor([ids[:split]]), use_cache=True)
+        second = model(
+            input_ids=torch.tensor([ids[split:]]),
+            past_key_values=first.past_key_values,
+            use_cache=True,
+            output_attentions=True,
+        )
+    return {
+        "append_attention": torch.cat(second.attentions).numpy(),
+        "append_logits": torch.stack([first.logits[0, -1], second.logits[0, -1]]).numpy(),
+    }
+
+
+def differentiate(model, recipe, ids):
+    """Gradients of the logits behind the last token with respect to what the first layer is given."""
+    kept = []
+
+    def keep(module, inputs, output):
+        # A leaf of its own, so that gradients stop where the embedding ends.
+        leaf = output.detach().requires_grad_(True)
+        kept.append(leaf)
+        return leaf
+
+    # GPT-2 adds its position embedding before a dropout, which does nothing here.
+    module = model.transformer.drop if recipe.is_gpt2 else model.model.embed_tokens
+    handle = module.register_forward_hook(keep)
+    logits = model(input_ids=torch.tensor([ids])).logits[0, -1]
+    handle.remove()
+    if len(kept) != 1:
+        raise AssertionError(f"{recipe.name}: the embedding ran {len(kept)} times")
+    arrays = {"embedding": kept[0].detach()[0]}
+    for name, target in TARGETS.items():
+        value = target(logits)
+        (gradient,) = torch.autograd.grad(value, kept, retain_graph=True)
+        arrays[f"{name}_value"] = value.detach()
+        arrays[f"{name}_gradient"] = gradient[0]
+    return {name: array.numpy() for name, array in arrays.items()}
+
+
+def gradients(model, recipe, folder, ids):
+    # Double precision where the model lets it (norms of RMS and rotations stay float32): the difference from the
+    # float32 pass says how far rounding goes.
+    double = getattr(transformers, recipe.model_class).from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32
+    )
+    rounded = differentiate(model, recipe, ids)
+    arrays = {}
+    for name, array in differentiate(double.eval().double(), recipe, ids).items():
+        if not np.isfinite(array).all() or (name.endswith("gradient") and not array.any()):
+            raise AssertionError(f"{recipe.name}: {name} is zero or not finite")
+        arrays[name] = array.astype(np.float64 if array.ndim == 0 else np.float32)
+        if name.endswith("gradient"):
+            arrays[f"{name}_rounding"] = np.float64(np.abs(rounded[name] - array).max())
+    return arrays
+
+
+def make_cases(recipe, model, folder, vocabulary, seed):
+    """Cases for the index, and arrays by name."""
+    random = np.random.RandomState(seed + 500)
+    cases = []
+    arrays = {}
+    for number, (name, n) in enumerate([("one", 1), ("nine", 9), ("thirty", 30), ("long", 300)]):
+        ids = [int(i) for i in random.randint(0, vocabulary, n)]
+        # Rows beside the borders of chunks and tiles.
+        queries = list(range(n)) if n <= 30 else [0, 1, 63, 64, 128, 255, 256, 298, 299]
+        positions = list(range(n)) if n <= 9 else [0, n // 2, n - 1]
+        values = run(model, ids, queries, positions)
+        values |= {"queries": np.array(queries, np.int64), "logit_positions": np.array(positions, np.int64)}
+        case = {"name": name, "n": n, "ids": ids}
+        if name == "thirty" and not recipe.windows:  # transformers' cache forgets what no window shows
+            case["split"] = 11
+            values |= append(model, ids, case["split"])
+        if name in ("one", "nine"):
+            values |= gradients(model, recipe, folder, ids)
+            case["gradients"] = list(TARGETS)
+        cases.append(case)
+        arrays |= {f"case{number}_{key}": value for key, value in values.items()}
+    return cases, arrays
+
+
+def generate(out):
+    out.mkdir()
+    models = []
+    for place, recipe in enumerate(RECIPES):
+        seed = 3000 + place
+        folder = out / recipe.name
+        built = write_folder(recipe, folder, seed)
+        model = load(recipe, folder, built)
+        embedding = model.get_input_embeddings()
+        if not isinstance(embedding, nn.Embedding):
+            raise AssertionError(f"{recipe.name}: no word embedding")
+        cases, arrays = make_cases(recipe, model, folder, embedding.num_embeddings, seed)
+        for key, array in arrays.items():
+            if array.dtype not in (np.int64, np.float32, np.float64) or not np.isfinite(array).all():
+                raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
+        sharpest = arrays["case2_attention"][:, :, 10:].max(axis=-1).mean()
+        if not 0.2 < sharpest < 0.8:
+            raise AssertionError(f"{recipe.name}: attention is near uniform or near one-hot ({sharpest:.3f})")
+        write_npz(out / f"{recipe.name}.npz", arrays)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        models.append(
+            {
+                "name": recipe.name,
+                "about": recipe.about,
+                "class": recipe.model_class,
+                "architecture": config["model_type"],
+                "layers": len(arrays["case0_attention"]),
+                "heads": arrays["case0_attention"].shape[1],
+                "key_value_heads": config.get("num_key_value_heads", config.get("n_head")),
+                "hidden": embedding.embedding_dim,
+                "vocabulary": embedding.num_embeddings,
+                "max_tokens": POSITIONS,
+                "label": LABEL,
+                "other": OTHER,
+                "cases": cases,
+            }
+        )
+    write_json(out / "index.json", {"format": "attnflow-golden-decoders", "version": 1, "models": models})
