@@ -83,18 +83,29 @@ def claims_table(results, score):
 
 
 def verdict_table(results):
-    """Each claim in one row: whether it holds on our model by both scores, with and without [CLS], and the numbers."""
+    """Each claim in one row: whether it holds on our model by both scores, with and without [CLS], and the numbers; and
+    whether an untrained network satisfies it as well."""
     rows = []
     for claim, rule in claims.RULES.items():
         row = [claim, "; ".join(rule(paper.AGREEMENT[score])[1] for score in paper.AGREEMENT)]
         for tokens in TOKENS:
             found = {score: rule(means(results["agreement"], score, tokens)) for score in paper.AGREEMENT}
             row.append(f"**{claims.verdict(found)}**: " + "; ".join(numbers for _, numbers in found.values()))
+        by = [
+            claims.verdict({score: rule(means(results["untrained"], score, tokens)) for score in paper.AGREEMENT})
+            for tokens in TOKENS
+        ]
+        row.append(
+            by[0]
+            if by[0] == by[1]
+            else "; ".join(f"{words}: {found}" for words, found in zip(TOKENS.values(), by, strict=True))
+        )
         rows.append(row)
-    head = ["the paper's claim", "the paper", *(f"ours, {words}" for words in TOKENS.values())]
+    head = ["the paper's claim", "the paper", *(f"ours, {words}" for words in TOKENS.values()), "untrained"]
     return common.table(head, rows) + (
         "\nNumbers are means of Spearman's correlation over 2,000 prefixes, by blank-out; by the gradient. *Holds*: by both; "
-        "*in part*: by the one that is named. *Without*: [CLS] itself is left out of the ranking. "
+        "*in part*: by the one that is named. *Without*: [CLS] itself is left out of the ranking. *Untrained*: the same "
+        "network with random weights; a claim that holds there says nothing of what training did. "
         f"{margin_sentence(results)}\n"
     )
 
@@ -120,7 +131,7 @@ def claims_text(results):
     )
     return text + (
         f"{margin_sentence(results)} *Rises* means that the last layer is above the first by more than that and no step "
-        f"falls by more; *flat* means that the largest and the smallest mean are at most {claims.FLAT} apart.\n"
+        f"falls by more; *falls in the middle* that one of the layers 2 to 5 is below layer 1 by more; *flat* means that the largest and the smallest mean are at most {claims.FLAT} apart.\n"
     )
 
 

@@ -45,6 +45,7 @@ class ByteCodec : public TextCodec {
   std::size_t id_limit() const override { return 258; }
   std::vector<std::int64_t> word_to_ids(std::string_view word) const override { return {word.begin(), word.end()}; }
   std::optional<std::int64_t> mask_id() const override { return std::nullopt; }
+  std::string spelled(std::int64_t id) const override { return readable(id); }
   std::string readable(std::int64_t id) const override {
     return id >= kEnd ? (id == kEnd ? "<end>" : "<begin>") : bytes(id);
   }

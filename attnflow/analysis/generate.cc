@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -206,7 +207,9 @@ class Values {
       report_.flow_tokens.resize(count());
       std::iota(report_.flow_tokens.begin(), report_.flow_tokens.end(), std::size_t{0});
     }
-    std::erase_if(report_.flow_tokens, [&](std::size_t t) { return t >= count(); });
+    if (std::erase_if(report_.flow_tokens, [&](std::size_t t) { return t >= count(); }) > 0) {
+      report_.notes.push_back(fmt::format("Flow was asked for tokens that were not generated: there are {}.", count()));
+    }
     if (report_.flow_tokens.empty()) return;
     report_.flow_layers = options_.flow_layers;
     if (report_.flow_layers.empty()) report_.flow_layers = {report_.settings.layers.back()};
@@ -371,7 +374,11 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   if (!options.flow_layers.empty()) resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
 
-  dropped_tokens(report, options.filter);  // what is wrong with it is found before the model runs
+  {  // What is wrong with the filter is found before the model runs.
+    GenerationReport shown = report;
+    if (options.settings.words) merge_prompt_words(shown);
+    dropped_tokens(shown, options.filter);
+  }
 
   GenerationSinkOptions keep;
   keep.layers = info.layers;
@@ -404,12 +411,20 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
       report.stopped = "interrupted";
       break;
     }
-    const Tensor<float> logits =
-        decoder.append(next, &sink, report.tokens.empty() ? options.stop_token : std::stop_token());
+    Tensor<float> logits;
+    try {
+      logits = decoder.append(next, &sink, report.tokens.empty() ? options.stop_token : std::stop_token());
+    } catch (const std::exception& error) {
+      // Out of memory, most likely: what was said until here is worth keeping.
+      if (report.tokens.empty()) throw;
+      report.stopped = "interrupted";
+      report.notes.push_back(fmt::format("The model stopped: {}", error.what()));
+      break;
+    }
     const std::size_t chosen = sampler.choose(logits.span());
     GeneratedToken token;
     token.id = static_cast<std::int64_t>(chosen);
-    token.text = codec.readable(token.id);
+    token.text = codec.spelled(token.id);
     token.special = codec.is_special(token.id);
     token.probability = token_probability(logits.span(), chosen);
     for (const TokenProbability& choice : most_probable(logits.span(), options.choices)) {

@@ -72,7 +72,8 @@ class Phases {
 // The class that a sentiment model calls positive; of two classes without names, the second.
 std::string positive_class(const ModelInfo& info) {
   if (find_label("positive", info)) return "positive";
-  if (info.labels.size() == 2) return info.labels[1];
+  // LABEL_0 and LABEL_1: transformers' names for classes without any.
+  if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
   throw Error(ErrorKind::kUsage,
               fmt::format("--targets: expected a class to take the logit of, found none called positive among {}; name "
                           "one, such as --targets logit:{},logit:predicted",
@@ -228,14 +229,15 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
 }  // namespace
 
 void add_evaluate_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "evaluate", "How well raw attention, rollout and flow agree with what a classifier depends on");
+  CLI::App* command =
+      app.add_subcommand("evaluate", "How well raw attention, rollout and flow agree with what a model depends on");
   command->require_subcommand(1);
   command->footer(
       "Which task?\n"
       "  agreement  the model tells singular from plural verbs; the built-in one does, so nothing else is needed\n"
       "  sentiment  the model tells positive from negative sentences, and you have some with labels\n"
       "  sentences  any other classifier, with a file of your own\n"
+      "  evidence   a language model, and sentences in which the word that decides is marked\n"
       "'attnflow evaluate TASK --help' has a task's options, docs/evaluate.md an example from command to result.");
 
   auto agreement = std::make_shared<EvaluateArguments>();
@@ -272,6 +274,8 @@ void add_evaluate_command(CLI::App& app) {
       ->required()
       ->expected(1);
   task->callback([sentences] { run_evaluate("sentences", *sentences); });
+
+  add_evidence_task(*command);
 }
 
 }  // namespace attnflow

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
+#include "attnflow/report/display_width.h"
 #include "attnflow/report/generation_output.h"
 
 namespace attnflow {
@@ -45,15 +47,16 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-// On a terminal nothing that a model says may move the cursor or colour the screen.
+// On a terminal nothing that a model says may move the cursor, colour the screen or turn a line around. Whole lines.
 std::string for_terminal(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
-    safe += control ? '?' : c;
+  while (true) {
+    const std::size_t end = text.find_first_of("\n\t");
+    safe += clean_line(text.substr(0, end));
+    if (end == std::string_view::npos) return safe;
+    safe += text[end];
+    text.remove_prefix(end + 1);
   }
-  return safe;
 }
 
 GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
@@ -75,6 +78,12 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
                                                arguments.options.tokens - 1, *figure.token));
   }
+  const auto& flow_tokens = arguments.options.flow_tokens;
+  if (figure.token && figure.method == "flow" && !flow_tokens.empty() &&
+      std::find(flow_tokens.begin(), flow_tokens.end(), *figure.token) == flow_tokens.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--token: expected one of --flow-tokens ({}) for --show flow, found {}",
+                                               fmt::join(flow_tokens, ", "), *figure.token));
+  }
   return figure;
 }
 
@@ -90,6 +99,12 @@ void run_generate(GenerateArguments& arguments) {
   options.flow_layers = parse_layers(arguments.flow_layers);
   if (!arguments.flow_tokens.empty()) options.flow_tokens = parse_positions(arguments.flow_tokens, "flow-tokens");
   std::sort(options.flow_tokens.begin(), options.flow_tokens.end());
+  options.flow_tokens.erase(std::unique(options.flow_tokens.begin(), options.flow_tokens.end()),
+                            options.flow_tokens.end());
+  if (!options.flow_tokens.empty() && options.flow_tokens.back() >= options.tokens) {
+    throw Error(ErrorKind::kUsage, fmt::format("--flow-tokens: expected generated tokens from 0 to {}, found {}",
+                                               options.tokens - 1, options.flow_tokens.back()));
+  }
   const auto& methods = options.settings.method;
   if (std::find(methods.begin(), methods.end(), "flow") == methods.end() &&
       !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
@@ -121,7 +136,23 @@ void run_generate(GenerateArguments& arguments) {
   const GenerationReport report = generate(*model.decoder, model.codec(), arguments.prompt, options);
   bar.finish();
   if (!arguments.json) fmt::print("\n");
-  for (const std::string& output : arguments.outputs) write_generation(output, report, figure);
+  // A generation costs minutes: one file that cannot be written must not take the others with it.
+  std::exception_ptr failure;
+  for (const std::string& output : arguments.outputs) {
+    try {
+      write_generation(output, report, figure);
+      fmt::print(stderr, "wrote {}\n", output);
+    } catch (const Error&) {
+      if (failure) {
+        try {
+          std::rethrow_exception(failure);
+        } catch (const Error& error) {
+          fmt::print(stderr, "attnflow: {}\n", error.what());
+        }
+      }
+      failure = std::current_exception();
+    }
+  }
   if (arguments.json) {
     fmt::print("{}", generation_to_json(report));
   } else if (arguments.outputs.empty()) {
@@ -129,9 +160,10 @@ void run_generate(GenerateArguments& arguments) {
     table.width = terminal_width().value_or(table.width);
     fmt::print("\n{}", generation_terminal_table(report, table));
   }
-  if (arguments.outputs.empty()) return;
-  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
-  for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+  if (!arguments.outputs.empty()) {
+    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "attnflow/cli/stop_on_signal.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 
 namespace attnflow {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+std::atomic<int> interrupted = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "what a signal handler writes");
 
 void on_signal(int signal) {
   if (interrupted != 0) {

@@ -108,7 +108,9 @@ double sum(const std::vector<double>& values) { return std::accumulate(values.be
 // Of all that the token drew on, the share on generated tokens, as far as the report tells.
 std::optional<double> generated_share(const GenerationData& data, double prompt_mass) {
   if (data.shown_token() == std::size_t{0}) return 0.0;
-  // Rows of raw and rollout, and of every normalised method, sum to 1 over prompt and generated tokens.
+  // Rows of raw and rollout, and of every normalised method, sum to 1 over prompt and generated tokens, but where
+  // setting columns aside left a row empty.
+  if (data.report.settings.set_aside != "none" && !data.options.normalized) return std::nullopt;
   if (data.options.normalized || data.method != "flow") return std::clamp(1.0 - prompt_mass, 0.0, 1.0);
   const std::vector<double> generated = data.shown_generated();
   const double all = prompt_mass + sum(generated);

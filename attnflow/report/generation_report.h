@@ -25,7 +25,7 @@ namespace attnflow {
 
 struct GeneratedToken {
   std::int64_t id = 0;
-  std::string text;                   // the piece for people
+  std::string text;                   // the piece as the tokenizer spells it
   std::size_t begin = 0;              // byte range in GenerationReport::text; whole characters: the pieces of one emoji
   std::size_t end = 0;                //   all have its range. Empty for special tokens
   bool special = false;               // an end or another token that adds no text
@@ -71,7 +71,7 @@ struct GenerationReport {
   Tensor<double> flow_gap;               // [rows, m, layer]
   Tensor<std::uint8_t> flow_degenerate;  // [rows, m, layer]: 0 no, 1 the first layer's column, 2 the top row
 
-  // The share of attention (fused over heads, before anything is set aside) that falls on position 0, [n, layer].
+  // The share of attention (mean over heads, before anything is set aside) that falls on position 0, [n, layer].
   Tensor<double> sink_share;
 
   std::vector<DroppedTokens> dropped;  // tokens that rankings leave out, rule by rule

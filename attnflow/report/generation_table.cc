@@ -113,10 +113,11 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
   const Content content = content_of(report);
   std::string out = wrapped(title_of(report), width, ellipsis);
   if (!content.lines.empty()) {
-    const bool is_flow = content.method == "flow";
+    // Flows do not add up, and rows that setting aside left empty hold nothing.
+    const bool no_share = content.method == "flow" || report.settings.set_aside != "none";
     out += wrapped(
         fmt::format("What each generated token drew on in the prompt by {}{}.", content.span,
-                    is_flow ? "" : "; \"prompt\": the share that lies there, the rest lies on generated tokens"),
+                    no_share ? "" : "; \"prompt\": the share that lies there, the rest lies on generated tokens"),
         width, ellipsis);
     std::size_t token_width = 5;
     const std::size_t most = std::min(kMaxToken, width / 4);  // leaves room for what it drew on
@@ -124,7 +125,7 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
       token_width = std::max(token_width, std::min(most, display_width(clean_line(line.token))));
     }
     const std::size_t number_width = fmt::format("{}", report.tokens.size() - 1).size();
-    const std::string share_title = is_flow ? "" : " prompt";
+    const std::string share_title = no_share ? "" : " prompt";
     const std::string head = fmt::format("{:>{}} {} {:>5}{}  drew most on", "", number_width,
                                          fit_to_cells("token", token_width, ellipsis), "prob.", share_title);
     out += shorten(head, width, ellipsis) + "\n";
@@ -134,7 +135,7 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
       std::string text =
           fmt::format("{:>{}} {} {:>4.0f}%", method.tokens[row], number_width,
                       fit_to_cells(clean_line(line.token), token_width, ellipsis), 100.0 * line.probability);
-      if (!is_flow) text += fmt::format(" {:>5.0f}%", 100.0 * line.prompt_share);
+      if (!no_share) text += fmt::format(" {:>5.0f}%", 100.0 * line.prompt_share);
       text += "  ";
       std::size_t used = display_width(text);
       bool first = true;
@@ -172,14 +173,15 @@ std::string generation_markdown_table(const GenerationReport& report) {
     return (first > 0 ? " **" : "**") + text.substr(first, end - first) + "**";
   };
   const Content content = content_of(report);
-  const bool is_flow = content.method == "flow";
+  // Flows do not add up, and rows that setting aside left empty hold nothing.
+  const bool no_share = content.method == "flow" || report.settings.set_aside != "none";
   std::string out = cell(title_of(report)) + "\n\n";
   out += "> " + cell(report.prompt) + bold(cell(report.text)) + "\n\n";
   if (!content.lines.empty()) {
     out += fmt::format("What each generated token drew on in the prompt, by {}.\n\n", content.span);
     // Flow values of different tokens share arcs: their sum is no share.
     out += fmt::format("| | token | probability |{} most on |\n| ---: | --- | ---: |{} --- |\n",
-                       is_flow ? "" : " on the prompt |", is_flow ? "" : " ---: |");
+                       no_share ? "" : " on the prompt |", no_share ? "" : " ---: |");
     const GenerationMethod method = generation_method(report, content.method);
     for (std::size_t row = 0; row < content.lines.size(); ++row) {
       const Line& line = content.lines[row];
@@ -189,7 +191,7 @@ std::string generation_markdown_table(const GenerationReport& report) {
             fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ", cell(prompt_text(report, token.token)), token.value);
       }
       out += fmt::format("| {} | {} | {:.3f} |{} {} |\n", method.tokens[row], cell(line.token), line.probability,
-                         is_flow ? "" : fmt::format(" {:.3f} |", line.prompt_share), ranked);
+                         no_share ? "" : fmt::format(" {:.3f} |", line.prompt_share), ranked);
     }
   }
   for (const std::string& line : closing_lines(report, content)) out += "\n" + cell(line) + "\n";

@@ -62,6 +62,8 @@ class TextCodec {
   virtual std::vector<std::int64_t> word_to_ids(std::string_view word) const = 0;
   // The id of the mask token, if there is one.
   virtual std::optional<std::int64_t> mask_id() const = 0;
+  // The piece as the vocabulary spells it ("##ets"), as in EncodedToken::text. An id without a piece gives "<id 123>".
+  virtual std::string spelled(std::int64_t id) const = 0;
   // Text of one piece for people: "##ets" -> "ets", byte-level pieces decoded to UTF-8 where they are whole characters
   // and shown as <0xF0> where not. An id without a piece gives "<id 123>".
   virtual std::string readable(std::int64_t id) const = 0;

@@ -169,6 +169,8 @@ std::vector<std::int64_t> Tokenizer::word_to_ids(std::string_view word) const {
 
 std::optional<std::int64_t> Tokenizer::mask_id() const { return impl_->mask; }
 
+std::string Tokenizer::spelled(std::int64_t id) const { return id_to_token(id).value_or(fmt::format("<id {}>", id)); }
+
 std::string Tokenizer::readable(std::int64_t id) const {
   const std::optional<std::uint32_t> small = as_id(id);
   const Owned<attnflow_string> text(small ? attnflow_tokenizer_readable(impl_->handle.get(), *small) : nullptr);

@@ -38,6 +38,7 @@ class Tokenizer : public TextCodec {
   std::vector<std::int64_t> word_to_ids(std::string_view word) const override;
   // That of "[MASK]" or "<mask>" (special_tokens).
   std::optional<std::int64_t> mask_id() const override;
+  std::string spelled(std::int64_t id) const override;
   std::string readable(std::int64_t id) const override;
   // Exact where pieces carry their spaces: the bytes of an encoding's tokens, put together, are the text for byte-level
   // BPE, and the text after one space for SentencePiece (up to what the tokenizer's normalization changed). WordPiece

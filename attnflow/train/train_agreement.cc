@@ -154,8 +154,15 @@ void check_masked_output(const AgreementTrainingOptions& options, const Training
                                                "{} for both",
                                                options.output.string()));
   }
-  // A run that goes on has written it itself.
-  if (checkpoint.phase.empty()) check_training_output(options.masked_output);
+  if (checkpoint.phase.empty()) {
+    check_training_output(options.masked_output);
+  } else if (checkpoint.phase == kAgreementPhase &&
+             !std::filesystem::exists(options.masked_output / "model.safetensors", ignored)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--masked-model: expected a training in its first phase, found one beyond it, whose masked "
+                            "model was not kept; leave the option out, or begin anew in another folder than {}",
+                            options.output.string()));
+  }
 }
 
 // What the written model says to held-out prefixes.

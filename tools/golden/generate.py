@@ -10,6 +10,7 @@ import decoders
 import encoders
 import evaluate
 import flow
+import gguf_models
 import gradients
 import small_models
 import torch
@@ -48,6 +49,7 @@ def main():
         small_models.generate(scratch / "models")
         gradients.generate(scratch / "models", scratch / "gradients")
         decoders.generate(scratch / "decoders")
+        gguf_models.generate(scratch / "gguf")
 
         files = sorted(path for path in scratch.rglob("*") if path.is_file())
         large = [f"{path.name} ({path.stat().st_size} bytes)" for path in files if path.stat().st_size > MAX_BYTES]

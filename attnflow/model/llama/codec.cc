@@ -185,14 +185,17 @@ std::vector<std::int64_t> LlamaCodec::word_to_ids(std::string_view word) const {
   return {alone.begin(), alone.end()};
 }
 
+std::string LlamaCodec::spelled(std::int64_t id) const {
+  const char* const text = has(id) ? llama_vocab_get_text(vocabulary_, static_cast<llama_token>(id)) : nullptr;
+  return text == nullptr || *text == '\0' ? fmt::format("<id {}>", id) : text;
+}
+
 std::string LlamaCodec::readable(std::int64_t id) const {
   if (!has(id)) return fmt::format("<id {}>", id);
   const auto token = static_cast<llama_token>(id);
   std::string text = show(piece(token, Specials::kWritten));
   if (text.size() > 1 && text.front() == ' ') text.erase(0, 1);
-  if (!text.empty()) return text;
-  const char* const spelled = llama_vocab_get_text(vocabulary_, token);
-  return spelled == nullptr || *spelled == '\0' ? fmt::format("<id {}>", id) : spelled;
+  return text.empty() ? spelled(id) : text;
 }
 
 std::string LlamaCodec::bytes(std::int64_t id) const {

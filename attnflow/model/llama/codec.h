@@ -27,6 +27,7 @@ class LlamaCodec : public TextCodec {
   std::size_t id_limit() const override;
   std::vector<std::int64_t> word_to_ids(std::string_view word) const override;
   std::optional<std::int64_t> mask_id() const override { return std::nullopt; }
+  std::string spelled(std::int64_t id) const override;
   std::string readable(std::int64_t id) const override;
   std::string bytes(std::int64_t id) const override;
   bool is_special(std::int64_t id) const override;

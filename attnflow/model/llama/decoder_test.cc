@@ -167,7 +167,8 @@ TEST_P(SmallModel, ThreadsChangeNothing) {
   ids.resize(150);  // two chunks; threads that share a core wait long for each other
   std::unique_ptr<RowsSink> first;
   Tensor<float> first_logits;
-  for (const std::size_t threads : {1U, 2U, 3U}) {
+  const std::size_t most = std::string(GetParam()) == "llama" ? 3 : 2;
+  for (std::size_t threads = 1; threads <= most; ++threads) {
     LoadOptions options;
     options.threads = threads;
     const auto decoder = load_small(GetParam(), options);

@@ -18,7 +18,8 @@ std::string take_llama_error();
 
 // Runs `action` on this thread. Where the library finds an inconsistency by an assertion of its own it would end the
 // program; within `action` that is an exception instead: Error(kBadFile), which begins with `source`. Made for work on
-// data from files: loading, tokenizing. Other threads are not covered.
+// data from files: loading, tokenizing, the first run. What the library had allocated until then may be lost. Other
+// threads are not covered: there the program ends.
 void with_llama_assertions(const std::string& source, const std::function<void()>& action);
 
 }  // namespace attnflow

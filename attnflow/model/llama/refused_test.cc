@@ -9,6 +9,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/files/gguf.h"
+#include "attnflow/model/llama/handles.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
@@ -159,15 +160,15 @@ TEST(Refused, HostileHeadersDoNotEndTheProgram) {
 
 TEST(LlamaLibrary, AssertionsBecomeErrors) {
   start_llama_library();
-  expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "GGML_ASSERT"}, [] {
-    with_llama_assertions("some.gguf", [] {
-      ggml_init_params params{};
-      params.mem_size = 1 << 20;
-      params.no_alloc = true;
-      ggml_context* const context = ggml_init(params);
+  ggml_init_params params{};
+  params.mem_size = 1 << 20;
+  params.no_alloc = true;
+  const GgmlContextHandle context(ggml_init(params));
+  expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "GGML_ASSERT"}, [&] {
+    with_llama_assertions("some.gguf", [&] {
       // Matrices that do not fit.
-      ggml_mul_mat(context, ggml_new_tensor_2d(context, GGML_TYPE_F32, 3, 4),
-                   ggml_new_tensor_2d(context, GGML_TYPE_F32, 5, 6));
+      ggml_mul_mat(context.get(), ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 3, 4),
+                   ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 5, 6));
     });
   });
 }

@@ -180,6 +180,8 @@ void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const s
   batch.logits = flags.data();
 
   const std::stop_token stop = stop_token;
+  // Reset first: an assertion of the library leaves without passing the line that does it below.
+  llama_set_abort_callback(context_.get(), nullptr, nullptr);
   if (stop.stop_possible()) {
     llama_set_abort_callback(context_.get(), must_stop, const_cast<std::stop_token*>(&stop));
   }

@@ -1,0 +1,108 @@
+// attnflow evaluate evidence: which method finds the word that decides a language model's next word?
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/evaluate_evidence.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
+#include "attnflow/cli/decoder_argument.h"
+#include "attnflow/cli/progress_bar.h"
+
+namespace attnflow {
+namespace {
+
+struct EvidenceArguments {
+  std::string model;
+  std::string data;
+  std::vector<std::string> outputs;
+  std::string layers;
+  std::string flow_layers;
+  bool json = false;
+  EvidenceOptions options;
+};
+
+void run_evidence(EvidenceArguments& arguments) {
+  EvidenceOptions& options = arguments.options;
+  options.settings.layers = parse_layers(arguments.layers);
+  options.flow_layers = parse_layers(arguments.flow_layers);
+  for (const std::string& output : arguments.outputs) check_evidence_output(output);
+  check_different_outputs(arguments.outputs);
+  const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
+  LoadOptions load;
+  load.threads = options.threads;
+  const LoadedDecoder model = load_decoder_argument(arguments.model, load);
+  ProgressBar bar("samples");
+  options.progress = bar.function();
+  options.resampling.seed = options.seed;
+  EvidenceReport report = evaluate_evidence(*model.decoder, model.codec(), samples, options);
+  bar.finish();
+  report.file = std::filesystem::path(arguments.data).filename().string();
+  for (const std::string& output : arguments.outputs) write_evidence(output, report);
+  if (arguments.json) {
+    fmt::print("{}", evidence_json(report));
+  } else if (arguments.outputs.empty()) {
+    fmt::print("{}", evidence_table(report));
+  } else {
+    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+  }
+}
+
+}  // namespace
+
+void add_evidence_task(CLI::App& evaluate) {
+  auto arguments = std::make_shared<EvidenceArguments>();
+  EvidenceOptions& options = arguments->options;
+  options.scores = {"blank-out"};
+  CLI::App* task = evaluate.add_subcommand(
+      "evidence", "A language model: how high does each method rank the word that decides the next one?");
+  task->add_option("--model", arguments->model, "A GGUF file, or the folder of a Hugging Face decoder")
+      ->required()
+      ->type_name("FILE.gguf|DIR");
+  task->add_option("--data", arguments->data,
+                   "Columns prefix, good, bad, evidence (or the names of BLiMP with a column target)")
+      ->required()
+      ->type_name("FILE.csv");
+  task->add_option("-o,--output", arguments->outputs,
+                   "Write a file; its ending chooses the kind (.md .json .csv). May be repeated. Without it a table is "
+                   "printed")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+  task->add_flag("--json", arguments->json, "Print the JSON on standard output");
+  task->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+      ->check(whole_number)
+      ->capture_default_str();
+  task->add_option("--seed", options.seed, "Seed of the draw and of the resampling")
+      ->check(whole_number)
+      ->capture_default_str();
+  task->add_option("--begin", options.begin, "Text put before every prefix, such as '<|im_start|>'");
+  comma_list(task->add_option("--scores", options.scores,
+                              "What else ranks the words: blank-out, gradient, gradient-x-input (the last two for "
+                              "Hugging Face folders), or several joined by commas"))
+      ->capture_default_str();
+  const char* how = "What to compute";
+  add_graph_options(task, options.settings, arguments->layers, how);
+  task->add_option("--flow-layers", arguments->flow_layers,
+                   "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
+      ->group(how);
+  task->add_option("--resamples", options.resampling.resamples, "Of the bootstrap")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
+      ->check(whole_number)
+      ->capture_default_str();
+  task->callback([arguments] { run_evidence(*arguments); });
+}
+
+}  // namespace attnflow

@@ -1,0 +1,238 @@
+"""`attnflow generate` and `evaluate evidence`, and `explain` with decoders: Hugging Face folders and GGUF files."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import numpy as np
+from support import BAD_FILE, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
+
+DECODERS = ROOT / "tests" / "golden" / "decoders"
+LLAMA = str(DECODERS / "llama_grouped")
+GPT2 = str(DECODERS / "gpt2_tied")
+GGUF = str(ROOT / "tests" / "golden" / "gguf" / "llama.gguf")
+SMOLLM2 = os.environ.get("ATTNFLOW_SMOLLM2", "")
+PROMPT = "The author"
+
+
+def rollout_rows(attention, residual=0.5):
+    """Rollout of the last position at each layer, from [layer, head, query, key]: [layer, key]."""
+    product = np.eye(attention.shape[-1])
+    rows = []
+    for layer in attention.astype(np.float64).mean(axis=1):
+        product = ((1 - residual) * layer + residual * np.eye(len(layer))) @ product
+        rows.append(product[-1])
+    return np.array(rows)
+
+
+class GenerateTest(CommandTest):
+    def generate(self, *arguments, prompt=PROMPT, model=LLAMA, code=0):
+        return self.run_program("generate", prompt, "--model", model, *arguments, code=code)
+
+    def refuse_generate(self, code, words, *arguments, prompt=PROMPT, model=LLAMA):
+        return self.refuse(code, words, "generate", prompt, "--model", model, *arguments)
+
+    def test_rows_are_those_of_explain_and_of_numpy(self):
+        for model in (LLAMA, GPT2, GGUF):
+            with self.subTest(model):
+                self.generate("-n", 5, "--method", "raw,rollout,flow", "-o", "a.npz", "-o", "a.json", model=model)
+                made = np.load(self.folder / "a.npz")
+                report = json.loads((self.folder / "a.json").read_text())
+                n, m, layers = made["rollout"].shape
+                self.assertEqual((n, m, layers), (len(report["generation"]["tokens"]), len(made["prompt_tokens"]), 3))
+                said = "".join(
+                    report["generation"]["text"][t["begin"] : t["end"]] for t in report["generation"]["tokens"][:0]
+                )
+                self.run_program(
+                    "explain",
+                    PROMPT + said,
+                    "--model",
+                    model,
+                    "--output-token",
+                    "last",
+                    "--keep-attention",
+                    "-o",
+                    "e.npz",
+                )
+                explained = np.load(self.folder / "e.npz")
+                np.testing.assert_allclose(made["rollout"][0].T, explained["rollout"][:, -1], atol=1e-12)
+                np.testing.assert_allclose(made["raw"][0].T, explained["raw"][:, -1], atol=1e-12)
+                np.testing.assert_allclose(made["flow"][0, :, 0], explained["flow"][-1, -1], atol=1e-9)
+                np.testing.assert_allclose(made["rollout"][0].T, rollout_rows(explained["attention"]), atol=1e-9)
+
+    def test_later_rows_are_those_of_the_prompt_with_the_text_so_far(self):
+        # A model of bytes would say half characters; this one's first tokens are looked for until they are text.
+        self.generate("-n", 4, "--temperature", "0.8", "--seed", 3, "-o", "a.npz", "-o", "a.json", model=GPT2)
+        made = np.load(self.folder / "a.npz")
+        report = json.loads((self.folder / "a.json").read_text())["generation"]
+        checked = 0
+        for t in range(1, len(report["tokens"])):
+            raw = report["text"].encode()[: report["tokens"][t - 1]["end"]].decode()
+            if "\ufffd" in raw:
+                break
+            self.run_program("explain", PROMPT + raw, "--model", GPT2, "--output-token", "last", "-o", "e.npz")
+            explained = np.load(self.folder / "e.npz")
+            if len(explained["tokens"]) != made["rollout"].shape[1] + t:
+                break  # the text is not cut into the same tokens
+            m = made["rollout"].shape[1]
+            np.testing.assert_allclose(made["rollout"][t].T, explained["rollout"][:, -1, :m], atol=1e-5)
+            checked += 1
+        self.assertGreaterEqual(len(report["tokens"]), 2)
+        print(f"generate: {checked} later rows compared with explain")
+
+    def test_every_kind_of_file_is_written_and_the_same_again(self):
+        names = [f"a.{ending}" for ending in "html svg png pdf json csv npz safetensors md txt".split()]
+        outputs = [word for name in names for word in ("-o", name)]
+        self.generate("-n", 6, "--method", "raw,rollout,flow", "--generated-columns", *outputs)
+        first = {name: (self.folder / name).read_bytes() for name in names}
+        self.generate("-n", 6, "--method", "raw,rollout,flow", "--generated-columns", "--threads", 1, *outputs)
+        for name in names:
+            self.assertGreater(len(first[name]), 100, name)
+            self.assertEqual(first[name], (self.folder / name).read_bytes(), name)
+        with (self.folder / "a.csv").open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        made = np.load(self.folder / "a.npz")
+        n, m, layers = made["rollout"].shape
+        self.assertEqual(len(rows), n * m * layers)
+        value = made["rollout"][2, 1, 0]
+        row = next(r for r in rows if (r["token"], r["input_token"], r["layer"]) == ("2", "1", "1"))
+        self.assertEqual(float(row["rollout"]), value)
+        sums = made["rollout"].sum(axis=1) + made["rollout_generated"].sum(axis=1)
+        np.testing.assert_allclose(sums, 1.0, atol=1e-5)
+
+    def test_filters_sink_and_receptive_field(self):
+        self.generate(
+            "-n",
+            3,
+            "--drop-tokens",
+            "0-1",
+            "--drop-sink",
+            "--normalize",
+            "receptive-field",
+            "-o",
+            "a.json",
+            "-o",
+            "a.npz",
+        )
+        report = json.loads((self.folder / "a.json").read_text())
+        self.assertEqual(report["generation"]["dropped"][0]["tokens"], [0, 1])
+        made = np.load(self.folder / "a.npz")
+        self.assertEqual(list(made["dropped"][:3]), [True, True, False])
+        self.assertTrue((made["raw"][:, 0] == 0).all())
+        self.assertTrue((made["sink_share"] > 0).all())
+        self.assertEqual(made["rollout_normalized"].shape, made["rollout"].shape)
+
+    def test_streams_text_and_prints_a_table_or_the_document(self):
+        done = self.generate("-n", 3)
+        self.assertIn("drew most on", done.stdout)
+        report = json.loads(self.generate("-n", 3, "--json").stdout)
+        self.assertEqual(report["input"]["kind"], "generation")
+        self.assertTrue(done.stdout.startswith(report["generation"]["text"]))
+
+    def test_sampling_follows_the_seed(self):
+        def text(*more):
+            return json.loads(self.generate("-n", 12, "--json", *more).stdout)["generation"]["text"]
+
+        self.assertEqual(text("--temperature", 2, "--seed", 5), text("--temperature", 2, "--seed", 5))
+        self.assertNotEqual(text("--temperature", 2, "--seed", 5), text("--temperature", 2, "--seed", 6))
+
+    def test_bad_input(self):
+        self.refuse_generate(USAGE, ["-n", "at least 1"], "-n", 0)
+        self.refuse_generate(USAGE, ["whole number"], "-n", "-1")
+        self.refuse_generate(USAGE, ["nonsense"], "--method", "nonsense")
+        self.refuse_generate(USAGE, ["--flow-tokens"], "--method", "flow", "-n", 3, "--flow-tokens", 3)
+        self.refuse_generate(USAGE, ["--token"], "-n", 3, "--token", 3)
+        self.refuse_generate(USAGE, ["among the 3"], "--words", "--drop-tokens", 5, prompt="Unbelievably, Katherine")
+        self.refuse_generate(USAGE, ["--view"], "--view", "nonsense")
+        self.refuse_generate(USAGE, ["single head"], "--heads", 0)
+        self.refuse_generate(USAGE, ["--flow-tokens"], "--flow-tokens", 0)
+        self.refuse_generate(USAGE, ["--temperature"], "--temperature", "-1")
+        self.refuse_generate(USAGE, ["--chat"], "--system", "x")
+        self.refuse_generate(USAGE, ["--drop-sink"], "--drop-sink", "--set-aside", "0")
+        self.refuse_generate(TOO_LONG, ["at most"], prompt="word " * 5000)
+        bert = str(ROOT / "tests" / "golden" / "models" / "bert_masked_lm")
+        self.refuse_generate(UNSUPPORTED, ["bert", "decoder"], model=bert)
+        wrong = self.folder / "wrong.gguf"
+        wrong.write_bytes(b"hello")
+        self.refuse_generate(BAD_FILE, ["GGUF"], model=str(wrong))
+        cut = self.folder / "cut.gguf"
+        cut.write_bytes((ROOT / "tests" / "golden" / "gguf" / "llama.gguf").read_bytes()[:5000])
+        self.refuse_generate(BAD_FILE, ["truncated"], model=str(cut))
+        self.refuse_generate(USAGE, ["folder"], model=str(self.folder / "none"))
+
+    def test_interrupted_generation_keeps_what_is_there(self):
+        model = SMOLLM2 or GPT2
+        command = [PROGRAM, "generate", PROMPT, "--model", model, "-n", "100000", "--ignore-end", "-o", "a.npz"]
+        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            run.stdout.read(1)
+            time.sleep(0.2)
+            run.send_signal(signal.SIGINT)
+            _, messages = run.communicate(timeout=120)
+        self.assertEqual(run.returncode, 0, messages)
+        made = np.load(self.folder / "a.npz")
+        self.assertGreaterEqual(made["rollout"].shape[0], 1)
+
+    def test_evidence(self):
+        rows = [("The author by the keys", "is", "are", "author"), ("The keys by the author", "are", "is", "keys")]
+        rows += [("The author", "is", "are", "missing")]
+        with (self.folder / "e.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("prefix", "good", "bad", "evidence"), *rows])
+        for model, scores in ((LLAMA, "blank-out,gradient,gradient-x-input"), (GGUF, "blank-out")):
+            words = ["evaluate", "evidence", "--model", model, "--data", "e.csv", "--scores", scores]
+            report = json.loads(self.run_program(*words, "--json").stdout)
+            self.assertEqual(report["samples"]["scored"], 2)
+            self.assertEqual(report["samples"]["left_out"], {"the evidence does not occur in the prefix": 1})
+            cells = {(c["method"], c["variant"], c["layer"]): c["mean"] for c in report["cells"]}
+            self.assertTrue(all(0 < value <= 1 for value in cells.values()))
+            self.assertAlmostEqual(cells["random", "as it is", "mean"], sum(1 / r for r in range(1, 6)) / 5)
+        self.run_program(*words, "-o", "e.md", "-o", "e.json", "-o", "out.csv")
+        self.assertIn("| rollout, as it is |", (self.folder / "e.md").read_text())
+        self.refuse(
+            UNSUPPORTED,
+            ["gradient"],
+            "evaluate",
+            "evidence",
+            "--model",
+            GGUF,
+            "--data",
+            "e.csv",
+            "--scores",
+            "gradient",
+        )
+        (self.folder / "bad.csv").write_text("a,b\n1,2\n")
+        self.refuse(BAD_FILE, ["prefix"], "evaluate", "evidence", "--model", GGUF, "--data", "bad.csv")
+
+    @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
+    def test_the_capital_of_france(self):
+        prompt = "The capital of France is"
+        done = self.generate("-n", 12, "-o", "a.npz", "-o", "a.json", "-o", "a.html", prompt=prompt, model=SMOLLM2)
+        self.assertTrue(done.stdout.startswith(" Paris."))
+        made = np.load(self.folder / "a.npz")
+        report = json.loads((self.folder / "a.json").read_text())["generation"]
+        for t in (0, 1, 5, 11):
+            said = "".join(report["text"][x["begin"] : x["end"]] for x in report["tokens"][:t])
+            self.run_program(
+                "explain",
+                prompt + said,
+                "--model",
+                SMOLLM2,
+                "--output-token",
+                "last",
+                "--method",
+                "raw,rollout",
+                "-o",
+                "e.npz",
+            )
+            explained = np.load(self.folder / "e.npz")
+            m = made["rollout"].shape[1]
+            self.assertEqual(len(explained["tokens"]), m + t)
+            np.testing.assert_allclose(made["rollout"][t].T, explained["rollout"][:, -1, :m], atol=1e-4)
+            np.testing.assert_allclose(made["raw"][t].T, explained["raw"][:, -1, :m], atol=1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
