@@ -106,11 +106,12 @@ AgreementSamples from_prose(const Folder& folder, const Numbers& numbers, const 
   const std::vector<ProseDocument> documents = read_prose(options.data);
   constexpr std::size_t kFewestDocuments = 3;
   if (documents.size() < kFewestDocuments) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("--data: expected at least {} texts, because which words are nouns is learnt from the texts "
-                            "beside those that are tested, found {}; give more, cut a long one into several files, or "
-                            "give a .tsv of prefix TAB singular|plural",
-                            kFewestDocuments, documents.size()));
+    throw Error(
+        ErrorKind::kBadFile,
+        fmt::format("--data: expected at least {} texts, because which words are nouns is learnt from the texts "
+                    "beside those that are tested, found {}; give more, cut a long one into several files, or "
+                    "give a .tsv of prefix TAB singular|plural",
+                    kFewestDocuments, documents.size()));
   }
   const auto is_there = [&](const std::string& name) {
     return std::any_of(documents.begin(), documents.end(), [&](const ProseDocument& d) { return d.name == name; });
