@@ -170,10 +170,11 @@ class Measurement {
     std::vector<double> ranks;
     for (const std::string& method : options_.settings.method) {
       const WordValues baseline = values_of(method, uniform);
+      const WordValues found[2] = {values_of(method, graphs[0]), values_of(method, graphs[1])};
       for (const EvidenceVariant variant : kVariants) {
         const bool drop =
             variant == EvidenceVariant::kDropFirst || variant == EvidenceVariant::kReceptiveFieldDropFirst;
-        WordValues values = values_of(method, graphs[drop ? 1 : 0]);
+        WordValues values = found[drop ? 1 : 0];
         if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldDropFirst) {
           for (std::size_t l = 0; l < values.values.extent(0); ++l) {
             const std::size_t width = values.values.extent(1);

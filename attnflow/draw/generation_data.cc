@@ -110,7 +110,7 @@ std::optional<double> generated_share(const GenerationData& data, double prompt_
   if (data.shown_token() == std::size_t{0}) return 0.0;
   // Rows of raw and rollout, and of every normalised method, sum to 1 over prompt and generated tokens, but where
   // setting columns aside left a row empty.
-  if (data.report.settings.set_aside != "none" && !data.options.normalized) return std::nullopt;
+  if (data.method != "flow" && !data.options.normalized && !rows_sum_to_one(data.report)) return std::nullopt;
   if (data.options.normalized || data.method != "flow") return std::clamp(1.0 - prompt_mass, 0.0, 1.0);
   const std::vector<double> generated = data.shown_generated();
   const double all = prompt_mass + sum(generated);
@@ -254,6 +254,8 @@ std::string share_sentence(const GenerationData& data) {
   if (const std::optional<double> share = generated_share(data, mass)) {
     text = fmt::format("Of what {} drew on, {}{} lies on generated tokens and {} on the prompt.", data.who(), average,
                        percent(*share), percent(1.0 - *share));
+  } else if (data.method != "flow") {
+    text = "Rows need not sum to 1, because columns were set aside.";
   } else {
     text = "How much of flow lies on generated tokens was not kept.";
   }

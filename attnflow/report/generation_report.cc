@@ -6,6 +6,11 @@
 
 namespace attnflow {
 
+bool rows_sum_to_one(const GenerationReport& report) {
+  const std::string& aside = report.settings.set_aside;
+  return aside == "none" || (aside == "first" && report.prompt_tokens.size() > 1);
+}
+
 std::vector<std::string> dropped_by(const GenerationReport& report) {
   std::vector<std::string> rules(report.prompt_tokens.size());
   for (const DroppedTokens& dropped : report.dropped) {

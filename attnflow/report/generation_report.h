@@ -78,6 +78,10 @@ struct GenerationReport {
   std::vector<std::string> notes;
 };
 
+// Whether rows of raw and rollout sum to 1 over prompt and generated tokens: nothing is set aside, or nothing but the
+// first token, which only its own row misses. Other columns set aside may leave rows empty.
+bool rows_sum_to_one(const GenerationReport& report);
+
 // Why each prompt token is left out of rankings: the first rule that names it, or nothing ("").
 std::vector<std::string> dropped_by(const GenerationReport& report);
 

@@ -114,7 +114,7 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
   std::string out = wrapped(title_of(report), width, ellipsis);
   if (!content.lines.empty()) {
     // Flows do not add up, and rows that setting aside left empty hold nothing.
-    const bool no_share = content.method == "flow" || report.settings.set_aside != "none";
+    const bool no_share = content.method == "flow" || !rows_sum_to_one(report);
     out += wrapped(
         fmt::format("What each generated token drew on in the prompt by {}{}.", content.span,
                     no_share ? "" : "; \"prompt\": the share that lies there, the rest lies on generated tokens"),
@@ -174,7 +174,7 @@ std::string generation_markdown_table(const GenerationReport& report) {
   };
   const Content content = content_of(report);
   // Flows do not add up, and rows that setting aside left empty hold nothing.
-  const bool no_share = content.method == "flow" || report.settings.set_aside != "none";
+  const bool no_share = content.method == "flow" || !rows_sum_to_one(report);
   std::string out = cell(title_of(report)) + "\n\n";
   out += "> " + cell(report.prompt) + bold(cell(report.text)) + "\n\n";
   if (!content.lines.empty()) {
