@@ -104,6 +104,10 @@ std::optional<HeldOut> read_held_out(const Folder& folder) {
 AgreementSamples from_prose(const Folder& folder, const Numbers& numbers, const AgreementSampleOptions& options) {
   AgreementSamples result;
   const std::vector<ProseDocument> documents = read_prose(options.data);
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(documents.begin(), documents.end(), [&](const ProseDocument& d) { return d.name == name; });
+  };
+  const HeldOut training = read_held_out(folder).value_or(HeldOut{});
   constexpr std::size_t kFewestDocuments = 3;
   if (documents.size() < kFewestDocuments) {
     throw Error(
@@ -113,10 +117,6 @@ AgreementSamples from_prose(const Folder& folder, const Numbers& numbers, const 
                     "give a .tsv of prefix TAB singular|plural",
                     kFewestDocuments, documents.size()));
   }
-  const auto is_there = [&](const std::string& name) {
-    return std::any_of(documents.begin(), documents.end(), [&](const ProseDocument& d) { return d.name == name; });
-  };
-  const HeldOut training = read_held_out(folder).value_or(HeldOut{});
   AgreementDataOptions data;
   data.test_sources = options.test_sources;
   data.seed = training.seed.value_or(data.seed);

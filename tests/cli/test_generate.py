@@ -162,7 +162,7 @@ class GenerateTest(CommandTest):
         cut = self.folder / "cut.gguf"
         cut.write_bytes((ROOT / "tests" / "golden" / "gguf" / "llama.gguf").read_bytes()[:5000])
         self.refuse_generate(BAD_FILE, ["truncated"], model=str(cut))
-        self.refuse_generate(USAGE, ["folder"], model=str(self.folder / "none"))
+        self.refuse_generate(BAD_FILE, ["expected a folder"], model=str(self.folder / "none"))
 
     def test_interrupted_generation_keeps_what_is_there(self):
         model = SMOLLM2 or GPT2
