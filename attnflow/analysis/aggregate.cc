@@ -19,11 +19,6 @@
 namespace attnflow {
 namespace {
 
-bool wants(const Report& report, const char* method) {
-  const auto& methods = report.settings.method;
-  return std::find(methods.begin(), methods.end(), method) != methods.end();
-}
-
 // What the three methods need to know; shared by the values and by the baseline of receptive-field normalisation.
 struct Question {
   std::vector<std::size_t> layers;
@@ -195,6 +190,32 @@ ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& p
   return merged;
 }
 
+TokenGroups merge_words(Report& report, std::size_t& output) {
+  TokenGroups groups = word_groups(report.input.tokens);
+  std::vector<ReportToken> words;
+  words.reserve(groups.size());
+  for (const auto& group : groups) words.push_back(merge_tokens(report, group));
+  const auto word_of = [&](std::size_t piece) {
+    const auto holds = [&](const std::vector<std::size_t>& group) {
+      return std::find(group.begin(), group.end(), piece) != group.end();
+    };
+    return static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
+  };
+  output = word_of(output);
+  for (ReportPrediction& prediction : report.predictions) {
+    if (prediction.position) prediction.position = word_of(*prediction.position);
+  }
+  for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};
+  report.input.tokens = std::move(words);
+  return groups;
+}
+
+std::string flagged_note(std::size_t flagged) {
+  return fmt::format(
+      "Receptive-field normalisation: {} values have a baseline under uniform attention below {} and are shown as 0.",
+      flagged, kSmallestBaseline);
+}
+
 void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& options) {
   ReportSettings& settings = report.settings;
   Question question;
@@ -208,23 +229,7 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
   report.all_output_tokens = settings.output_token == "all";
   const std::vector<CertifiedPair> certified = certified_pairs(options, report.input.tokens, report.model.causal);
   if (settings.words) {
-    TokenGroups groups = word_groups(report.input.tokens);
-    std::vector<ReportToken> words;
-    words.reserve(groups.size());
-    for (const auto& group : groups) words.push_back(merge_tokens(report, group));
-    const auto word_of = [&](std::size_t piece) {
-      const auto holds = [&](const std::vector<std::size_t>& group) {
-        return std::find(group.begin(), group.end(), piece) != group.end();
-      };
-      return static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
-    };
-    output = word_of(output);
-    for (ReportPrediction& prediction : report.predictions) {
-      if (prediction.position) prediction.position = word_of(*prediction.position);
-    }
-    for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};
-    report.input.tokens = std::move(words);
-    question.groups = std::move(groups);
+    question.groups = merge_words(report, output);
   }
   const std::size_t n = report.input.tokens.size();
   report.output_token = output;
@@ -233,9 +238,9 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
   question.all_flows = report.all_output_tokens || graph.tokens() <= kMostTokensForAllFlows;
   question.flow_outputs = question.all_flows ? report.output_tokens : std::vector<std::size_t>{output};
 
-  if (wants(report, "raw")) report.raw = raw_values(graph, question);
-  if (wants(report, "rollout")) report.rollout = rollout_values(graph, question);
-  if (wants(report, "flow")) {
+  if (wants(report.settings, "raw")) report.raw = raw_values(graph, question);
+  if (wants(report.settings, "rollout")) report.rollout = rollout_values(graph, question);
+  if (wants(report.settings, "flow")) {
     FlowResult flow = flow_values(graph, question);
     report.flow = std::move(flow.flow);
     report.flow_gap = std::move(flow.flow_gap);
@@ -263,12 +268,7 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
       const Tensor<double> baseline = by_field ? flow_values(uniform, question).flow : Tensor<double>{};
       normalize(settings.normalize, report.flow, baseline, &report.flow_gap, flagged);
     }
-    if (flagged > 0) {
-      report.notes.push_back(
-          fmt::format("Receptive-field normalisation: {} values have a baseline under uniform attention below {} and "
-                      "are shown as 0.",
-                      flagged, kSmallestBaseline));
-    }
+    if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   }
 
   for (const auto& [name, values] : {std::pair<const char*, const Tensor<double>*>{"raw", &report.raw},

@@ -3,6 +3,7 @@
 #define ATTNFLOW_ANALYSIS_AGGREGATE_H_
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
@@ -18,6 +19,13 @@ TokenGroups word_groups(const std::vector<ReportToken>& tokens);
 // The token that stands for the pieces of one word (as word_groups gives them): the user's characters where the report
 // has them, else the pieces joined.
 ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& pieces);
+
+// Makes the report's tokens words, and the positions of predictions and referents, and `output`, those of words.
+// Returns the pieces of each word.
+TokenGroups merge_words(Report& report, std::size_t& output);
+
+// What a report says of values that receptive-field normalisation set to 0.
+std::string flagged_note(std::size_t flagged);
 
 // Fills arrays, layers and output tokens of `report`, whose settings, model and tokens are set. With settings.words the
 // tokens become words, and the positions of predictions and referents those of words. Throws Error(kUsage) for options

@@ -13,6 +13,7 @@
 #include "attnflow/analysis/degeneracy_note.h"
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/text_input.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
@@ -56,14 +57,6 @@ std::vector<ScoreQuestion> score_questions(const CorrelationOptions& options, co
     }
   }
   return questions;
-}
-
-void check_tokenizer(const ModelInfo& info, const Tokenizer& tokenizer) {
-  if (tokenizer.id_limit() <= info.vocabulary) return;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
-                          "tokenizer belongs to another model",
-                          tokenizer.source(), info.vocabulary, tokenizer.id_limit() - 1));
 }
 
 // All samples as tokens; those that are too long are left out, or cut.
@@ -419,7 +412,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
   validate_options(options);
   const ModelInfo& info = model.info();
   check_classifier(info);
-  check_tokenizer(info, tokenizer);
+  check_vocabulary(tokenizer, info);
   if (samples.empty()) throw Error(ErrorKind::kUsage, "expected at least one sample, found none");
 
   CorrelationReport report;

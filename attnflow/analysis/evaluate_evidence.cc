@@ -14,6 +14,7 @@
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/csv_reader.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/text_input.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/evidence_rank.h"
@@ -89,16 +90,8 @@ std::optional<Question> make_question(const EvidenceSample& sample, const TextCo
     reason = "longer than the model's positions";
     return std::nullopt;
   }
-  std::vector<ReportToken> tokens;
-  for (const EncodedToken& token : encoding.tokens) {
-    question.ids.push_back(token.id);
-    ReportToken shown;
-    shown.begin = token.begin;
-    shown.end = token.end;
-    shown.special = token.special;
-    shown.word = token.word;
-    tokens.push_back(std::move(shown));
-  }
+  const std::vector<ReportToken> tokens = report_tokens(encoding);
+  for (const EncodedToken& token : encoding.tokens) question.ids.push_back(token.id);
   question.words = word_groups(tokens);
   const std::size_t from = begin.size() + places.front().first;
   const std::size_t to = begin.size() + places.front().second;

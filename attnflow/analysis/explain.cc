@@ -3,34 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/certificates.h"
+#include "attnflow/analysis/explain_row.h"
+#include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/text_input.h"
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/analysis/unknown_words.h"
+#include "attnflow/base/checked_size.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/safetensors.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/model/decoder.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
-
-std::vector<ReportToken> report_tokens(const Encoding& encoding) {
-  std::vector<ReportToken> tokens;
-  tokens.reserve(encoding.tokens.size());
-  for (const EncodedToken& token : encoding.tokens) {
-    tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment, false});
-  }
-  return tokens;
-}
 
 // Attention to graph, and to the report when it is to be kept.
 void add_attention(Report& report, AttentionStack stack, const MixingOptions& mixing, const ExplainOptions& options) {
@@ -38,14 +36,6 @@ void add_attention(Report& report, AttentionStack stack, const MixingOptions& mi
   if (options.keep_attention) report.attention = stack.weights();
   stack = {};
   aggregate(report, std::move(graph), options);
-}
-
-void check_vocabulary(const TextCodec& tokenizer, const ModelInfo& info) {
-  if (tokenizer.id_limit() <= info.vocabulary) return;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
-                          "tokenizer belongs to another model",
-                          tokenizer.source(), info.vocabulary, tokenizer.id_limit() - 1));
 }
 
 // Ids of the words asked for, one piece each.
@@ -61,6 +51,46 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
     ids.push_back(pieces.front());
   }
   return ids;
+}
+
+// What the model said: its classes, or the tokens at `positions`.
+void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tokenizer, const ModelOutput& output,
+                     const std::vector<std::size_t>& positions, const std::vector<std::int64_t>& candidates,
+                     const ExplainOptions& options) {
+  const bool next = info.head == ModelHead::kCausalLm;
+  const auto readable = [&](std::int64_t id) { return tokenizer.readable(id); };
+  if (info.head == ModelHead::kClassification) {
+    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
+    for (const Prediction& p : class_predictions(info, output.logits.span())) {
+      prediction.choices.push_back({p.text, p.probability});
+    }
+    report.predictions.push_back(std::move(prediction));
+  } else if (!positions.empty()) {
+    for (std::size_t m = 0; m < positions.size(); ++m) {
+      const auto logits = output.logits[m].span();
+      ReportPrediction prediction{
+          .kind = next ? "next" : "masked", .position = positions[m], .choices = {}, .candidates = {}};
+      for (const Prediction& p : top_predictions({logits.data(), logits.size()}, options.settings.top_k, readable)) {
+        prediction.choices.push_back({p.text, p.probability});
+      }
+      const std::vector<Prediction> asked = candidate_predictions({logits.data(), logits.size()}, candidates, readable);
+      for (std::size_t c = 0; c < asked.size(); ++c) {
+        prediction.candidates.push_back({options.candidates[c], asked[c].probability});
+      }
+      report.predictions.push_back(std::move(prediction));
+    }
+  }
+}
+
+// Bytes of the arrays of a report of n tokens, and of the graph that they are computed from.
+std::size_t report_bytes(const Report& report, const ExplainOptions& options, std::size_t n) {
+  const std::size_t layers = report.model.layers;
+  std::size_t matrices = 2 * layers;  // the weights, and with the residual while they are multiplied
+  const std::size_t asked = resolve_layers(report.settings.layers, report.settings.to_layer, layers).size();
+  for (const char* method : {"raw", "rollout"}) matrices += wants(report.settings, method) ? asked : 0;
+  if (options.keep_attention) matrices += layers * report.model.heads;  // twice, in float32
+  const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
+  return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
 }
 
 }  // namespace
@@ -139,6 +169,20 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{n - 1} : masks;
   if (predicts_masks || predicts_next) run.logit_positions = predicted;
   ModelOutput output;
+  if (options.only_output_token) {
+    check_row_options(options, info);
+    Decoder& decoder = dynamic_cast<Decoder&>(model);
+    Tensor<float> logits;
+    const std::unique_ptr<AttentionReplay> replay = decoder.run_for_replay(input.ids, &logits, options.stop_token);
+    output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
+    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    aggregate_row(report, *replay, mixing, options);
+    return report;
+  }
+  require_memory(report_bytes(report, options, n),
+                 fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
+                 predicts_next ? "A shorter text, fewer --layers, or --only-output-token take less"
+                               : "A shorter text or fewer --layers take less");
   std::optional<AttentionStack> kept;
   AttentionGraph graph;
   // Decoders hand their attention over in chunks, and discard wants whole layers.
@@ -152,28 +196,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
     graph = sink.take();
   }
 
-  const auto readable = [&](std::int64_t id) { return tokenizer.readable(id); };
-  if (info.head == ModelHead::kClassification) {
-    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
-    for (const Prediction& p : class_predictions(info, output.logits.span())) {
-      prediction.choices.push_back({p.text, p.probability});
-    }
-    report.predictions.push_back(std::move(prediction));
-  } else if (predicts_masks || predicts_next) {
-    for (std::size_t m = 0; m < predicted.size(); ++m) {
-      const auto logits = output.logits[m].span();
-      ReportPrediction prediction{
-          .kind = predicts_next ? "next" : "masked", .position = predicted[m], .choices = {}, .candidates = {}};
-      for (const Prediction& p : top_predictions({logits.data(), logits.size()}, options.settings.top_k, readable)) {
-        prediction.choices.push_back({p.text, p.probability});
-      }
-      const std::vector<Prediction> asked = candidate_predictions({logits.data(), logits.size()}, candidates, readable);
-      for (std::size_t c = 0; c < asked.size(); ++c) {
-        prediction.candidates.push_back({options.candidates[c], asked[c].probability});
-      }
-      report.predictions.push_back(std::move(prediction));
-    }
-  }
+  add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
   if (kept) {
     add_attention(report, std::move(*kept), mixing, options);
   } else {

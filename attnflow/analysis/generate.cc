@@ -12,8 +12,9 @@
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generated_text.h"
 #include "attnflow/analysis/generation_sink.h"
+#include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
-#include "attnflow/base/available_memory.h"
+#include "attnflow/analysis/text_input.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/flow.h"
@@ -26,10 +27,6 @@ namespace {
 
 using internal::GenerationSink;
 using internal::GenerationSinkOptions;
-
-bool wants(const ReportSettings& settings, const char* method) {
-  return std::find(settings.method.begin(), settings.method.end(), method) != settings.method.end();
-}
 
 void check_options(const GenerateOptions& options) {
   validate_settings(options.settings);
@@ -64,21 +61,6 @@ Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, s
   return encoding;
 }
 
-std::vector<ReportToken> report_tokens(const Encoding& encoding) {
-  std::vector<ReportToken> tokens;
-  for (const EncodedToken& token : encoding.tokens) {
-    ReportToken shown;
-    shown.text = token.text;
-    shown.begin = token.begin;
-    shown.end = token.end;
-    shown.special = token.special;
-    shown.word = token.word;
-    shown.segment = token.segment;
-    tokens.push_back(std::move(shown));
-  }
-  return tokens;
-}
-
 void check_room(const ModelInfo& info, std::size_t prompt) {
   if (prompt <= info.max_tokens) return;
   throw Error(ErrorKind::kInputTooLong, fmt::format("expected a prompt of at most {} tokens (the positions of {}), "
@@ -88,15 +70,9 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
 
 void check_memory(const GenerationSinkOptions& sink, std::size_t prompt, std::size_t generated) {
   const std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
-  const std::optional<std::size_t> available = available_memory();
-  if (!available || bytes <= *available) return;
-  constexpr double kMiB = 1024.0 * 1024.0;
-  throw Error(ErrorKind::kOther,
-              fmt::format("expected room for the rows of {} prompt and {} generated tokens in {} layers, {:.0f} MiB, "
-                          "found {:.0f} MiB of memory free. A shorter prompt, fewer tokens (-n), --method raw, or "
-                          "no flow and no generated columns take less",
-                          prompt, generated, sink.layers, static_cast<double>(bytes) / kMiB,
-                          static_cast<double>(*available) / kMiB));
+  require_memory(
+      bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
+      "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns take less");
 }
 
 // Columns of one row: words of the prompt, then generated tokens one by one.
@@ -355,12 +331,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
                           const GenerateOptions& options) {
   check_options(options);
   const ModelInfo& info = decoder.info();
-  if (codec.id_limit() > info.vocabulary) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected token numbers below {} (the model's vocabulary), found numbers up to {}; the "
-                            "tokenizer belongs to another model",
-                            codec.source(), info.vocabulary, codec.id_limit() - 1));
-  }
+  check_vocabulary(codec, info);
   GenerationReport report;
   report.settings = options.settings;
   report.sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
@@ -374,11 +345,9 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   if (!options.flow_layers.empty()) resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
 
-  {  // What is wrong with the filter is found before the model runs.
-    GenerationReport shown = report;
-    if (options.settings.words) merge_prompt_words(shown);
-    dropped_tokens(shown, options.filter);
-  }
+  GenerationReport shown = report;
+  if (options.settings.words) merge_prompt_words(shown);
+  report.dropped = dropped_tokens(shown, options.filter);  // of what rankings show: the words where merged
 
   GenerationSinkOptions keep;
   keep.layers = info.layers;
@@ -462,16 +431,11 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   }
   values.add_sink_share();
   note_sink(report);
-  if (values.flagged() > 0) {
-    report.notes.push_back(fmt::format(
-        "Receptive-field normalisation: {} values have a baseline under uniform attention below {} and are shown as 0.",
-        values.flagged(), kSmallestBaseline));
-  }
+  if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
   if (report.stopped == "interrupted") {
     report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));
   }
   if (options.settings.words) merge_prompt_words(report);
-  report.dropped = dropped_tokens(report, options.filter);
   return report;
 }
 

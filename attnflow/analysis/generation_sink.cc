@@ -33,10 +33,11 @@ void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorVie
   const std::size_t queries = attention.extent(1);
   const std::size_t keys = attention.extent(2);
   const std::size_t end = query_begin + queries;
-  if (rollout_ && layer > options_.to_layer) rollout_->layer(layer - options_.to_layer, query_begin, attention);
-  if (end <= options_.first_row && graph_.weights.empty()) return;
+  const bool rolls = rollout_ && layer > options_.to_layer;
+  if (!rolls && end <= options_.first_row && graph_.weights.empty()) return;
 
   const Tensor<double> weights = fused_rows(attention, options_.mixing);
+  if (rolls) rollout_->fused_layer(layer - options_.to_layer, query_begin, weights.view());
   if (!graph_.weights.empty()) {
     const std::size_t n = options_.graph_tokens;
     double* rows = graph_.weights.data() + ((layer - 1) * n + query_begin) * n;

@@ -37,6 +37,10 @@ bool is_one_of(const std::string& value, std::initializer_list<const char*> choi
 
 }  // namespace
 
+bool wants(const ReportSettings& settings, const std::string& method) {
+  return std::find(settings.method.begin(), settings.method.end(), method) != settings.method.end();
+}
+
 std::vector<std::size_t> parse_positions(const std::string& text, const std::string& option) {
   std::vector<std::size_t> positions;
   for (const std::string_view part : split(text, ',')) {

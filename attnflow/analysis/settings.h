@@ -12,6 +12,9 @@
 
 namespace attnflow {
 
+// Whether a method ("raw", "rollout", "flow") is to be computed.
+bool wants(const ReportSettings& settings, const std::string& method);
+
 // "0,3,17" -> positions; throws Error(kUsage) naming `option`.
 std::vector<std::size_t> parse_positions(const std::string& text, const std::string& option);
 

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iostream>
+#include <iterator>
 #include <set>
 #include <system_error>
 
@@ -47,6 +49,12 @@ void check_different_outputs(const std::vector<std::string>& outputs) {
       throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
     }
   }
+}
+
+std::string read_standard_input() {
+  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
 }
 
 std::optional<std::size_t> terminal_width() {

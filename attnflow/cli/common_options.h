@@ -24,6 +24,9 @@ void add_graph_options(CLI::App* command, ReportSettings& settings, std::string&
 // Throws Error(kUsage) when two of the files that -o names are the same.
 void check_different_outputs(const std::vector<std::string>& outputs);
 
+// All of standard input, without the ends of line behind it: shells end input with one, which is no part of the text.
+std::string read_standard_input();
+
 // Columns of the terminal that standard output is; nothing when it is none or does not say.
 std::optional<std::size_t> terminal_width();
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,13 +38,6 @@ struct ExplainArguments {
   bool json = false;
   ExplainOptions options;
 };
-
-std::string read_standard_input() {
-  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  // A line's end is how shells end input, not part of the sentence.
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
-}
 
 TableOptions terminal_options() {
   TableOptions table;
@@ -106,6 +97,9 @@ void run_explain(ExplainArguments& arguments) {
   }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
+  }
+  if (from_file && options.only_output_token) {
+    throw Error(ErrorKind::kUsage, "--only-output-token: expected a decoder (--model), found --attention");
   }
   if (from_file && !options.candidates.empty()) {
     throw Error(ErrorKind::kUsage, "--candidates: expected a model to ask, found --attention");
@@ -197,6 +191,10 @@ void add_explain_command(CLI::App& app) {
                    "all, a position, or the text of a word or token that the input has once")
       ->capture_default_str()
       ->group(how);
+  command
+      ->add_flag("--only-output-token", arguments->options.only_output_token,
+                 "Decoders: only that token's row, without matrices between all tokens; for long texts")
+      ->group(how);
   command->add_option("--normalize", settings.normalize, "none, row, or receptive-field")
       ->capture_default_str()
       ->group(how);
@@ -260,7 +258,12 @@ void add_explain_command(CLI::App& app) {
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
-  command->callback([arguments] { run_explain(*arguments); });
+  command->callback([arguments, command] {
+    ExplainOptions& options = arguments->options;
+    // Flow is among the usual methods, and needs what this option saves.
+    if (options.only_output_token && command->count("--method") == 0) options.settings.method = {"raw", "rollout"};
+    run_explain(*arguments);
+  });
 }
 
 }  // namespace attnflow

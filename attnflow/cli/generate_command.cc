@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,10 +67,9 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
   figure.view = *view;
   figure.method = arguments.picture_method;
   figure.token = arguments.picture_token;
-  const auto& methods = arguments.options.settings.method;
-  if (!figure.method.empty() && std::find(methods.begin(), methods.end(), figure.method) == methods.end()) {
+  if (!figure.method.empty() && !wants(arguments.options.settings, figure.method)) {
     throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
-                                               fmt::join(methods, ", "), figure.method));
+                                               fmt::join(arguments.options.settings.method, ", "), figure.method));
   }
   if (figure.token && *figure.token >= arguments.options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
@@ -105,18 +102,14 @@ void run_generate(GenerateArguments& arguments) {
     throw Error(ErrorKind::kUsage, fmt::format("--flow-tokens: expected generated tokens from 0 to {}, found {}",
                                                options.tokens - 1, options.flow_tokens.back()));
   }
-  const auto& methods = options.settings.method;
-  if (std::find(methods.begin(), methods.end(), "flow") == methods.end() &&
-      !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
+  if (!wants(options.settings, "flow") && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
     throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers: expected flow among --method, found none");
   }
   validate_settings(options.settings);
   const GenerationFigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   check_different_outputs(arguments.outputs);
-  if (arguments.prompt == "-") {
-    arguments.prompt = {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  }
+  if (arguments.prompt == "-") arguments.prompt = read_standard_input();
 
   LoadOptions load;
   load.device = arguments.device;

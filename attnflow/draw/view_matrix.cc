@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnflow/base/error.h"
 #include "attnflow/draw/grid.h"
 #include "attnflow/draw/views.h"
 
@@ -21,8 +22,20 @@ constexpr double kLargestMatrix = 620.0;
 
 }  // namespace
 
+bool has_matrix(const FigureData& data) {
+  if (data.tokens == 1) return true;
+  return std::any_of(data.methods.begin(), data.methods.end(), [&](const std::string& method) {
+    return method_values(data.report, method).output_tokens->size() > 1;
+  });
+}
+
 View matrix_view(const FigureData& data, const MatrixLayout& layout) {
   const Report& report = data.report;
+  if (!has_matrix(data)) {
+    throw Error(ErrorKind::kUsage,
+                "the matrix was asked for, but this report holds the values of one output token only; make the report "
+                "for all of them, or draw the strip or the heat map");
+  }
   std::vector<std::string> shown;
   std::string left_out;
   for (const std::string& method : data.methods) {

@@ -16,7 +16,7 @@ View overview(const FigureData& data) {
   parts.push_back(heatmap_view(data));
   if (data.tokens <= kMostGraphTokens && has_graph(data.report)) {
     parts.push_back(graph_view(data, {.compact = true}));
-  } else {
+  } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));
   }
   View page{.scene = Scene(data.measure)};

@@ -30,6 +30,8 @@ View referents_view(const FigureData& data);
 struct MatrixLayout {
   bool compact = false;  // panels beside each other even where that leaves no room for all labels
 };
+// Whether some method was computed for more than one output token.
+bool has_matrix(const FigureData& data);
 View matrix_view(const FigureData& data, const MatrixLayout& layout);
 
 View overview(const FigureData& data);

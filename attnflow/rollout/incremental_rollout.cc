@@ -78,8 +78,12 @@ std::span<const double> IncrementalRollout::row(std::size_t layer, std::size_t p
 }
 
 void IncrementalRollout::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
-  const std::size_t queries = attention.extent(1);
-  const std::size_t keys = attention.extent(2);
+  fused_layer(layer, query_begin, fused_rows(attention, options_.mixing).view());
+}
+
+void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights) {
+  const std::size_t queries = weights.extent(0);
+  const std::size_t keys = weights.extent(1);
   const std::size_t end = query_begin + queries;
   if (layer == 0 || layer > options_.layers || layers_[layer].rows != query_begin || keys < end ||
       (layer > 1 && layers_[layer - 1].rows != end)) {
@@ -87,7 +91,6 @@ void IncrementalRollout::layer(std::size_t layer, std::size_t query_begin, Tenso
                                                "order, found rows {} to {} of layer {} with {} keys",
                                                options_.layers, query_begin, end, layer, keys));
   }
-  const Tensor<double> weights = fused_rows(attention, options_.mixing);
   Layer& target = layers_[layer];
   const Layer& below = layers_[layer - 1];
   std::vector<std::pair<std::size_t, double*>> rows;  // position and where its row goes

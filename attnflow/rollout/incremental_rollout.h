@@ -50,6 +50,9 @@ class IncrementalRollout : public AttentionSink {
   // otherwise, Error(kBadFile) for weights that are negative or not finite.
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
 
+  // The same for weights that fused_rows() has made of a chunk, [query, key], with this rollout's mixing.
+  void fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights);
+
   // Positions whose rows are complete in every layer.
   std::size_t tokens() const { return layers_.back().rows; }
   // R[layer][position]: the share of the input positions 0 ... min(columns, position + 1) - 1. `layer` from 1; the last

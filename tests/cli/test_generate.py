@@ -64,6 +64,38 @@ class GenerateTest(CommandTest):
                 np.testing.assert_allclose(made["flow"][0, :, 0], explained["flow"][-1, -1], atol=1e-9)
                 np.testing.assert_allclose(made["rollout"][0].T, rollout_rows(explained["attention"]), atol=1e-9)
 
+    def test_one_row_without_matrices_is_that_of_the_matrices(self):
+        for model in (LLAMA, GPT2, GGUF):
+            for options in ([], ["--words", "--normalize", "receptive-field", "--heads", "max", "--to-layer", 1]):
+                with self.subTest(model=model, options=options):
+                    ask = ["explain", "The author of the play knows", "--model", model, "--method", "raw,rollout"]
+                    ask += ["--layers", "2-3", "--output-token", 3, "--threads", 1, *options]
+                    self.run_program(*ask, "-o", "all.npz", "-o", "all.json")
+                    row = [*ask, "--only-output-token", "-o", "row.npz", "-o", "row.json", "-o", "row.html"]
+                    self.run_program(*row, "-o", "row.svg", "-o", "row.csv", "-o", "row.md")
+                    whole, one = np.load(self.folder / "all.npz"), np.load(self.folder / "row.npz")
+                    at = json.loads((self.folder / "all.json").read_text())["output_token"]
+                    self.assertEqual(one["output_tokens"].tolist(), [at])
+                    for method in ("raw", "rollout"):
+                        self.assertGreater(one[method].max(), 0.0)
+                        np.testing.assert_allclose(one[method][:, 0], whole[method][:, at], atol=2e-6)
+                    said = [json.loads((self.folder / name).read_text()) for name in ("all.json", "row.json")]
+                    self.assertEqual(*([c["label"] for c in d["predictions"][0]["choices"]] for d in said))
+                    # Without --method flow is left out, and the last layer is what there is.
+                    self.run_program("explain", PROMPT, "--model", model, "--only-output-token", "-o", "last.npz")
+                    self.assertEqual(np.load(self.folder / "last.npz")["rollout"].shape[:2], (1, 1))
+
+    def test_one_row_refuses_what_needs_matrices(self):
+        def refuse(words, *arguments):
+            self.refuse(USAGE, words, "explain", PROMPT, "--only-output-token", *arguments)
+
+        refuse(["decoder", "agreement"])
+        refuse(["flow", "raw,rollout"], "--model", LLAMA, "--method", "rollout,flow")
+        refuse(["--discard"], "--model", LLAMA, "--discard", "0.5")
+        refuse(["--output-token", "all"], "--model", LLAMA, "--output-token", "all")
+        refuse(["--keep-attention"], "--model", LLAMA, "--keep-attention", "-o", "a.npz")
+        refuse(["matrix", "one output token"], "--model", LLAMA, "--view", "matrix", "-o", "a.svg")
+
     def test_later_rows_are_those_of_the_prompt_with_the_text_so_far(self):
         # A model of bytes would say half characters; this one's first tokens are looked for until they are text.
         self.generate("-n", 4, "--temperature", "0.8", "--seed", 3, "-o", "a.npz", "-o", "a.json", model=GPT2)
