@@ -86,6 +86,7 @@ class ScriptedDecoder : public Decoder {
   const AttentionStack& stack() const { return stack_; }
   std::size_t length() const override { return length_; }
   void clear() override { length_ = 0; }
+  void reserve(std::size_t tokens) override { reserved = tokens; }
 
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink, const std::stop_token& stop) override {
     if (stop.stop_requested()) throw Cancelled();
@@ -125,6 +126,7 @@ class ScriptedDecoder : public Decoder {
   }
 
   std::function<void(std::size_t)> on_append;
+  std::size_t reserved = 0;
 
  private:
   static Error unused() { return {ErrorKind::kUnsupportedModel, "not part of this test"}; }

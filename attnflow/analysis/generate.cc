@@ -372,6 +372,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   std::vector<std::int64_t> next;
   for (const EncodedToken& token : encoding.tokens) next.push_back(token.id);
   decoder.clear();
+  decoder.reserve(m + most - 1);
   internal::GeneratedText text(codec, options.said);
   report.stopped = most < options.tokens ? "context" : "length";
   while (report.tokens.size() < most) {

@@ -46,6 +46,8 @@ TEST(Generate, RowsAreThoseOfTheLastPositionOfThePromptAndTheTokensBefore) {
     const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
     EXPECT_EQ(report.text, "four five");
     EXPECT_EQ(report.stopped, "end");
+    // Room for all that may come, as far as there are positions; the token that is said last is never appended.
+    EXPECT_EQ(decoder.reserved, std::min(kPromptTokens + options.tokens - 1, decoder.info().max_tokens));
     ASSERT_EQ(report.tokens.size(), 10U);  // the end too
     EXPECT_TRUE(report.tokens.back().special);
     MixingOptions mixing;

@@ -26,6 +26,10 @@ class Decoder : public Model {
   virtual std::size_t length() const = 0;
   // Forgets the current sequence.
   virtual void clear() = 0;
+  // Makes room for a sequence of so many tokens in all (of as many as the model has positions, at most), so that a lack
+  // of memory shows before the work and not amid it. Without it room grows with the sequence. Throws Error(kOther): the
+  // message says how much memory that takes.
+  virtual void reserve(std::size_t tokens) = 0;
   // Appends tokens to the sequence, at least one, and returns the logits of the token that follows the last of them,
   // [vocabulary]. Attention of the new rows goes to `sink` (may be null): the prompt in chunks of queries, all layers
   // of a chunk before the next, as [head, query, key] with the keys up to the chunk's last query; every head of the

@@ -17,6 +17,12 @@ GPT2 = str(DECODERS / "gpt2_tied")
 GGUF = str(ROOT / "tests" / "golden" / "gguf" / "llama.gguf")
 SMOLLM2 = os.environ.get("ATTNFLOW_SMOLLM2", "")
 PROMPT = "The author"
+COLOSSEUM = (
+    "The Colosseum is an elliptical amphitheatre in the centre of the city of Rome, just east of the Roman Forum. "
+    "Construction began under the emperor Vespasian in 72 and was completed in 80 under his successor and heir, Titus. "
+    "The Colosseum is built of travertine limestone, volcanic rock and brick-faced concrete. It could hold fifty to "
+    "eighty thousand spectators, and was used for contests of gladiators and for public spectacles."
+)
 
 
 def rollout_rows(attention, residual=0.5):
@@ -264,6 +270,47 @@ class GenerateTest(CommandTest):
             self.assertEqual(len(explained["tokens"]), m + t)
             np.testing.assert_allclose(made["rollout"][t].T, explained["rollout"][:, -1, :m], atol=1e-4)
             np.testing.assert_allclose(made["raw"][t].T, explained["raw"][:, -1, :m], atol=1e-3)
+
+    @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
+    def test_three_examples(self):
+        """A name and a country, the weather, and a long text: experiments/generation shows them."""
+        chat = ["--chat", "--system", "You are helpful."]
+        examples = {
+            "name": (4, [], "My name is Hans, I am from"),
+            "weather": (24, chat, "It is sunny today, which is bad. How is the weather today?"),
+            "colosseum": (8, chat, f"{COLOSSEUM} What is the Colosseum built of?"),
+        }
+        filters = ["--drop-special", "--drop-punctuation", "--drop-stop-words", "en"]
+        filters += ["--drop-matching", r"^(system|user|assistant|\s*)$"]
+        for name, (count, options, prompt) in examples.items():
+            with self.subTest(name):
+                words = ["-n", count, "--words", "--generated-columns", "--threads", 1, *options, *filters]
+                files = ["-o", "a.npz", "-o", "a.json", "-o", "a.md", "-o", "a.svg", "-o", "a.html"]
+                self.generate(*words, *files, prompt=prompt, model=SMOLLM2)
+                made = np.load(self.folder / "a.npz")
+                report = json.loads((self.folder / "a.json").read_text())
+                tokens = report["generation"]["tokens"]
+                n, m, layers = made["rollout"].shape
+                self.assertEqual((n, layers), (len(tokens), 30))
+                for method in ("raw", "rollout"):
+                    whole = made[method].sum(axis=1) + made[method + "_generated"].sum(axis=1)
+                    np.testing.assert_allclose(whole, 1.0, atol=2e-6)
+                # The table's first word is the largest of those that no filter drops.
+                kept = np.ones(m, bool)
+                for rule in report["generation"]["dropped"]:
+                    kept[rule["tokens"]] = False
+                self.assertTrue(0 < kept.sum() < m)
+                table = (self.folder / "a.md").read_text()
+                for t in range(n):
+                    mean = np.where(kept, made["rollout"][t].mean(axis=-1), -1.0)
+                    first = report["input"]["tokens"][int(mean.argmax())]["text"].strip("\u0120 ")
+                    line = next(row for row in table.splitlines() if row.startswith(f"| {t} |"))
+                    self.assertIn(first, line)
+                if name == "colosseum":
+                    # Copying shows in raw attention of layers 18 to 25: "tra" comes from the text's "travertine".
+                    token = next(t for t, said in enumerate(tokens) if said["text"].strip("\u0120") == "tra")
+                    mean = np.where(kept, made["raw"][token][:, 17:25].mean(axis=-1), -1.0)
+                    self.assertIn("travertine", report["input"]["tokens"][int(mean.argmax())]["text"])
 
 
 if __name__ == "__main__":

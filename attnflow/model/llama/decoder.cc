@@ -66,6 +66,8 @@ void LlamaDecoder::clear() {
   session_.clear();
 }
 
+void LlamaDecoder::reserve(std::size_t tokens) { session_.reserve(std::min(tokens, weights_.info.max_tokens), {}); }
+
 std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
                                                AttentionSink* sink, NodeObserver* observer,
                                                const std::stop_token& stop_token) {

@@ -37,6 +37,7 @@ class LlamaDecoder : public Decoder {
                                              const BatchOptions& options = {}) override;
 
   std::size_t length() const override { return session_.length(); }
+  void reserve(std::size_t tokens) override;
   void clear() override;
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token = {}) override;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/decoder_input.h"
 #include "attnflow/model/torch/decoder_attention.h"
@@ -155,6 +156,18 @@ class TorchDecoder final : public Decoder {
 
   const ModelInfo& info() const override { return info_; }
   std::size_t length() const override { return sequence_->length; }
+  void reserve(std::size_t tokens) override {
+    const std::size_t positions = std::min(tokens, config_.positions);
+    const std::size_t bytes = sequence_->cache.bytes(positions);
+    const auto available = available_memory();
+    if (positions > sequence_->length && available && bytes > *available) {
+      throw Error(ErrorKind::kOther,
+                  fmt::format("{}: expected room for the keys and values of {} tokens, {} MiB, found {} MiB of memory "
+                              "free; fewer tokens take less",
+                              info_.name, positions, bytes >> 20U, *available >> 20U));
+    }
+    internal::with_torch_errors([&] { sequence_->cache.reserve(positions, sequence_->length); });
+  }
   void clear() override {
     sequence_->length = 0;
     ++sequence_->uses;

@@ -23,6 +23,10 @@ class KeyValueCache {
   // Makes room for `positions` in all; what is stored of the first `used` stays. Room grows by half at least, so that
   // appending token by token copies each number a few times at most.
   void reserve(std::size_t positions, std::size_t used);
+  // What room for so many positions takes.
+  std::size_t bytes(std::size_t positions) const {
+    return 2 * keys_.size() * static_cast<std::size_t>(heads_ * width_) * positions * sizeof(float);
+  }
   // Stores keys and values [n, G d] of layer `layer` (from 0) at positions from `begin` on.
   void write(std::size_t layer, std::size_t begin, const at::Tensor& keys, const at::Tensor& values);
   // [G, room, d]

@@ -271,9 +271,14 @@ TEST(Decoder, ContextIsRoomAndNothingElse) {
   options.context = 100000;  // more than there are positions
   const std::unique_ptr<Decoder> roomy = load_decoder(test::golden_decoders() / "llama_grouped", options);
   const std::unique_ptr<Decoder> growing = load_golden("llama_grouped");
+  const std::unique_ptr<Decoder> asked = load_golden("llama_grouped");
   for (const std::int64_t id : spread_ids(320, 298)) {
     const std::vector<std::int64_t> one = {id};
-    ASSERT_TRUE(roomy->append(one, nullptr) == growing->append(one, nullptr));
+    const Tensor<float> logits = growing->append(one, nullptr);
+    ASSERT_TRUE(roomy->append(one, nullptr) == logits);
+    ASSERT_TRUE(asked->append(one, nullptr) == logits);
+    if (asked->length() == 100) asked->reserve(250);
+    if (asked->length() == 260) asked->reserve(100000);
   }
   EXPECT_EQ(roomy->length(), 320U);
 }
