@@ -43,7 +43,7 @@ struct ReportModel {
 };
 
 struct ReportToken {
-  std::string text;                  // the piece as the tokenizer spells it, "##ets"; "" when unknown
+  std::string text;                  // the piece as the tokenizer spells it, "##ets"; "" when unknown; "3,4": a patch
   std::optional<std::size_t> begin;  // byte range [begin, end) in ReportInput::text, or in text_pair for segment 1;
   std::optional<std::size_t> end;    //   absent for tokens that stand for no text ([CLS])
   bool special = false;
@@ -52,13 +52,36 @@ struct ReportToken {
   // Characters of the text (with --words: some of them) that the model sees as its unknown token, like any others that
   // its vocabulary lacks.
   bool unknown = false;
+  std::string role = {};  // pictures: class, distillation, register or patch; "" for tokens of text
+};
+
+// The picture that an image model was given. Positions in it are pixels from its upper left corner, pixel (x, y)
+// covering [x, x + 1] x [y, y + 1]; x goes right, y down.
+struct ReportImage {
+  std::string name;       // of the file
+  std::size_t width = 0;  // upright, as people see it
+  std::size_t height = 0;
+  // The patch of row r and column c is token first_patch + r columns + c. It covers its part of the grid, which lies
+  // over [left, right] x [top, bottom] of the picture (beyond its borders where black was put around it).
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t first_patch = 0;
+  double left = 0.0;
+  double top = 0.0;
+  double right = 0.0;
+  double bottom = 0.0;
+  // What views show: the picture as a PNG file, possibly made smaller.
+  std::string png;
+  std::size_t png_width = 0;
+  std::size_t png_height = 0;
 };
 
 struct ReportInput {
-  std::string kind = "text";  // text, or attention (array file)
+  std::string kind = "text";  // text, attention (array file), or image
   std::string text;
   std::string text_pair;  // "" without a pair
   std::vector<ReportToken> tokens;
+  std::optional<ReportImage> image = {};  // kind image
 };
 
 struct ReportChoice {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/report_json_internal.h"
@@ -64,6 +65,23 @@ Json prediction_json(const ReportPrediction& prediction) {
   return json;
 }
 
+Json image_json(const ReportImage& image) {
+  std::string data;
+  base64_append(data, std::as_bytes(std::span(image.png)));
+  return {{"name", valid_utf8(image.name)},
+          {"width", image.width},
+          {"height", image.height},
+          {"rows", image.rows},
+          {"columns", image.columns},
+          {"first_patch", image.first_patch},
+          {"seen", {image.left, image.top, image.right, image.bottom}},
+          {"picture",
+           {{"width", image.png_width},
+            {"height", image.png_height},
+            {"encoding", "png+base64"},
+            {"data", std::move(data)}}}};
+}
+
 Json certificate_json(const ReportCertificate& certificate) {
   Json shares = Json::array();
   for (const ReportCutShare& share : certificate.cut_shares) {
@@ -113,10 +131,12 @@ std::string report_to_json(const Report& report, const ReportJsonOptions& option
                   {"causal", report.model.causal}});
   Json tokens = Json::array();
   for (const ReportToken& token : report.input.tokens) tokens.push_back(token_json(token));
-  field("input", {{"kind", valid_utf8(report.input.kind)},
-                  {"text", valid_utf8(report.input.text)},
-                  {"text_pair", valid_utf8(report.input.text_pair)},
-                  {"tokens", std::move(tokens)}});
+  Json input = {{"kind", valid_utf8(report.input.kind)},
+                {"text", valid_utf8(report.input.text)},
+                {"text_pair", valid_utf8(report.input.text_pair)},
+                {"tokens", std::move(tokens)}};
+  if (report.input.image) input["image"] = image_json(*report.input.image);
+  field("input", input);
   Json predictions = Json::array();
   for (const ReportPrediction& prediction : report.predictions) predictions.push_back(prediction_json(prediction));
   field("predictions", predictions);

@@ -76,6 +76,7 @@ Json token_json(const ReportToken& token) {
   if (token.word) json["word"] = *token.word;
   json["segment"] = token.segment;
   if (token.unknown) json["unknown"] = true;
+  if (!token.role.empty()) json["role"] = valid_utf8(token.role);
   return json;
 }
 

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <type_traits>
 #include <utility>
 
+#include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
@@ -171,6 +173,7 @@ ReportToken read_token(const Field& json, const ReportInput& input) {
   json.read("word", token.word);
   json.read("segment", token.segment);
   json.read("unknown", token.unknown);
+  json.read("role", token.role);
   if (token.segment > 1) fail(json.path() + ".segment", "0 or 1", std::to_string(token.segment));
   if (token.begin.has_value() != token.end.has_value()) {
     fail(json.path(), "both begin and end, or neither", "one of them");
@@ -186,6 +189,45 @@ ReportToken read_token(const Field& json, const ReportInput& input) {
   return token;
 }
 
+ReportImage read_image(const Field& json, std::size_t tokens) {
+  ReportImage image;
+  json.at("name").get(image.name);
+  json.at("width").get(image.width);
+  json.at("height").get(image.height);
+  json.at("rows").get(image.rows);
+  json.at("columns").get(image.columns);
+  json.at("first_patch").get(image.first_patch);
+  const auto patches = checked_multiply(image.rows, image.columns);
+  if (!patches || *patches == 0 || *patches > tokens || image.first_patch > tokens - *patches) {
+    fail(json.path(), fmt::format("a grid of patches among {} tokens", tokens),
+         fmt::format("{} rows of {} from token {} on", image.rows, image.columns, image.first_patch));
+  }
+  const Field seen = json.at("seen");
+  std::vector<double> edges;
+  seen.get(edges);
+  if (edges.size() != 4 || !(edges[0] < edges[2]) || !(edges[1] < edges[3])) {
+    fail(seen.path(), "left, top, right, bottom", "something else");
+  }
+  image.left = edges[0];
+  image.top = edges[1];
+  image.right = edges[2];
+  image.bottom = edges[3];
+  const Field picture = json.at("picture");
+  picture.at("width").get(image.png_width);
+  picture.at("height").get(image.png_height);
+  const std::string& encoding = picture.at("encoding").string();
+  if (encoding != "png+base64") {
+    fail(picture.path() + ".encoding", "\"png+base64\"", '"' + encoding.substr(0, 40) + '"');
+  }
+  const std::string& data = picture.at("data").string();
+  const std::size_t padding = data.ends_with("==") ? 2 : data.ends_with('=') ? 1 : 0;
+  image.png.resize(data.size() % 4 == 0 ? data.size() / 4 * 3 - padding : 0);
+  if (data.size() % 4 != 0 || !base64_decode(data, std::as_writable_bytes(std::span(image.png)))) {
+    fail(picture.path() + ".data", "base64", "something else");
+  }
+  return image;
+}
+
 ReportInput read_input(const Field& json) {
   ReportInput input;
   json.read("kind", input.kind);
@@ -196,6 +238,7 @@ ReportInput read_input(const Field& json) {
   if (count == 0) fail(tokens.path(), "at least one token", "none");
   input.tokens.reserve(count);
   for (std::size_t i = 0; i < count; ++i) input.tokens.push_back(read_token(tokens.element(i), input));
+  if (const auto image = json.find("image")) input.image = read_image(*image, count);
   return input;
 }
 

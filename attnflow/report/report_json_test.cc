@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <tuple>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
@@ -187,6 +188,64 @@ TEST(ReportJson, RoundTripKeepsEveryBit) {
   const std::string text = report_to_json(report);
   expect_same(report, report_from_json(text));
   EXPECT_EQ(text, report_to_json(report_from_json(text)));  // same bytes again
+}
+
+// The tokens of full_report() as one class token and a grid of one row.
+Report picture_report() {
+  Report report = full_report();
+  report.input.kind = "image";
+  for (std::size_t i = 0; i < report.input.tokens.size(); ++i) report.input.tokens[i].role = i == 0 ? "class" : "patch";
+  ReportImage& image = report.input.image.emplace();
+  image.name = "caf\xc3\xa9.png";
+  image.width = 640;
+  image.height = 480;
+  image.rows = 1;
+  image.columns = report.input.tokens.size() - 1;
+  image.first_patch = 1;
+  image.left = -8.5;
+  image.top = 1.0 / 3.0;
+  image.right = 648.5;
+  image.bottom = 480.0;
+  image.png = std::string("\x89PNG\0\xff", 6);
+  image.png_width = 320;
+  image.png_height = 240;
+  return report;
+}
+
+TEST(ReportJson, KeepsThePicture) {
+  const Report report = picture_report();
+  const Report back = report_from_json(report_to_json(report));
+  expect_same(report, back);
+  ASSERT_TRUE(back.input.image);
+  const ReportImage& a = *report.input.image;
+  const ReportImage& b = *back.input.image;
+  EXPECT_EQ(std::tie(a.name, a.width, a.height, a.rows, a.columns, a.first_patch, a.png, a.png_width, a.png_height),
+            std::tie(b.name, b.width, b.height, b.rows, b.columns, b.first_patch, b.png, b.png_width, b.png_height));
+  EXPECT_EQ(std::tie(a.left, a.top, a.right, a.bottom), std::tie(b.left, b.top, b.right, b.bottom));
+  for (std::size_t i = 0; i < report.input.tokens.size(); ++i) {
+    EXPECT_EQ(report.input.tokens[i].role, back.input.tokens[i].role);
+  }
+  EXPECT_FALSE(report_from_json(report_to_json(full_report())).input.image);
+}
+
+TEST(ReportJson, WrongPicturesAreRefused) {
+  const json good = json::parse(report_to_json(picture_report()));
+  const auto with = [&](const char* field, json value) {
+    json document = good;
+    document[json::json_pointer(std::string("/input/image/") + field)] = std::move(value);
+    return document;
+  };
+  EXPECT_TRUE(refused_with(with("rows", 2), "input.image"));
+  EXPECT_TRUE(refused_with(with("rows", 0), "input.image"));
+  EXPECT_TRUE(refused_with(with("columns", std::uint64_t{1} << 63U), "input.image"));
+  EXPECT_TRUE(refused_with(with("first_patch", 2), "input.image"));
+  EXPECT_TRUE(refused_with(with("first_patch", ~std::uint64_t{0}), "input.image"));
+  EXPECT_TRUE(refused_with(with("seen", {0, 0, 1}), "input.image.seen"));
+  EXPECT_TRUE(refused_with(with("seen", {0, 0, 0, 1}), "input.image.seen"));
+  EXPECT_TRUE(refused_with(with("picture/encoding", "jpeg"), "input.image.picture.encoding"));
+  EXPECT_TRUE(refused_with(with("picture/data", "AAA"), "input.image.picture.data"));
+  EXPECT_TRUE(refused_with(with("picture/data", "A==="), "input.image.picture.data"));
+  EXPECT_TRUE(refused_with(with("picture", nullptr), "input.image"));
 }
 
 TEST(ReportJson, IsJsonWithTheDocumentedFields) {
