@@ -1,0 +1,82 @@
+// What the decoders of the three formats share. Each reads the header, checks the size, and only then decodes.
+//
+// libpng and libjpeg report errors by a function that must not return. It leaves by longjmp, to a setjmp in a function
+// that holds nothing with a destructor and calls nothing but the library: everything that owns memory is made before
+// and outlives the jump, so no destructor is skipped. The caller then throws.
+#ifndef ATTNFLOW_IMAGE_PICTURE_DECODER_H_
+#define ATTNFLOW_IMAGE_PICTURE_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/image/picture.h"
+
+namespace attnflow::internal {
+
+struct DecoderInput {
+  std::span<const std::byte> bytes;
+  const std::string& source;
+  const PictureOptions& options;
+
+  // Throws Error(kBadFile) whose message begins with the source.
+  [[noreturn]] void fail(const std::string& message) const;
+  // The file ends too early; `detail` says where.
+  [[noreturn]] void truncated(std::string_view format, const std::string& detail) const;
+  // The library's own words for damaged data.
+  [[noreturn]] void damaged(std::string_view format, std::string_view reason) const;
+  // More than one frame.
+  [[noreturn]] void animated(std::string_view format, std::size_t frames) const;
+  // Throws for a side of 0 and for more pixels than the option allows.
+  void check_size(std::string_view format, std::uint64_t width, std::uint64_t height) const;
+};
+
+// As the file stores it: not turned yet.
+struct DecodedPicture {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  std::size_t channels = 3;           // 3, or 4 with alpha
+  std::vector<std::uint8_t> samples;  // [height, width, channels]
+  PictureOrigin origin;
+};
+
+DecodedPicture decode_png(const DecoderInput& input);
+DecodedPicture decode_jpeg(const DecoderInput& input);
+DecodedPicture decode_webp(const DecoderInput& input);
+
+// What a file that is no PNG, JPEG or WebP seems to be, for a message: "a GIF picture", "an empty file", "text that
+// begins ...", "bytes that begin 00 01 02".
+std::string describe_bytes(std::span<const std::byte> bytes);
+
+// The orientation, 1 to 8, that a block of Exif data (a TIFF header and its first directory) names; 1 when it names
+// none or makes no sense.
+int exif_orientation(std::span<const std::byte> exif);
+
+// [height, width, 3] turned upright: orientation 1 to 8 as EXIF numbers them (tag 0x0112 of Exif 2.3, 4.6.4).
+Tensor<std::uint8_t> turn_upright(Tensor<std::uint8_t> rgb, int orientation);
+
+// Big- and little-endian numbers at `at`, which must lie inside.
+inline std::uint32_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
+  return std::to_integer<std::uint32_t>(bytes[at]);
+}
+inline std::uint32_t big_u32(std::span<const std::byte> bytes, std::size_t at) {
+  return byte_at(bytes, at) << 24 | byte_at(bytes, at + 1) << 16 | byte_at(bytes, at + 2) << 8 | byte_at(bytes, at + 3);
+}
+inline std::uint32_t little_u32(std::span<const std::byte> bytes, std::size_t at) {
+  return byte_at(bytes, at + 3) << 24 | byte_at(bytes, at + 2) << 16 | byte_at(bytes, at + 1) << 8 | byte_at(bytes, at);
+}
+// Do the bytes from `at` on begin with this text?
+inline bool has_text(std::span<const std::byte> bytes, std::size_t at, std::string_view text) {
+  if (at > bytes.size() || bytes.size() - at < text.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (bytes[at + i] != static_cast<std::byte>(text[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_IMAGE_PICTURE_DECODER_H_
