@@ -18,6 +18,12 @@ constexpr std::size_t kBlockRows = 64;
 // New rows that are computed together: what the kernel of multiply() takes at once.
 constexpr std::size_t kGroupRows = 4;
 
+// What a thread needs while it computes rows.
+struct Workspace {
+  std::vector<double> factor;   // [group, stored rows of a block]
+  std::vector<double> product;  // [group, columns of the block]
+};
+
 }  // namespace
 
 IncrementalRollout::IncrementalRollout(IncrementalRolloutOptions options) : options_(std::move(options)) {
@@ -46,7 +52,7 @@ std::size_t IncrementalRollout::width_of(std::size_t position) const {
   return options_.columns == 0 ? position + 1 : std::min(options_.columns, position + 1);
 }
 
-double* IncrementalRollout::append_row(Layer& layer, std::size_t position) {
+double* IncrementalRollout::append_row(Layer& layer, std::size_t position) const {
   const std::size_t index = position - layer.begin;
   if (index % kBlockRows == 0) {
     Block block;
@@ -70,10 +76,11 @@ std::span<const double> IncrementalRollout::row(std::size_t layer, std::size_t p
                 fmt::format("rollout: expected a layer from 1 to {}, found {}", options_.layers, layer));
   }
   const Layer& stored = layers_[layer];
-  if (position < stored.begin || position >= stored.rows) {
+  if (position < stored.begin || position >= stored.seen) {
     throw Error(ErrorKind::kUsage, fmt::format("rollout: expected a position from {} to {} for layer {}, found {}",
-                                               stored.begin, stored.rows, layer, position));
+                                               stored.begin, stored.seen, layer, position));
   }
+  if (position >= stored.rows) compute_waiting();
   return {find_row(stored, position), width_of(position)};
 }
 
@@ -85,65 +92,102 @@ void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin,
   const std::size_t queries = weights.extent(0);
   const std::size_t keys = weights.extent(1);
   const std::size_t end = query_begin + queries;
-  if (layer == 0 || layer > options_.layers || layers_[layer].rows != query_begin || keys < end ||
-      (layer > 1 && layers_[layer - 1].rows != end)) {
+  if (layer == 0 || layer > options_.layers || layers_[layer].seen != query_begin || keys < end ||
+      (layer > 1 && layers_[layer - 1].seen != end)) {
     throw Error(ErrorKind::kOther, fmt::format("rollout of a generation: expected the rows of each of {} layers in "
                                                "order, found rows {} to {} of layer {} with {} keys",
                                                options_.layers, query_begin, end, layer, keys));
   }
+  const bool waits = queries < kBatchRows;
+  // What waits belongs below the new rows, in every layer.
+  if (!waits && layer == 1) compute_waiting();
   Layer& target = layers_[layer];
-  const Layer& below = layers_[layer - 1];
-  std::vector<std::pair<std::size_t, double*>> rows;  // position and where its row goes
+  std::vector<NewRow> rows;
   for (std::size_t position = std::max(query_begin, target.begin); position < end; ++position) {
-    rows.emplace_back(position, append_row(target, position));
+    const double* const row = weights.data() + (position - query_begin) * keys;
+    if (waits) {
+      target.waiting.insert(target.waiting.end(), row, row + position + 1);
+    } else {
+      rows.push_back({position, row, append_row(target, position)});
+    }
   }
+  target.seen = end;
+  if (!waits) {
+    if (!rows.empty()) compute(layer, rows);
+    target.rows = end;
+  } else if (layer == options_.layers && target.seen - target.rows >= kBatchRows) {
+    compute_waiting();
+  }
+}
 
+void IncrementalRollout::compute_waiting() const {
+  for (std::size_t layer = 1; layer <= options_.layers; ++layer) {
+    Layer& target = layers_[layer];
+    std::vector<NewRow> rows;
+    const double* weights = target.waiting.data();
+    for (std::size_t position = std::max(target.rows, target.begin); position < target.seen; ++position) {
+      rows.push_back({position, weights, append_row(target, position)});
+      weights += position + 1;
+    }
+    if (!rows.empty()) compute(layer, rows);
+    target.waiting.clear();  // keeps the memory for the next ones
+    target.rows = target.seen;
+  }
+}
+
+void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& rows) const {
+  const Layer& below = layers_[layer - 1];
   const double rho = options_.mixing.residual;
-  const auto identity_below = [&](std::size_t position, double* out) {
-    const double* row = weights.data() + (position - query_begin) * keys;
-    const std::size_t width = width_of(position);
-    for (std::size_t j = 0; j < width; ++j) out[j] = (1.0 - rho) * row[j];
-    if (position < width) out[position] += rho;
-  };
-  const auto group = [&](std::size_t first, std::size_t count) {
-    std::vector<double> factor(count * kBlockRows);
-    std::vector<double> product(count * width_of(rows[first + count - 1].first));
-    const std::size_t seen = rows[first + count - 1].first + 1;  // keys that the last row of the group sees
-    for (std::size_t b = 0; b * kBlockRows < seen; ++b) {
-      const std::size_t inner = std::min(kBlockRows, seen - b * kBlockRows);
-      for (std::size_t r = 0; r < count; ++r) {
-        const double* row = weights.data() + (rows[first + r].first - query_begin) * keys + b * kBlockRows;
-        std::copy_n(row, inner, factor.data() + r * inner);
-      }
-      const Block& block = below.blocks[b];
-      product.resize(std::max(product.size(), count * block.width));
-      multiply({factor.data(), {count, inner}}, {block.values.data(), {inner, block.width}},
-               {product.data(), {count, block.width}});
-      for (std::size_t r = 0; r < count; ++r) {
-        double* out = rows[first + r].second;
-        const std::size_t width = std::min(block.width, width_of(rows[first + r].first));
-        for (std::size_t j = 0; j < width; ++j) out[j] += product[r * block.width + j];
-      }
-    }
-    for (std::size_t r = 0; r < count; ++r) {
-      const auto [position, out] = rows[first + r];
-      const double* same = find_row(below, position);
-      const std::size_t width = width_of(position);
-      for (std::size_t j = 0; j < width; ++j) out[j] = (1.0 - rho) * out[j] + rho * same[j];
-    }
+  const auto identity_below = [&](const NewRow& row) {
+    const std::size_t width = width_of(row.position);
+    for (std::size_t j = 0; j < width; ++j) row.out[j] = (1.0 - rho) * row.weights[j];
+    if (row.position < width) row.out[row.position] += rho;
   };
   if (layer == 1) {
-    for (const auto& [position, out] : rows) identity_below(position, out);
-  } else {
-    ParallelOptions parallel;
-    parallel.threads = options_.threads;
-    const std::size_t groups = (rows.size() + kGroupRows - 1) / kGroupRows;
-    parallel_for(groups, parallel, [&](std::size_t g, std::size_t) {
-      const std::size_t first = g * kGroupRows;
-      group(first, std::min(kGroupRows, rows.size() - first));
-    });
+    for (const NewRow& row : rows) identity_below(row);
+    return;
   }
-  target.rows = end;
+  // Adds what rows [first, first + count) get from the stored rows [begin, begin + inner).
+  const auto add_block = [&](std::size_t first, std::size_t count, std::size_t begin, Workspace& space) {
+    const std::size_t inner = std::min(kBlockRows, rows[first + count - 1].position + 1 - begin);
+    const Block& block = below.blocks[begin / kBlockRows];
+    space.factor.assign(count * inner, 0.0);
+    space.product.resize(std::max(space.product.size(), count * block.width));
+    for (std::size_t r = 0; r < count; ++r) {
+      const NewRow& row = rows[first + r];
+      if (row.position < begin) continue;
+      std::copy_n(row.weights + begin, std::min(inner, row.position + 1 - begin), space.factor.data() + r * inner);
+    }
+    multiply({space.factor.data(), {count, inner}}, {block.values.data(), {inner, block.width}},
+             {space.product.data(), {count, block.width}});
+    for (std::size_t r = 0; r < count; ++r) {
+      double* const out = rows[first + r].out;
+      const std::size_t width = std::min(block.width, width_of(rows[first + r].position));
+      for (std::size_t j = 0; j < width; ++j) out[j] += space.product[r * block.width + j];
+    }
+  };
+  ParallelOptions parallel;
+  parallel.threads = options_.threads;
+  const std::size_t share = (rows.size() + resolve_threads(options_.threads) - 1) / resolve_threads(options_.threads);
+  const std::size_t task_rows = std::min(kBatchRows, (share + kGroupRows - 1) / kGroupRows * kGroupRows);
+  parallel_for((rows.size() + task_rows - 1) / task_rows, parallel, [&](std::size_t task, std::size_t) {
+    const std::size_t task_begin = task * task_rows;
+    const std::size_t task_end = std::min(rows.size(), task_begin + task_rows);
+    Workspace space;
+    // All rows of the task for one block before the next, so that a block comes from memory once.
+    for (std::size_t begin = 0; begin <= rows[task_end - 1].position; begin += kBlockRows) {
+      for (std::size_t first = task_begin; first < task_end; first += kGroupRows) {
+        const std::size_t count = std::min(kGroupRows, task_end - first);
+        if (rows[first + count - 1].position >= begin) add_block(first, count, begin, space);
+      }
+    }
+    for (std::size_t r = task_begin; r < task_end; ++r) {
+      const NewRow& row = rows[r];
+      const double* const same = find_row(below, row.position);
+      const std::size_t width = width_of(row.position);
+      for (std::size_t j = 0; j < width; ++j) row.out[j] = (1.0 - rho) * row.out[j] + rho * same[j];
+    }
+  });
 }
 
 std::size_t IncrementalRollout::bytes(const IncrementalRolloutOptions& options, std::size_t prompt,
@@ -157,7 +201,9 @@ std::size_t IncrementalRollout::bytes(const IncrementalRolloutOptions& options, 
     }
     return numbers;
   };
-  return sizeof(double) * ((options.layers - 1) * rows_from(0) + rows_from(options.first_row));
+  // Rows that wait stand in vectors, which may have room for twice as many.
+  const std::size_t waiting = 2 * options.layers * std::min(kBatchRows, generated) * total;
+  return sizeof(double) * ((options.layers - 1) * rows_from(0) + rows_from(options.first_row) + waiting);
 }
 
 }  // namespace attnflow

@@ -10,16 +10,20 @@
 //
 // Method. A sink: a model hands over the attention of new rows, in chunks of queries, all layers of a chunk before the
 // next (attention_sink.h), and the rows of R[1] ... R[L] follow in that order. Rows of the layers below L are kept for
-// the positions to come.
+// the positions to come. A token at a time would read all of them for each token, which is more work for the memory
+// than for the processor: single rows of weights wait until there are kBatchRows of them, or until row() asks, and are
+// computed together.
 //
 // Columns. Kept are the columns of the first `columns` positions (the prompt), or of all.
 //
 // Cost. With m columns a token at position p costs O(L p m) operations and O(L m) new memory, L m float64 numbers; the
-// prompt's own rows L m^2 / 2 numbers, which IncrementalRollout::bytes says before they are made. Rows of layer L need
-// not be kept for the recurrence; those from `first_row` on are, as results.
+// prompt's own rows L m^2 / 2 numbers, and the rows that wait at most kBatchRows L p, which IncrementalRollout::bytes
+// says before they are made. Rows of layer L need not be kept for the recurrence; those from `first_row` on are, as
+// results.
 //
 // Exactness. float64, sums over blocks of 64 stored rows: equal to rollout() up to rounding (1e-12 in the tests), and
-// to the bit for any number of threads. How the prompt is cut into chunks changes nothing.
+// to the bit for any number of threads. How the tokens are cut into chunks and when rows are asked for changes
+// nothing.
 #ifndef ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
 #define ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
 
@@ -43,6 +47,9 @@ struct IncrementalRolloutOptions {
 
 class IncrementalRollout : public AttentionSink {
  public:
+  // Rows that are computed together, where a model hands over fewer.
+  static constexpr std::size_t kBatchRows = 16;
+
   // Throws Error(kUsage) for no layers, a single head, discard, or a residual outside [0, 1].
   explicit IncrementalRollout(IncrementalRolloutOptions options);
 
@@ -53,10 +60,11 @@ class IncrementalRollout : public AttentionSink {
   // The same for weights that fused_rows() has made of a chunk, [query, key], with this rollout's mixing.
   void fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights);
 
-  // Positions whose rows are complete in every layer.
-  std::size_t tokens() const { return layers_.back().rows; }
+  // Positions whose weights have come for every layer.
+  std::size_t tokens() const { return layers_.back().seen; }
   // R[layer][position]: the share of the input positions 0 ... min(columns, position + 1) - 1. `layer` from 1; the last
-  // layer has rows from first_row on. Valid until the next call of layer().
+  // layer has rows from first_row on. Valid until the next call of layer(). Computes the rows that wait, so one thread
+  // at a time may ask.
   std::span<const double> row(std::size_t layer, std::size_t position) const;
 
   // Memory of the stored rows for `prompt` tokens and then `generated` more, in bytes.
@@ -70,16 +78,26 @@ class IncrementalRollout : public AttentionSink {
   };
   struct Layer {
     std::size_t begin = 0;  // position of the first kept row
-    std::size_t rows = 0;   // positions seen
+    std::size_t seen = 0;   // positions whose weights have come
+    std::size_t rows = 0;   // positions whose rows are computed
     std::vector<Block> blocks;
+    std::vector<double> waiting;  // weights of the positions between the two, from `begin` on: position + 1 of each
+  };
+  // A row to compute.
+  struct NewRow {
+    std::size_t position = 0;
+    const double* weights = nullptr;  // [position + 1]
+    double* out = nullptr;
   };
 
   std::size_t width_of(std::size_t position) const;
-  double* append_row(Layer& layer, std::size_t position);
+  double* append_row(Layer& layer, std::size_t position) const;
   const double* find_row(const Layer& layer, std::size_t position) const;
+  void compute(std::size_t layer, const std::vector<NewRow>& rows) const;  // at least one
+  void compute_waiting() const;
 
   IncrementalRolloutOptions options_;
-  std::vector<Layer> layers_;  // [L + 1]: the input first, which keeps nothing
+  mutable std::vector<Layer> layers_;  // [L + 1]: the input first, which keeps nothing
 };
 
 }  // namespace attnflow

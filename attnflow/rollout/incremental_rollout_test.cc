@@ -91,6 +91,50 @@ TEST(IncrementalRollout, ChunksAndThreadsChangeNoBit) {
   }
 }
 
+TEST(IncrementalRollout, WhenRowsAreAskedForChangesNoBit) {
+  constexpr std::size_t kTokens = 120;
+  const AttentionStack stack = random_stack({.layers = 3, .heads = 2, .tokens = kTokens, .causal = true, .seed = 17});
+  IncrementalRollout at_the_end({.layers = 3, .columns = 30, .first_row = 29});
+  feed(stack, one_by_one(30, kTokens), at_the_end);
+  for (const std::size_t every : {std::size_t{1}, std::size_t{5}, IncrementalRollout::kBatchRows, std::size_t{50}}) {
+    IncrementalRollout asked({.layers = 3, .columns = 30, .first_row = 29});
+    std::vector<std::vector<double>> kept;
+    for (std::size_t begin = 0, end = 30; begin < kTokens; begin = end++) {
+      for (std::size_t l = 1; l <= 3; ++l) {
+        asked.layer(l, begin, chunk_of(stack, l, begin, end).view());
+        // Also between the layers of a token.
+        if (end % every == 0) asked.row(l, end - 1);
+      }
+      EXPECT_EQ(asked.tokens(), end);
+    }
+    for (std::size_t p = 29; p < kTokens; ++p) {
+      for (std::size_t l = 1; l <= 3; ++l) {
+        const auto a = at_the_end.row(l, p);
+        const auto b = asked.row(l, p);
+        ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()))
+            << "every " << every << ", layer " << l << ", position " << p;
+      }
+    }
+  }
+}
+
+TEST(IncrementalRollout, LongChunksFollowRowsThatWait) {
+  constexpr std::size_t kBatch = IncrementalRollout::kBatchRows;
+  const AttentionStack stack =
+      random_stack({.layers = 3, .heads = 2, .tokens = 4 * kBatch, .causal = true, .seed = 18});
+  IncrementalRollout whole({.layers = 3});
+  feed(stack, {4 * kBatch}, whole);
+  IncrementalRollout cut({.layers = 3});
+  feed(stack, {3, 5, 5 + kBatch, 6 + kBatch, 5 + 2 * kBatch, 6 + 2 * kBatch, 4 * kBatch}, cut);
+  for (std::size_t p = 0; p < 4 * kBatch; ++p) {
+    for (std::size_t l = 1; l <= 3; ++l) {
+      const auto a = whole.row(l, p);
+      const auto b = cut.row(l, p);
+      ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << "layer " << l << ", position " << p;
+    }
+  }
+}
+
 TEST(IncrementalRollout, KeysBehindTheLastQueryAreIgnored) {
   const AttentionStack stack = random_stack({.layers = 2, .heads = 2, .tokens = 9, .causal = true, .seed = 2});
   IncrementalRollout exact({.layers = 2});

@@ -3,11 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "attnflow/rollout/matrix_product.h"
 
 namespace attnflow {
+namespace {
+
+// row <- row A for the layer whose weights these are, without making A.
+void times_layer(std::vector<double>& row, TensorView<const double> weights, const AttentionGraph& graph) {
+  const std::size_t n = row.size();
+  if (graph.residual_rule == ResidualRule::kAddedNormalized) {
+    for (std::size_t p = 0; p < n; ++p) {
+      const double* from = weights.data() + p * n;
+      row[p] /= 1.0 + std::accumulate(from, from + n, 0.0);
+    }
+  }
+  Tensor<double> next({1, n});
+  multiply(TensorView<const double>(row.data(), {1, n}), weights, next.view());
+  const bool convex = graph.residual_rule == ResidualRule::kConvex;
+  const double of_weights = convex ? 1.0 - graph.residual : 1.0;
+  const double of_itself = convex ? graph.residual : 1.0;
+  for (std::size_t k = 0; k < n; ++k) row[k] = of_weights * next(0, k) + of_itself * row[k];
+}
+
+}  // namespace
 
 std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t to_layer,
                                         std::size_t layer_count) {
@@ -66,17 +87,22 @@ std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_
     throw Error(ErrorKind::kUsage,
                 fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, output_token));
   }
-  const double rho = graph.residual;
-  const double* weights = graph.weights[layer - 1].data() + output_token * n;
-  std::vector<double> row(n);
-  for (std::size_t k = 0; k < n; ++k) row[k] = (1.0 - rho) * weights[k];
-  row[output_token] += rho;
   const Tensor<double>& below = graph.one_head() ? graph.weights_below : graph.weights;
-  Tensor<double> next({1, n});
-  for (std::size_t l = layer - 1; l > to_layer; --l) {
-    multiply(TensorView<const double>(row.data(), {1, n}), below[l - 1], next.view());
-    for (std::size_t k = 0; k < n; ++k) row[k] = (1.0 - rho) * next(0, k) + rho * row[k];
+  std::vector<double> row(n);
+  const double* weights = graph.weights[layer - 1].data() + output_token * n;
+  if (graph.residual_rule == ResidualRule::kConvex) {
+    const double rho = graph.residual;
+    for (std::size_t k = 0; k < n; ++k) row[k] = (1.0 - rho) * weights[k];
+    row[output_token] += rho;
+  } else {
+    std::copy_n(weights, n, row.data());
+    row[output_token] += 1.0;
+    if (graph.residual_rule == ResidualRule::kAddedNormalized) {
+      const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+      for (double& value : row) value /= sum;
+    }
   }
+  for (std::size_t l = layer - 1; l > to_layer; --l) times_layer(row, below[l - 1], graph);
   return row;
 }
 

@@ -15,6 +15,9 @@
 // token: a vector from the top down, r <- r A_k, O(L n^2). While a model runs: RolloutSink keeps the running product
 // only.
 //
+// Gradient-adjusted attention (graph/gradient_mixing.h) is rolled out by the same product; as published its matrices
+// have row sums above 1, and values are no shares.
+//
 // When one head is looked at (MixingOptions::heads = kSingle), the left factor is that head's matrix and the others are
 // the mean over heads.
 //
