@@ -95,7 +95,8 @@ bool is_utf8(std::string_view text) {
 
 class Reader {
  public:
-  Reader(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {}
+  Reader(std::span<const std::byte> file, const std::string& name, GgufArrays arrays)
+      : file_(file), name_(name), arrays_(arrays) {}
 
   GgufHeader read() {
     begin();
@@ -233,8 +234,11 @@ class Reader {
     array.count = count;
     const bool whole = !texts && array.type != GgufType::kF32 && array.type != GgufType::kF64;
     if (texts) {
-      for (std::uint64_t i = 0; i < count; ++i) text(key);
-    } else if (whole && count <= kMaxKeptNumbers) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::string_view found = text(key);
+        if (arrays_ == GgufArrays::kWhole) array.texts.emplace_back(found);
+      }
+    } else if (whole && (count <= kMaxKeptNumbers || arrays_ == GgufArrays::kWhole)) {
       array.numbers.reserve(count);
       for (std::uint64_t i = 0; i < count; ++i) {
         const GgufValue value = scalar(array.type, key);
@@ -324,6 +328,7 @@ class Reader {
 
   std::span<const std::byte> file_;
   const std::string& name_;
+  GgufArrays arrays_;
   std::size_t at_ = 0;
   GgufHeader header_;
   std::set<std::string, std::less<>> names_;
@@ -355,7 +360,9 @@ const GgufArray* GgufHeader::array(std::string_view key) const {
   return found == metadata.end() ? nullptr : std::get_if<GgufArray>(&found->second);
 }
 
-GgufHeader parse_gguf(std::span<const std::byte> file, const std::string& name) { return Reader(file, name).read(); }
+GgufHeader parse_gguf(std::span<const std::byte> file, const std::string& name, GgufArrays arrays) {
+  return Reader(file, name, arrays).read();
+}
 
 GgufHeader read_gguf(const std::filesystem::path& file) {
   const MappedFile mapping(file, "GGUF");

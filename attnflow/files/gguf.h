@@ -44,14 +44,20 @@ enum class GgufType : std::uint32_t {
   kF64 = 12,
 };
 
-// An array in the metadata, whose elements are not kept: a vocabulary has 100,000 of them.
+// An array in the metadata. What of it is kept: see GgufArrays.
 struct GgufArray {
   GgufType type = GgufType::kU8;
   std::size_t count = 0;
-  // Elements of whole numbers (also bool), up to kMaxKeptNumbers of them; empty for other types and longer arrays.
-  std::vector<std::int64_t> numbers;
+  std::vector<std::int64_t> numbers;  // of whole numbers and bool
+  std::vector<std::string> texts;     // bytes as they stand in the file, UTF-8 or not
 };
 inline constexpr std::size_t kMaxKeptNumbers = 4096;
+
+// Which elements of arrays are kept. A vocabulary has 100,000 texts, which most readers do not need.
+enum class GgufArrays {
+  kShort,  // whole numbers in arrays of up to kMaxKeptNumbers
+  kWhole,  // whole numbers and texts, however many
+};
 
 // Integers of 64 bits without sign above 2^63 - 1 are kept as double.
 using GgufValue = std::variant<std::int64_t, double, bool, std::string, GgufArray>;
@@ -87,7 +93,7 @@ std::optional<GgufBlock> gguf_block(std::uint32_t type);
 // that is not read, counts and lengths beyond the file's end, text that is no UTF-8 where it is a key or a name,
 // entries or tensors that appear twice, tensors outside the file. Work is linear in the header's length; memory as
 // well.
-GgufHeader parse_gguf(std::span<const std::byte> file, const std::string& name);
+GgufHeader parse_gguf(std::span<const std::byte> file, const std::string& name, GgufArrays arrays = GgufArrays::kShort);
 
 // Maps the file and parses its header. Throws Error(kBadFile).
 GgufHeader read_gguf(const std::filesystem::path& file);

@@ -176,5 +176,22 @@ TEST(Gguf, MissingAndIrregularFiles) {
   expect_error(ErrorKind::kBadFile, {"empty.gguf"}, [&] { read_gguf(folder / "empty.gguf"); });
 }
 
+TEST(Gguf, KeepsWholeArraysWhenAsked) {
+  std::string many;
+  for (std::uint16_t i = 0; i < 5000; ++i) many += bytes_of(i);
+  const std::string file =
+      file_of({entry("numbers", GgufType::kArray, array_of(GgufType::kU16, 5000, many)),
+               entry("words", GgufType::kArray, array_of(GgufType::kText, 3, text("a") + text("") + text("\xFF")))},
+              {}, 0);
+  const GgufHeader few = parse(file);
+  EXPECT_TRUE(few.array("numbers")->numbers.empty());
+  EXPECT_TRUE(few.array("words")->texts.empty());
+  EXPECT_EQ(few.array("words")->count, 3U);
+  const GgufHeader all = parse_gguf(std::as_bytes(std::span(file)), "test.gguf", GgufArrays::kWhole);
+  ASSERT_EQ(all.array("numbers")->numbers.size(), 5000U);
+  EXPECT_EQ(all.array("numbers")->numbers[4999], 4999);
+  EXPECT_EQ(all.array("words")->texts, (std::vector<std::string>{"a", "", "\xFF"}));
+}
+
 }  // namespace
 }  // namespace attnflow::internal

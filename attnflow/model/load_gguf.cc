@@ -4,6 +4,7 @@
 #include "attnflow/files/gguf.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/decoder.h"
+#include "attnflow/model/llama_backend.h"
 
 namespace attnflow {
 namespace {
@@ -12,18 +13,17 @@ constexpr const char* kLlamaBackend = "libattnflow_llama.so";
 constexpr const char* kLlamaBackendRemedy =
     "Build it (cmake -DATTNFLOW_LLAMA=ON, needs libllama: ./dev setup build makes it)";
 
-// Opened once and never closed.
-const Backend& llama_backend() {
+}  // namespace
+
+const Backend& internal::llama_backend() {
   static const Backend backend = open_backend(kLlamaBackend, backend_folders(), kLlamaBackendRemedy);
   return backend;
 }
 
-}  // namespace
-
 std::unique_ptr<Decoder> load_gguf(const std::filesystem::path& file, const LoadOptions& options) {
   check_device(options.device);
   internal::read_gguf(file);  // what is wrong with the file is said whether the backend is there or not
-  auto* const open = llama_backend().function<BackendGgufFunction>(kBackendGgufSymbol);
+  auto* const open = internal::llama_backend().function<BackendGgufFunction>(kBackendGgufSymbol);
   std::unique_ptr<Decoder> decoder;
   open(file, options, decoder);
   return decoder;

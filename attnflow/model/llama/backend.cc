@@ -5,6 +5,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/llama/decoder.h"
+#include "attnflow/model/llama/dequantise.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/weights.h"
 
@@ -20,4 +21,11 @@ extern "C" __attribute__((visibility("default"))) void attnflow_backend_open_ggu
   }
   attnflow::start_llama_library();
   decoder = std::make_unique<attnflow::LlamaDecoder>(attnflow::load_llama_weights(file), options);
+}
+
+extern "C" __attribute__((visibility("default"))) void attnflow_backend_dequantise(std::uint32_t type,
+                                                                                   std::span<const std::byte> blocks,
+                                                                                   std::span<float> values) {
+  attnflow::start_llama_library();
+  attnflow::dequantise_blocks(type, blocks, values);
 }

@@ -1,0 +1,363 @@
+#include "attnflow/model/gguf_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/messages.h"
+#include "attnflow/text/tokenizer.h"
+#include "attnflow/text/utf8.h"
+
+namespace attnflow::internal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// tokenizer.ggml.token_type
+enum TokenKind : std::int64_t { kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5 };
+
+constexpr std::string_view kLlama3 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
+    R"(\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
+    R"(\s+(?!\S)|\s+)";
+
+struct SplitRule {
+  std::string_view name;        // tokenizer.ggml.pre
+  std::string_view expression;  // empty: GPT-2's
+  bool single_digits;
+  bool ignore_merges;  // a whole word of the vocabulary is one token, whatever the merges make of it
+};
+constexpr std::array kRules = {SplitRule{"gpt-2", {}, false, false}, SplitRule{"smollm", {}, true, false},
+                               SplitRule{"llama-bpe", kLlama3, false, true}, SplitRule{"qwen2", kQwen2, false, false}};
+
+// Bytes that are not UTF-8 do not get here.
+std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dump_text(std::string_view text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json byte_level(bool use_regex, bool trim_offsets) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", trim_offsets}, {"use_regex", use_regex}};
+}
+
+Json pre_tokenizer(const SplitRule& rule) {
+  Json parts = Json::array();
+  if (rule.single_digits) parts.push_back({{"type", "Digits"}, {"individual_digits", true}});
+  if (!rule.expression.empty()) {
+    parts.push_back(
+        {{"type", "Split"}, {"pattern", {{"Regex", rule.expression}}}, {"behavior", "Isolated"}, {"invert", false}});
+  }
+  parts.push_back(byte_level(rule.expression.empty(), true));
+  if (parts.size() == 1) return parts[0];
+  return {{"type", "Sequence"}, {"pretokenizers", parts}};
+}
+
+class Converter {
+ public:
+  Converter(const GgufHeader& header, const TextCodec& codec, const std::string& source)
+      : header_(header), codec_(codec), source_(source) {}
+
+  ConvertedTokenizer convert(std::size_t vocabulary, std::size_t positions) {
+    read_rule();
+    read_vocabulary(vocabulary);
+    check_merges();
+    find_added();
+    result_.begin = special_id("bos").value_or(-1);
+    result_.end = special_id("eos").value_or(-1);
+    result_.tokenizer = tokenizer_json();
+    result_.settings = settings_json(positions);
+    result_.generation = generation_json();
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void damaged(const std::string& what) const { throw Error(ErrorKind::kBadFile, source_ + ": " + what); }
+  [[noreturn]] void unsupported(const std::string& what) const {
+    throw Error(ErrorKind::kUnsupportedModel, source_ + ": " + what);
+  }
+
+  void read_rule() {
+    const std::string kind = header_.text("tokenizer.ggml.model").value_or("");
+    if (kind != "gpt2") {
+      unsupported(
+          fmt::format("expected a byte-level BPE tokenizer (tokenizer.ggml.model \"gpt2\"), found {}, which "
+                      "cannot be written as tokenizer.json here; convert the model from its original folder",
+                      kind.empty() ? "none" : quote_name(kind)));
+    }
+    const std::string name = header_.text("tokenizer.ggml.pre").value_or("");
+    std::string known;
+    for (const SplitRule& rule : kRules) {
+      if (rule.name == name) rule_ = &rule;
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", rule.name);
+    }
+    if (rule_ == nullptr) {
+      unsupported(
+          fmt::format("expected a way of splitting text that is known here (tokenizer.ggml.pre: {}), found {}; "
+                      "convert the model from its original folder",
+                      known, name.empty() ? "none" : quote_name(name)));
+    }
+  }
+
+  const std::vector<std::string>& texts(const char* key) const {
+    const GgufArray* const array = header_.array(key);
+    if (array == nullptr || array->type != GgufType::kText)
+      damaged(fmt::format("expected a list of texts as {}, found none", key));
+    for (const std::string& text : array->texts) {
+      if (find_invalid_utf8(text)) damaged(fmt::format("{}: expected UTF-8, found {}", key, quote_name(text)));
+    }
+    return array->texts;
+  }
+
+  void read_vocabulary(std::size_t vocabulary) {
+    pieces_ = &texts("tokenizer.ggml.tokens");
+    if (pieces_->size() != vocabulary) {
+      damaged(fmt::format("expected as many tokens as the embedding has, {}, found {}", vocabulary, pieces_->size()));
+    }
+    const GgufArray* const kinds = header_.array("tokenizer.ggml.token_type");
+    if (kinds != nullptr) {
+      if (kinds->numbers.size() != vocabulary)
+        damaged(fmt::format("tokenizer.ggml.token_type: expected {} numbers, found {}", vocabulary, kinds->count));
+      kinds_ = kinds->numbers;
+    }
+    kinds_.resize(vocabulary, 0);
+    ids_.reserve(vocabulary);
+    for (std::size_t id = 0; id < vocabulary; ++id) {
+      // Places of the embedding that no token uses; their names are made up.
+      if (kinds_[id] == kUnused) continue;
+      if (!ids_.emplace((*pieces_)[id], id).second)
+        damaged(fmt::format("expected tokens that differ, found {} twice", quote_name((*pieces_)[id])));
+    }
+  }
+
+  void check_merges() {
+    merges_ = &texts("tokenizer.ggml.merges");
+    for (const std::string& merge : *merges_) {
+      const std::size_t space = merge.find(' ', 1);
+      const std::string left = merge.substr(0, space);
+      const std::string right = space == std::string::npos ? "" : merge.substr(space + 1);
+      if (right.empty() || ids_.find(left) == ids_.end() || ids_.find(right) == ids_.end() ||
+          ids_.find(left + right) == ids_.end()) {
+        damaged(
+            fmt::format("tokenizer.ggml.merges: expected two tokens with a space between them that make a third, "
+                        "found {}",
+                        quote_name(merge)));
+      }
+    }
+  }
+
+  bool is_special(std::size_t id) const {
+    return kinds_[id] == kControl || kinds_[id] == kUnknown ||
+           (kinds_[id] != kUserDefined && codec_.is_special(static_cast<std::int64_t>(id)));
+  }
+
+  // Tokens that text is searched for before anything else.
+  void find_added() {
+    for (std::size_t id = 0; id < pieces_->size(); ++id) {
+      if (kinds_[id] == kUnused || (*pieces_)[id].empty()) continue;
+      const bool special = is_special(id);
+      if (!special && kinds_[id] != kUserDefined) continue;
+      added_.push_back({{"id", id},
+                        {"content", (*pieces_)[id]},
+                        {"single_word", false},
+                        {"lstrip", false},
+                        {"rstrip", false},
+                        {"normalized", false},
+                        {"special", special}});
+      if (special) result_.special_tokens.push_back((*pieces_)[id]);
+    }
+  }
+
+  std::optional<std::int64_t> special_id(std::string_view role) const {
+    const std::string key = fmt::format("tokenizer.ggml.{}_token_id", role);
+    const std::optional<std::int64_t> id = header_.number(key);
+    if (!id || *id == 0xFFFFFFFF || *id == -1) return std::nullopt;  // both are spellings of none
+    if (*id < 0 || static_cast<std::uint64_t>(*id) >= pieces_->size())
+      damaged(fmt::format("{}: expected a token from 0 to {}, found {}", key, pieces_->size() - 1, *id));
+    return id;
+  }
+
+  // What the file's tokenizer puts around a text, by what it does.
+  Json post_processor() const {
+    Json single = Json::array();
+    Json pair = Json::array();
+    Json tokens = Json::object();
+    bool text_seen = false;
+    for (const EncodedToken& token : codec_.encode("a").tokens) {
+      if (token.begin) {
+        if (text_seen) continue;
+        single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+        text_seen = true;
+        continue;
+      }
+      const std::string& piece = (*pieces_).at(static_cast<std::size_t>(token.id));
+      single.push_back({{"SpecialToken", {{"id", piece}, {"type_id", 0}}}});
+      tokens[piece] = {{"id", piece}, {"ids", {token.id}}, {"tokens", {piece}}};
+    }
+    if (tokens.empty()) return byte_level(true, false);
+    for (const Json& part : single) {
+      pair.push_back(part);
+      if (part.contains("Sequence")) pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 0}}}});
+    }
+    return {{"type", "Sequence"},
+            {"processors",
+             {byte_level(true, false),
+              {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}}}}};
+  }
+
+  // Put together from parts: a JSON object with 100,000 keys in order would take quadratic time.
+  std::string tokenizer_json() const {
+    std::string vocabulary;
+    for (std::size_t id = 0; id < pieces_->size(); ++id) {
+      if (kinds_[id] == kUnused) continue;
+      vocabulary += fmt::format("{}      {}: {}", vocabulary.empty() ? "" : ",\n", dump_text((*pieces_)[id]), id);
+    }
+    std::string merges;
+    for (const std::string& merge : *merges_)
+      merges += fmt::format("{}      {}", merges.empty() ? "" : ",\n", dump_text(merge));
+    const Json model = {{"type", "BPE"},
+                        {"dropout", nullptr},
+                        {"unk_token", nullptr},
+                        {"continuing_subword_prefix", nullptr},
+                        {"end_of_word_suffix", nullptr},
+                        {"fuse_unk", false},
+                        {"byte_fallback", false},
+                        {"ignore_merges", rule_->ignore_merges}};
+    std::string model_text = model.dump(-1);
+    model_text.pop_back();
+    return fmt::format(
+        "{{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": {},\n"
+        "  \"normalizer\": null,\n  \"pre_tokenizer\": {},\n  \"post_processor\": {},\n  \"decoder\": {},\n"
+        "  \"model\": {},\n    \"vocab\": {{\n{}\n    }},\n    \"merges\": [\n{}\n    ]\n  }}\n}}\n",
+        added_.dump(-1), pre_tokenizer(*rule_).dump(-1), post_processor().dump(-1), byte_level(true, true).dump(-1),
+        model_text, vocabulary, merges);
+  }
+
+  std::string settings_json(std::size_t positions) {
+    Json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                     {"model_max_length", positions},
+                     {"clean_up_tokenization_spaces", false}};
+    for (const auto& [role, name] : {std::pair("bos", "bos_token"), std::pair("eos", "eos_token"),
+                                     std::pair("unknown", "unk_token"), std::pair("padding", "pad_token")}) {
+      if (const auto id = special_id(role)) settings[name] = (*pieces_)[static_cast<std::size_t>(*id)];
+    }
+    if (const auto chat = header_.text("tokenizer.chat_template")) {
+      if (find_invalid_utf8(*chat)) damaged("tokenizer.chat_template: expected UTF-8");
+      settings["chat_template"] = *chat;
+    }
+    std::size_t others = 0;
+    for (const auto& [name, value] : header_.metadata) others += name.starts_with("tokenizer.chat_template.") ? 1 : 0;
+    if (others != 0) result_.notes.push_back(fmt::format("{} further chat templates of the file are left out", others));
+    if (rule_->name == "qwen2") {
+      result_.notes.emplace_back(
+          "text is taken as it is written; Qwen's original tokenizer composes characters first (NFC), which GGUF does "
+          "not say");
+    }
+    return dump(settings);
+  }
+
+  std::string generation_json() const {
+    Json ends = Json::array();
+    for (std::size_t id = 0; id < pieces_->size(); ++id) {
+      if (codec_.is_end(static_cast<std::int64_t>(id))) ends.push_back(id);
+    }
+    Json generation = Json::object();
+    if (result_.begin >= 0) generation["bos_token_id"] = result_.begin;
+    if (!ends.empty()) generation["eos_token_id"] = ends;
+    if (const auto pad = special_id("padding")) generation["pad_token_id"] = *pad;
+    return dump(generation);
+  }
+
+  const GgufHeader& header_;
+  const TextCodec& codec_;
+  const std::string& source_;
+  const SplitRule* rule_ = nullptr;
+  const std::vector<std::string>* pieces_ = nullptr;
+  const std::vector<std::string>* merges_ = nullptr;
+  std::vector<std::int64_t> kinds_;  // [vocabulary]
+  std::unordered_map<std::string, std::size_t> ids_;
+  Json added_ = Json::array();
+  ConvertedTokenizer result_;
+};
+
+// Words, contractions in both cases, numbers, code, white space of all kinds, scripts with and without spaces, accents
+// composed and combining, emoji of one and several code points.
+constexpr std::array<std::string_view, 32> kTexts = {
+    "",
+    " ",
+    "a",
+    "The key to the cabinets is on the table.",
+    "Hello, world! How are you?",
+    "I'm sure they'll say it's Sara's; we'd've known, you're right.",
+    "IT'S HERE AND THEY'LL SEE, WE'VE SAID",
+    "don\xE2\x80\x99t 'quote' \"double\"",
+    "1 12 123 1234 12345 3.14159 1,000,000 2024-01-31 0x1F",
+    "x86 B2B 4th 20% 5\xE2\x82\xAC \xC2\xA7"
+    "3",
+    "def add(a, b):\n    return a + b  # sum\n\n\tif x >= 0: pass\n",
+    "for (int i = 0; i < n; ++i) { sum += a[i]; }",
+    "{\"name\": \"Alice\", \"ids\": [1, 2, 3]}",
+    "https://example.org/path?q=1&r=two#end",
+    "  two  spaces   three    four",
+    "line\nbreak\n\ntwo\r\nwindows\r\n\r\n",
+    "\ttab\t\ttabs \t mixed",
+    "trailing   ",
+    "\n\n\n",
+    "wide\xE3\x80\x80space \xC2\xA0 no-break \xE2\x80\x89thin",
+    "Caf\xC3\xA9 na\xC3\xAFve \xC3\xA9tude Stra\xC3\x9F"
+    "e \xC5\x81\xC3\xB3"
+    "d\xC5\xBA",
+    "e\xCC\x81tude n\xCC\x83 combining",
+    "\xE6\x9D\xB1\xE4\xBA\xAC\xE3\x81\xAF\xE6\x97\xA5\xE6\x9C\xAC\xE3\x81\xAE\xE9\xA6\x96\xE9\x83\xBD\xE3\x81\xA7\xE3"
+    "\x81"
+    "\x99\xE3\x80\x82",
+    "\xE9\x92\xA5\xE5\x8C\x99\xE5\x9C\xA8\xE6\xA1\x8C\xE5\xAD\x90\xE4\xB8\x8A 123 \xE4\xB8\xAA\xE3\x80\x82",
+    "\xED\x95\x9C\xEA\xB5\xAD\xEC\x96\xB4 \xEB\xAC\xB8\xEC\x9E\xA5",
+    "\xD0\x9C\xD0\xBE\xD1\x81\xD0\xBA\xD0\xB2\xD0\xB0 \xE2\x80\x94 \xD1\x81\xD1\x82\xD0\xBE\xD0\xBB\xD0\xB8\xD1\x86\xD0"
+    "\xB0",
+    "\xD8\xA7\xD9\x84\xD9\x83\xD8\xAA\xD8\xA7\xD8\xA8 \xD9\xA3\xD9\xA4 \xD8\xB9\xD9\x84\xD9\x89",
+    "\xE0\xA4\xB9\xE0\xA4\xBF\xE0\xA4\xA8\xE0\xA5\x8D\xE0\xA4\xA6\xE0\xA5\x80 \xE0\xA5\xA7\xE0\xA5\xA8",
+    "\xF0\x9F\x99\x82 \xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x94\xAC!\xF0\x9F\x87\xAB\xF0\x9F\x87\xB7 "
+    "\xE2\x9C\x93\xEF\xB8\x8F",
+    "math: \xE2\x88\x91x\xC2\xB2 \xE2\x89\xA4 \xCE\xB1\xCE\xB2\xCE\xB3 \xC2\xBD \xE2\x85\xA3 \xE2\x91\xA0",
+    "...!!!?!?---___***###@@@ ,.;: <<>> ~~ ^^ `code`",
+    "CamelCase snake_case kebab-case ALLCAPS mIxEd antidisestablishmentarianism zzzzqqqq"};
+constexpr std::size_t kMostSpecials = 32;
+
+std::vector<std::int64_t> ids_of(const TextCodec& codec, std::string_view text) {
+  std::vector<std::int64_t> ids;
+  for (const EncodedToken& token : codec.encode(text).tokens) ids.push_back(token.id);
+  return ids;
+}
+
+}  // namespace
+
+ConvertedTokenizer convert_tokenizer(const GgufHeader& header, const TextCodec& codec, std::size_t vocabulary,
+                                     std::size_t positions, const std::string& source) {
+  return Converter(header, codec, source).convert(vocabulary, positions);
+}
+
+std::size_t check_tokenizer(const Folder& folder, const std::string& model_type, const TextCodec& codec,
+                            const std::vector<std::string>& special_tokens) {
+  const Tokenizer made = Tokenizer::load(folder, model_type);
+  std::vector<std::string> texts(kTexts.begin(), kTexts.end());
+  for (std::size_t i = 0; i < std::min(special_tokens.size(), kMostSpecials); ++i)
+    texts.push_back(fmt::format("{0}user\nHello {0} there{0}", special_tokens[i]));
+  for (const std::string& text : texts) {
+    const std::vector<std::int64_t> expected = ids_of(codec, text);
+    const std::vector<std::int64_t> found = ids_of(made, text);
+    if (found == expected) continue;
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("{}: expected a tokenizer that tokenizer.json can express, found one that splits {} into "
+                            "the tokens {}, where the converted one gives {}; convert the model from its original "
+                            "folder",
+                            codec.source(), quote_name(text), fmt::join(expected, " "), fmt::join(found, " ")));
+  }
+  return texts.size();
+}
+
+}  // namespace attnflow::internal

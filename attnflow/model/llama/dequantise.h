@@ -1,0 +1,20 @@
+// The numbers that quantised blocks stand for.
+#ifndef ATTNFLOW_MODEL_LLAMA_DEQUANTISE_H_
+#define ATTNFLOW_MODEL_LLAMA_DEQUANTISE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace attnflow {
+
+// A block of a tensor type of ggml holds a few scales and some bits for each of 32 or 256 numbers; float types hold one
+// number. `values` become the numbers of `blocks`, in float32, as ggml itself reads them: what its quantised products
+// round anew, these numbers say exactly. Work is linear. `blocks` need not be aligned.
+// Throws Error(kUnsupportedModel) for a type that this ggml does not know or that holds no floating-point numbers, and
+// Error(kBadFile) when `blocks` are not the whole blocks of as many numbers as there are values.
+void dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_MODEL_LLAMA_DEQUANTISE_H_

@@ -1,0 +1,267 @@
+"""`attnflow convert`: GGUF files as Hugging Face folders."""
+
+import json
+import unittest
+
+import numpy as np
+from gguf_folder import as_gguf, read_gguf, read_safetensors, weights_of, write_gguf
+from support import BAD_FILE, OTHER, ROOT, UNSUPPORTED, USAGE, CommandTest
+
+DECODERS = ROOT / "tests" / "golden" / "decoders"
+GGUF = ROOT / "tests" / "golden" / "gguf"
+TEXT = "The key to the cabinets is on the table, isn't it? 24 Caf\u00e9s \U0001f642"
+
+
+class ConvertTest(CommandTest):
+    def explained(self, model, name):
+        self.run_program(
+            *("explain", TEXT, "--model", model, "--method", "raw", "--keep-attention", "-o", name),
+        )
+        with np.load(self.folder / name) as arrays:
+            return dict(arrays)
+
+    def convert(self, model, *more):
+        return self.run_program("convert", model, "-o", "made", *more)
+
+    def change(self, metadata=None, tensors=None, base=GGUF / "llama.gguf"):
+        """A copy of a model with some entries replaced, or removed where the value is None."""
+        old_metadata, old_tensors = read_gguf(base)
+        new_metadata = old_metadata | (metadata or {})
+        new_tensors = old_tensors | (tensors or {})
+        path = self.folder / "changed.gguf"
+        write_gguf(
+            path,
+            {key: value for key, value in new_metadata.items() if value is not None},
+            {key: value for key, value in new_tensors.items() if value is not None},
+        )
+        return path
+
+    def refuse_changed(self, code, words, metadata=None, tensors=None):
+        self.refuse(code, words, "convert", self.change(metadata, tensors), "-o", "made")
+
+    def pieces(self):
+        return read_gguf(GGUF / "llama.gguf")[0]["tokenizer.ggml.tokens"]
+
+
+class RoundTripTest(ConvertTest):
+    def round_trip(self, name):
+        """A folder, made a GGUF file, made a folder: the same attention to the last bit, the same tokens."""
+        path = self.folder / "model.gguf"
+        write_gguf(path, *as_gguf(DECODERS / name))
+        done = self.convert(path)
+        self.assertIn("0 of", done.stderr)  # nothing was quantised
+        before = self.explained(DECODERS / name, "before.npz")
+        after = self.explained(self.folder / "made", "after.npz")
+        np.testing.assert_array_equal(before["attention"], after["attention"])
+        np.testing.assert_array_equal(before["tokens"], after["tokens"])
+        original = weights_of(DECODERS / name)
+        made = weights_of(self.folder / "made")
+        self.assertEqual(sorted(made), sorted(original))
+        for key, array in original.items():
+            np.testing.assert_array_equal(made[key], array, key)
+        return json.loads((self.folder / "made" / "config.json").read_text())
+
+    def test_llama_with_grouped_heads(self):
+        config = self.round_trip("llama_grouped")
+        self.assertEqual(config["model_type"], "llama")
+        self.assertFalse(config["tie_word_embeddings"])
+        self.assertEqual(config["num_key_value_heads"], 2)
+        self.assertFalse(config["attention_bias"])
+
+    def test_llama_with_linear_scaling(self):
+        config = self.round_trip("llama_linear")
+        self.assertEqual(config["rope_scaling"], {"rope_type": "linear", "factor": 4.0})
+
+    def test_llama_with_scaling_of_llama3_and_biases(self):
+        config = self.round_trip("llama_scaled")
+        self.assertTrue(config["attention_bias"])
+        self.assertTrue(config["mlp_bias"])
+        self.assertTrue(config["tie_word_embeddings"])
+        self.assertEqual(config["rope_theta"], 50.0)
+        scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+        self.assertEqual(config["rope_scaling"], scaling | {"original_max_position_embeddings": 32})
+
+    def test_qwen2(self):
+        config = self.round_trip("qwen2_tied")
+        self.assertEqual(config["architectures"], ["Qwen2ForCausalLM"])
+        self.assertEqual(config["rms_norm_eps"], 1e-5)  # as it was written before it became float32
+
+    def test_gpt2(self):
+        for name in ("gpt2_tied", "gpt2_base"):
+            with self.subTest(name):
+                config = self.round_trip(name)
+                self.assertEqual(config["architectures"], ["GPT2LMHeadModel"])
+                for path in (self.folder / "made").iterdir():
+                    path.unlink()
+                (self.folder / "made").rmdir()
+
+    def test_what_is_written(self):
+        metadata = {"general.license": "apache-2.0", "tokenizer.chat_template.tool_use": "{{ messages }}"}
+        done = self.convert(self.change(metadata))
+        made = self.folder / "made"
+        names = ["README.md", "config.json", "generation_config.json", "model.safetensors"]
+        names += ["tokenizer.json", "tokenizer_config.json"]
+        self.assertEqual(sorted(path.name for path in made.iterdir()), names)
+        self.assertIn("1 further chat templates", done.stderr)
+        self.assertEqual(done.stdout, "")
+        settings = json.loads((made / "tokenizer_config.json").read_text())
+        self.assertEqual(settings["chat_template"], read_gguf(GGUF / "llama.gguf")[0]["tokenizer.chat_template"])
+        self.assertEqual(settings["eos_token"], "<|im_end|>")
+        config = json.loads((made / "config.json").read_text())
+        self.assertEqual((config["bos_token_id"], config["eos_token_id"]), (0, 2))
+        self.assertIn(2, json.loads((made / "generation_config.json").read_text())["eos_token_id"])
+        self.assertTrue((made / "README.md").read_text().startswith("---\nlicense: apache-2.0\n---\n"))
+        first = {path.name: path.read_bytes() for path in made.iterdir()}
+        made.rename(self.folder / "first")
+        self.convert(self.folder / "changed.gguf")
+        self.assertEqual({path.name: path.read_bytes() for path in made.iterdir()}, first)
+
+    def test_16_bit_numbers(self):
+        self.convert(GGUF / "llama.gguf")
+        (self.folder / "made").rename(self.folder / "f32")
+        exact = read_safetensors(self.folder / "f32" / "model.safetensors")
+        for name, bits, word in (("f16", 11, "float16"), ("bf16", 8, "bfloat16")):
+            with self.subTest(name):
+                self.convert(GGUF / "llama.gguf", "--dtype", name)
+                (self.folder / "made").rename(self.folder / name)
+                rounded = read_safetensors(self.folder / name / "model.safetensors")
+                self.assertEqual(sorted(rounded), sorted(exact))
+                for key, values in exact.items():
+                    # Half a unit of the last of `bits` bits; float16's smallest numbers have fewer.
+                    half_unit = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(values), 2.0**-14))) - bits)
+                    self.assertTrue(np.all(np.abs(rounded[key] - values) <= half_unit), key)
+                    if name == "f16":
+                        np.testing.assert_array_equal(rounded[key], values.astype(np.float16).astype(np.float32))
+                self.assertFalse(np.array_equal(rounded["model.norm.weight"], exact["model.norm.weight"]))
+                config = json.loads((self.folder / name / "config.json").read_text())
+                self.assertEqual(config["torch_dtype"], word)
+
+
+class TokenizerTest(ConvertTest):
+    """The command compares both tokenizers on texts of all kinds, and refuses where they differ: here they must not."""
+
+    def compared(self, metadata):
+        done = self.convert(self.change(metadata))
+        tokenizer = json.loads((self.folder / "made" / "tokenizer.json").read_text())
+        for path in (self.folder / "made").iterdir():
+            path.unlink()
+        (self.folder / "made").rmdir()
+        self.assertRegex(done.stderr, "the same tokens for [3-9][0-9] texts")
+        return tokenizer
+
+    def test_every_way_of_splitting(self):
+        for pre in ("smollm", "gpt-2", "llama-bpe", "qwen2"):
+            for begin in (True, False):
+                with self.subTest(f"{pre}, {begin}"):
+                    metadata = {"tokenizer.ggml.pre": pre, "tokenizer.ggml.add_bos_token": begin}
+                    tokenizer = self.compared(metadata)
+                    self.assertEqual(tokenizer["post_processor"]["type"], "Sequence" if begin else "ByteLevel")
+
+    def test_a_token_behind_the_text(self):
+        tokenizer = self.compared({"tokenizer.ggml.add_eos_token": True})
+        single = tokenizer["post_processor"]["processors"][1]["single"]
+        self.assertEqual(single[-1], {"SpecialToken": {"id": "<|im_end|>", "type_id": 0}})
+
+    def test_tokens_of_the_user_and_places_without_a_token(self):
+        kinds = read_gguf(GGUF / "llama.gguf")[0]["tokenizer.ggml.token_type"]
+        pieces = self.pieces()
+        pieces[-1], kinds[-1] = "<tool> x", 4
+        pieces[-2], kinds[-2] = "[PAD7]", 5
+        merges = read_gguf(GGUF / "llama.gguf")[0]["tokenizer.ggml.merges"]
+        merges = [merge for merge in merges if merge.replace(" ", "") in pieces]
+        metadata = {"tokenizer.ggml.tokens": pieces, "tokenizer.ggml.token_type": kinds}
+        tokenizer = self.compared(metadata | {"tokenizer.ggml.merges": merges})
+        added = {token["content"]: token["special"] for token in tokenizer["added_tokens"]}
+        self.assertEqual(added["<tool> x"], False)
+        self.assertEqual(added["<|im_start|>"], True)
+        self.assertNotIn("[PAD7]", tokenizer["model"]["vocab"])
+        self.assertEqual(tokenizer["model"]["vocab"]["<tool> x"], len(pieces) - 1)
+
+    def test_others_are_refused(self):
+        pre = {"tokenizer.ggml.pre": "deepseek-llm"}
+        self.refuse_changed(UNSUPPORTED, ["deepseek-llm", "smollm", "llama-bpe"], pre)
+        self.refuse_changed(UNSUPPORTED, ["tokenizer.ggml.pre", "none"], {"tokenizer.ggml.pre": None})
+        spm, _ = read_gguf(GGUF / "gemma2.gguf")
+        count = len(self.pieces())
+        cut = {
+            key: value[:count] if isinstance(value, list) else value
+            for key, value in spm.items()
+            if key.startswith("tokenizer.")
+        }
+        if len(cut["tokenizer.ggml.tokens"]) < count:
+            for key, more in (("tokens", "more{}"), ("scores", -1000.0), ("token_type", 1)):
+                old = cut[f"tokenizer.ggml.{key}"]
+                fill = [more.format(i) if isinstance(more, str) else more for i in range(count - len(old))]
+                cut[f"tokenizer.ggml.{key}"] = old + fill
+        self.refuse_changed(UNSUPPORTED, ["byte-level BPE", '"llama"'], cut)
+
+    def test_damaged_lists(self):
+        merges = read_gguf(GGUF / "llama.gguf")[0]["tokenizer.ggml.merges"]
+        self.refuse_changed(BAD_FILE, ["merges", "zz qq"], {"tokenizer.ggml.merges": [*merges, "zz qq"]})
+        pieces = self.pieces()
+        pieces[40] = pieces[41]
+        self.refuse(BAD_FILE, ["changed.gguf"], "convert", self.change({"tokenizer.ggml.tokens": pieces}), "-o", "made")
+
+
+class RefusedTest(ConvertTest):
+    def test_architectures(self):
+        for name, architecture in (
+            ("gemma2", "gemma2"),
+            ("olmo3", "olmo2"),
+            ("mamba", "mamba"),
+            ("gpt_oss", "gpt-oss"),
+        ):
+            words = [architecture, "llama", "qwen2", "gpt2"]
+            self.refuse(UNSUPPORTED, words, "convert", GGUF / f"{name}.gguf", "-o", "made")
+
+    def test_what_has_no_place(self):
+        norm = np.ones(8, np.float32)
+        self.refuse_changed(UNSUPPORTED, ["blk.0.attn_q_norm.weight"], tensors={"blk.0.attn_q_norm.weight": norm})
+        self.refuse_changed(UNSUPPORTED, ["llama.attention.scale"], {"llama.attention.scale": 0.5})
+        self.refuse_changed(UNSUPPORTED, ["sliding_window"], {"llama.attention.sliding_window": 16})
+        self.refuse_changed(UNSUPPORTED, ["yarn"], {"llama.rope.scaling.type": "yarn"})
+        self.refuse_changed(UNSUPPORTED, ["whole heads of 8", "over 4"], {"llama.rope.dimension_count": 4})
+        bias = {"blk.0.attn_q.bias": np.zeros(32, np.float32)}
+        self.refuse_changed(UNSUPPORTED, ["biases", "1 of 12"], tensors=bias)
+        factors = {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)}
+        self.refuse_changed(UNSUPPORTED, ["rope_freqs.weight"], tensors=factors)
+        self.refuse_changed(UNSUPPORTED, ["of 3", "--merge"], {"split.count": 3})
+
+    def test_settings_that_mean_nothing(self):
+        metadata = {"llama.expert_count": 0, "llama.attention.sliding_window": 0, "llama.rope.scaling.type": "none"}
+        self.convert(self.change(metadata, {"rope_freqs.weight": np.ones(4, np.float32)}))
+        config = json.loads((self.folder / "made" / "config.json").read_text())
+        self.assertNotIn("rope_scaling", config)
+
+    def test_damage(self):
+        missing = {"blk.1.ffn_up.weight": None}
+        self.refuse_changed(BAD_FILE, ["blk.1.ffn_up.weight"], tensors=missing)
+        bad = np.ones(32, np.float32)
+        bad[3] = np.nan
+        self.refuse_changed(BAD_FILE, ["output_norm.weight", "nan"], tensors={"output_norm.weight": bad})
+        shape = {"output_norm.weight": np.ones(16, np.float32)}
+        self.refuse_changed(BAD_FILE, ["output_norm.weight", "[32]", "[16]"], tensors=shape)
+        self.refuse_changed(BAD_FILE, ["llama.block_count"], {"llama.block_count": None})
+        self.refuse_changed(BAD_FILE, ["4 heads", "3"], {"llama.attention.head_count_kv": 3})
+        path = self.folder / "cut.gguf"
+        path.write_bytes((GGUF / "llama.gguf").read_bytes()[:50000])
+        self.refuse(BAD_FILE, ["cut.gguf", "truncated"], "convert", path, "-o", "made")
+
+    def test_large_numbers_in_16_bits(self):
+        path = self.change(tensors={"output_norm.weight": np.full(32, 70000.0)})
+        self.refuse(USAGE, ["output_norm.weight", "70000", "f32"], "convert", path, "-o", "made", "--dtype", "f16")
+        self.convert(path, "--dtype", "bf16")
+
+    def test_usage(self):
+        self.refuse(USAGE, ["f32, f16 or bf16", "q8"], "convert", GGUF / "llama.gguf", "-o", "made", "--dtype", "q8")
+        self.refuse(USAGE, [".gguf", "llama_grouped"], "convert", DECODERS / "llama_grouped", "-o", "made")
+        self.refuse(BAD_FILE, ["nothing.gguf"], "convert", "nothing.gguf", "-o", "made")
+        self.refuse(OTHER, ["no folder", "create it"], "convert", GGUF / "llama.gguf", "-o", "not/there")
+        (self.folder / "made").mkdir()
+        (self.folder / "made" / "mine.txt").write_text("mine")
+        self.refuse(USAGE, ["made", "new folder"], "convert", GGUF / "llama.gguf", "-o", "made")
+        self.refuse(USAGE, ["made", "new folder"], "convert", GGUF / "llama.gguf", "-o", "made/")
+
+
+if __name__ == "__main__":
+    unittest.main()
