@@ -13,6 +13,7 @@
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/flow/flow.h"
+#include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -138,6 +139,7 @@ void note_degenerate(Report& report) {
   if (report.flow_degenerate.empty()) return;
   DegeneracyQuestion question;
   question.to_layer = report.settings.to_layer;
+  question.gradient = has_gradient_mixing(report.settings);
   const std::size_t last = report.settings.layers.size() - 1;
   const auto count = [&](DegeneracyCounts& counts, std::size_t l, std::size_t row) {
     for (std::size_t j = 0; j < report.flow.extent(2); ++j) {
@@ -157,6 +159,30 @@ void note_degenerate(Report& report) {
     if (const auto row = row_index(report.flow_output_tokens, report.output_token)) count(question.shown, last, *row);
   }
   if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
+}
+
+// The rule for flow, whose capacities are to be shares.
+ResidualRule rule_for_flow(ResidualRule rule) {
+  return rule == ResidualRule::kAdded ? ResidualRule::kAddedNormalized : rule;
+}
+
+// What has to be known of values that gradients made.
+void note_gradients(Report& report, const AttentionGraph& graph) {
+  if (graph.residual_rule == ResidualRule::kConvex) return;
+  if (std::all_of(graph.weights.span().begin(), graph.weights.span().end(), [](double w) { return w == 0.0; })) {
+    report.notes.emplace_back(
+        "No attention weight speaks for the target: its gradient is 0 or negative wherever there is attention, so each "
+        "token draws on itself alone.");
+  } else if (graph.residual_rule == ResidualRule::kAdded && !report.rollout.empty() &&
+             report.settings.normalize == "none") {
+    const std::size_t last = report.settings.layers.size() - 1;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < report.rollout.extent(2); ++j) sum += report.rollout(last, report.output_token, j);
+    report.notes.push_back(
+        fmt::format("Rollout multiplies I + G as published, so its values are no shares: those of output token {} sum "
+                    "to {:.3g} at layer {}. --mixing gradient-renormalized or --normalize row makes them shares.",
+                    report.output_token, sum, report.settings.layers.back()));
+  }
 }
 
 }  // namespace
@@ -240,6 +266,9 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
 
   if (wants(report.settings, "raw")) report.raw = raw_values(graph, question);
   if (wants(report.settings, "rollout")) report.rollout = rollout_values(graph, question);
+  note_gradients(report, graph);
+  const ResidualRule rollout_rule = graph.residual_rule;
+  graph.residual_rule = rule_for_flow(rollout_rule);
   if (wants(report.settings, "flow")) {
     FlowResult flow = flow_values(graph, question);
     report.flow = std::move(flow.flow);
@@ -252,19 +281,24 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
 
   if (settings.normalize != "none") {
     const bool by_field = settings.normalize == "receptive-field";
-    const AttentionGraph uniform =
-        by_field ? uniform_graph(graph.layers(), graph.tokens(), report.model.causal, settings.residual)
-                 : AttentionGraph{};
+    AttentionGraph uniform;
+    if (by_field) {
+      uniform = graph.residual_rule == ResidualRule::kConvex
+                    ? uniform_graph(graph.layers(), graph.tokens(), report.model.causal, settings.residual)
+                    : spread_evenly(graph, report.model.causal);
+    }
     std::size_t flagged = 0;
     if (!report.raw.empty()) {
       const Tensor<double> baseline = by_field ? raw_values(uniform, question) : Tensor<double>{};
       normalize(settings.normalize, report.raw, baseline, nullptr, flagged);
     }
     if (!report.rollout.empty()) {
+      uniform.residual_rule = rollout_rule;
       const Tensor<double> baseline = by_field ? rollout_values(uniform, question) : Tensor<double>{};
       normalize(settings.normalize, report.rollout, baseline, nullptr, flagged);
     }
     if (!report.flow.empty()) {
+      uniform.residual_rule = graph.residual_rule;
       const Tensor<double> baseline = by_field ? flow_values(uniform, question).flow : Tensor<double>{};
       normalize(settings.normalize, report.flow, baseline, &report.flow_gap, flagged);
     }
@@ -278,8 +312,10 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
       throw Error(
           ErrorKind::kBadFile,
           fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
-                      "to far more than 1; pass --renormalize instead of --any-weights",
-                      name));
+                      "to far more than 1; pass {}",
+                      name,
+                      has_gradient_mixing(settings) ? "--mixing gradient-renormalized"
+                                                    : "--renormalize instead of --any-weights"));
     }
   }
   // Not refused: each value says how wide its enclosure is, and that width does not depend on the tolerance.

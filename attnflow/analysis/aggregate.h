@@ -29,7 +29,8 @@ std::string flagged_note(std::size_t flagged);
 
 // Fills arrays, layers and output tokens of `report`, whose settings, model and tokens are set. With settings.words the
 // tokens become words, and the positions of predictions and referents those of words. Throws Error(kUsage) for options
-// that do not fit the input.
+// that do not fit the input. A graph of ResidualRule::kAdded gives rollout as published; its rows are divided by their
+// sums for flow and certificates.
 void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& options);
 
 }  // namespace attnflow

@@ -98,9 +98,11 @@ std::string degeneracy_note(const DegeneracyQuestion& question) {
   }
   return fmt::format(
       "{} Flow from {} is mostly degenerate: {} of the {} equal a cut at an end of the network ({}), so the layers "
-      "between do not matter there{}. Another --to-layer, --residual or mixing (--heads, --discard) changes that.",
+      "between do not matter there{}. Another {} changes that.",
       in_plain_words(question, layers, ends), named_layers(layers), percent_range(least, most), question.values, sums,
-      of_shown);
+      of_shown,
+      question.gradient ? "--to-layer or --mixing (or --discard)"
+                        : "--to-layer, --residual or mixing (--heads, --discard)");
 }
 
 }  // namespace attnflow

@@ -23,6 +23,7 @@ struct DegeneracyQuestion {
   std::vector<DegeneracyCounts> layers;  // every layer computed, increasing
   std::size_t to_layer = 0;
   std::string values = "pairs";  // what the values are of, in words
+  bool gradient = false;         // of gradient-adjusted attention, which has no residual or head fusion to choose
   DegeneracyCounts shown = {};   // of the last layer: those that views show first; values = 0: not told apart
 };
 

@@ -12,6 +12,7 @@
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain_row.h"
+#include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/settings.h"
@@ -89,6 +90,8 @@ std::size_t report_bytes(const Report& report, const ExplainOptions& options, st
   const std::size_t asked = resolve_layers(report.settings.layers, report.settings.to_layer, layers).size();
   for (const char* method : {"raw", "rollout"}) matrices += wants(report.settings, method) ? asked : 0;
   if (options.keep_attention) matrices += layers * report.model.heads;  // twice, in float32
+  // One layer's attention, its gradient, and what the pass back makes of them, in float32.
+  if (has_gradient_mixing(report.settings)) matrices += 2 * report.model.heads;
   const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
   return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
 }
@@ -134,7 +137,17 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   mark_unknown_words(report);
 
   // Everything that can be wrong with the options is found before the model runs.
-  const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, info.heads);
+  const bool gradient = has_gradient_mixing(options.settings);
+  if (gradient) check_gradient_head(info);
+  const MixingOptions mixing =
+      gradient ? MixingOptions{} : mixing_options(options.settings, report.input.tokens, info.heads);
+  const GradientMixingOptions gradient_mixing =
+      gradient ? gradient_mixing_options(options.settings, report.input.tokens) : GradientMixingOptions{};
+  const std::string& target = options.settings.target;
+  const bool of_class = info.head == ModelHead::kClassification;
+  const std::optional<std::size_t> asked = !gradient  ? std::nullopt
+                                           : of_class ? asked_class(target, info)
+                                                      : asked_token(target, tokenizer, info.vocabulary);
   resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   std::vector<std::string> notes_of_later;
   resolve_output_token(report, notes_of_later);
@@ -183,6 +196,16 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
                  fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
                  predicts_next ? "A shorter text, fewer --layers, or --only-output-token take less"
                                : "A shorter text or fewer --layers take less");
+  if (gradient) {
+    StackSink sink(info.layers, n);
+    output = model.run(input, options.keep_attention ? &sink : nullptr, run);
+    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    report.target = of_class ? class_target(info, output.logits.span(), asked)
+                             : token_target(tokenizer, std::as_const(output.logits)[0].span(), asked);
+    if (options.keep_attention) report.attention = sink.take().weights();
+    aggregate(report, gradient_graph(model, input, report.target->index, gradient_mixing), options);
+    return report;
+  }
   std::optional<AttentionStack> kept;
   AttentionGraph graph;
   // Decoders hand their attention over in chunks, and discard wants whole layers.
@@ -291,6 +314,12 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
     throw Error(ErrorKind::kUsage,
                 "--words: expected text and a tokenizer, found an attention file, which does not say "
                 "which tokens form a word");
+  }
+  if (has_gradient_mixing(options.settings)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing {}: expected a text and a model, found an attention file, which holds no "
+                            "gradients",
+                            options.settings.mixing));
   }
   Report report;
   report.settings = options.settings;

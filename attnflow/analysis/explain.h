@@ -44,9 +44,10 @@ struct ExplainOptions {
 // command line calls it before it loads a model.
 void validate_settings(const ReportSettings& settings);
 
-// Runs the model on the text, and on its pair when there is one.
+// Runs the model on the text, and on its pair when there is one; with settings.mixing of gradients a second time,
+// forward and back.
 // Throws Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not
-// fit the model, Error(kInputTooLong).
+// fit the model, Error(kInputTooLong), Error(kUnsupportedModel) for gradients of a model that has none.
 Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options);
 

@@ -57,6 +57,7 @@ void check_row_options(const ExplainOptions& options, const ModelInfo& info) {
   if (info.head != ModelHead::kCausalLm) {
     refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; leave it out", info.name));
   }
+  if (has_gradient_mixing(settings)) refuse("--mixing attention, whose rows can be made again, found gradients");
   if (wants(settings, "flow")) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
   if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
   if (options.keep_attention) refuse("no --keep-attention, which is what it saves, found both");

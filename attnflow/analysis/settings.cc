@@ -85,6 +85,23 @@ void validate_settings(const ReportSettings& settings) {
     expect(std::count(settings.method.begin(), settings.method.end(), method) == 1,
            fmt::format("--method: expected each method once, found '{}' twice", method));
   }
+  expect(is_one_of(settings.mixing, {"attention", "gradient", "gradient-renormalized"}),
+         fmt::format("--mixing: expected attention, gradient or gradient-renormalized, found '{}'", settings.mixing));
+  expect(!settings.target.empty(), "--target: expected auto, a class or a token, found nothing");
+  if (has_gradient_mixing(settings)) {
+    expect(settings.heads == "mean",
+           fmt::format("--mixing {}: expected --heads mean, by which it is defined (clipped head by head, then "
+                       "averaged), found --heads {}",
+                       settings.mixing, settings.heads));
+    expect(settings.residual == ReportSettings{}.residual,
+           fmt::format("--mixing {}: expected no --residual, since the identity is added whole (A = I + G), found "
+                       "--residual {}",
+                       settings.mixing, settings.residual));
+  } else {
+    expect(settings.target == "auto",
+           fmt::format("--target: expected --mixing gradient, whose score it names, found --mixing {} with --target {}",
+                       settings.mixing, settings.target));
+  }
   expect(is_one_of(settings.heads, {"mean", "max", "min"}) || parse_number(settings.heads).has_value(),
          fmt::format("--heads: expected mean, max, min or the number of a head, found '{}'", settings.heads));
   expect(settings.residual >= 0.0 && settings.residual <= 1.0,
@@ -98,11 +115,17 @@ void validate_settings(const ReportSettings& settings) {
   expect(!settings.output_token.empty(),
          "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found nothing");
   expect(settings.top_k >= 1, "--top-k: expected at least 1, found 0");
-  if (!is_one_of(settings.set_aside, {"none", "first", "special"})) parse_positions(settings.set_aside, "set-aside");
+  if (!is_one_of(settings.set_aside, {"none", "first", "special", "registers"}))
+    parse_positions(settings.set_aside, "set-aside");
 }
 
 MixingOptions mixing_options(const ReportSettings& settings, const std::vector<ReportToken>& tokens,
                              std::size_t heads) {
+  if (settings.mixing != "attention") {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--mixing: expected attention, which is all that can be used here, found {}", settings.mixing));
+  }
   MixingOptions mixing;
   mixing.residual = settings.residual;
   mixing.discard = settings.discard;
@@ -136,6 +159,13 @@ MixingOptions mixing_options(const ReportSettings& settings, const std::vector<R
     mixing.set_aside = {0};
   } else if (settings.set_aside == "special") {
     mixing.set_aside = special;
+  } else if (settings.set_aside == "registers") {
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      if (tokens[t].role == "register") mixing.set_aside.push_back(t);
+    }
+    if (mixing.set_aside.empty()) {
+      throw Error(ErrorKind::kUsage, "--set-aside registers: expected a model with registers (DINOv2), found none");
+    }
   } else if (settings.set_aside != "none") {
     mixing.set_aside = parse_positions(settings.set_aside, "set-aside");
     for (const std::size_t position : mixing.set_aside) {

@@ -21,7 +21,8 @@ std::vector<std::size_t> parse_positions(const std::string& text, const std::str
 // "1-6", "4", "1,3,5-6" -> layers; "" -> none. Throws Error(kUsage).
 std::vector<std::size_t> parse_layers(const std::string& text);
 
-// Mixing options for a given input. Throws Error(kUsage) for heads, columns or shares that are out of range.
+// Mixing options for a given input. Throws Error(kUsage) for heads, columns or shares that are out of range, and for
+// settings.mixing other than attention (analysis/gradient_graph.h).
 MixingOptions mixing_options(const ReportSettings& settings, const std::vector<ReportToken>& tokens, std::size_t heads);
 
 // Mask tokens and class tokens are known by their pieces.

@@ -42,6 +42,23 @@ void add_graph_options(CLI::App* command, ReportSettings& settings, std::string&
       ->group(group);
 }
 
+void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group) {
+  command
+      ->add_option("--mixing", settings.mixing,
+                   "What a layer's matrix is made of: attention; gradient (attention weighted with the gradient of "
+                   "--target, I + G as published for rollout, rows divided by their sums for flow); or "
+                   "gradient-renormalized (rows divided for rollout, too)")
+      ->capture_default_str()
+      ->group(group);
+  command
+      ->add_option(
+          "--target", settings.target,
+          "--mixing gradient: of which class (label or number) or next token (a word, or id:N); auto: the most "
+          "probable")
+      ->capture_default_str()
+      ->group(group);
+}
+
 void check_different_outputs(const std::vector<std::string>& outputs) {
   std::set<std::string> names;
   for (const std::string& output : outputs) {

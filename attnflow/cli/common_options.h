@@ -21,6 +21,9 @@ CLI::Option* comma_list(CLI::Option* option);
 // --method, --heads, --residual, --layers (kept as text) and --to-layer, in the help's group `group`.
 void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group);
 
+// --mixing and --target, in the help's group `group`: for commands that run a model with gradients.
+void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group);
+
 // Throws Error(kUsage) when two of the files that -o names are the same.
 void check_different_outputs(const std::vector<std::string>& outputs);
 

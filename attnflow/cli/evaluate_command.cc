@@ -22,6 +22,7 @@
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
@@ -123,6 +124,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   // Small things first: wrong data is found before the weights are mapped.
   const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
   const ModelInfo info = read_model_info(folder);
+  check_takes_text(info);
   check_classifier(info);
   if (task == "sentiment" && options.targets.empty()) {
     options.targets = {"logit:" + positive_class(info), "logit:predicted"};
@@ -276,6 +278,7 @@ void add_evaluate_command(CLI::App& app) {
   task->callback([sentences] { run_evaluate("sentences", *sentences); });
 
   add_evidence_task(*command);
+  add_image_evaluation_task(*command);
 }
 
 }  // namespace attnflow

@@ -20,6 +20,7 @@
 #include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 
@@ -95,6 +96,12 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
     throw Error(ErrorKind::kUsage, "expected either a text (with --model and --pair), or --attention FILE, found both");
   }
+  if (from_file && has_gradient_mixing(options.settings)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--mixing {}: expected a text and a model, found --attention, whose file holds no gradients",
+                    options.settings.mixing));
+  }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
   }
@@ -133,6 +140,7 @@ void run_explain(ExplainArguments& arguments) {
     } else {
       const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
       const ModelInfo info = read_model_info(folder);
+      check_takes_text(info);
       const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
       const std::unique_ptr<Model> model = load_model(folder, load);
       report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
@@ -185,6 +193,7 @@ void add_explain_command(CLI::App& app) {
 
   const char* how = "What to compute";
   add_graph_options(command, settings, arguments->layers, how);
+  add_mixing_options(command, settings, how);
   command
       ->add_option("--output-token", settings.output_token,
                    "auto (the mask; else the class token, or the first; in causal models the last), cls, mask, last, "

@@ -42,7 +42,9 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done, 2 wrong usage, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.");
   attnflow::add_explain_command(app);
   attnflow::add_evaluate_command(app);
+  attnflow::add_image_command(app);
   attnflow::add_generate_command(app);
+  attnflow::add_convert_command(app);
   attnflow::add_model_command(app);
   attnflow::add_train_command(app);
   try {
@@ -51,9 +53,9 @@ int main(int argc, char** argv) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_asked).empty()) {
       throw attnflow::Error(
           attnflow::ErrorKind::kUsage,
-          fmt::format(
-              "expected a command (explain, generate, evaluate, model or train), found '{}'; run 'attnflow --help'",
-              argv[1]));
+          fmt::format("expected a command (explain, image, generate, convert, evaluate, model or train), "
+                      "found '{}'; run 'attnflow --help'",
+                      argv[1]));
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version

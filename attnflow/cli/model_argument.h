@@ -12,8 +12,10 @@ namespace attnflow {
 // lies in the current one, a note on standard error says how to mean that.
 Folder resolve_model(const std::string& reference);
 
-// The model of a text for which none is named: the first one built in. Throws Error(kUsage) when there is none.
+// The model of a text, or of a picture, for which none is named: the first one built in that takes such. Throws
+// Error(kUsage) when there is none.
 Folder default_model();
+Folder default_image_model();
 
 }  // namespace attnflow
 

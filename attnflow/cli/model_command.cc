@@ -68,16 +68,50 @@ void list_models() {
   fmt::print(stderr, "note: explain uses {} when no --model is given\n", rows[1][0]);
 }
 
+// "1 class, 4 register and 256 patch".
+std::string roles_of(const ImageTokens& tokens) {
+  std::vector<std::string> counts;
+  for (std::size_t begin = 0; begin < tokens.roles.size();) {
+    const TokenRole role = tokens.roles[begin];
+    std::size_t end = begin;
+    while (end < tokens.roles.size() && tokens.roles[end] == role) ++end;
+    counts.push_back(fmt::format("{} {}", end - begin, token_role_name(role)));
+    begin = end;
+  }
+  const std::string last = counts.back();
+  counts.pop_back();
+  return fmt::format("{} and {}", fmt::join(counts, ", "), last);
+}
+
+void print_text_input(const Folder& folder, const ModelInfo& info) {
+  const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
+  fmt::print("vocabulary    {} (tokenizer: {})\n", info.vocabulary, tokenizer.vocabulary_size());
+  fmt::print("most tokens   {}\n", info.max_tokens);
+}
+
+void print_image_input(const ImageInfo& image) {
+  const std::size_t height = image.rows() * image.patch_height;
+  const std::size_t width = image.columns() * image.patch_width;
+  fmt::print("pictures      {} x {} pixels (height, width), {} channel{}; other sizes by interpolated positions\n",
+             image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
+  fmt::print("patches       {} x {} pixels: {} rows of {}\n", image.patch_height, image.patch_width, image.rows(),
+             image.columns());
+  const ImageTokens tokens = image_tokens(image, height, width);
+  fmt::print("tokens        {}: {}\n", tokens.roles.size(), roles_of(tokens));
+}
+
 void describe_model(const Folder& folder) {
   const ModelInfo info = read_model_info(folder);
-  const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
   fmt::print("name          {}\n", info.name);
   fmt::print("architecture  {}\n", info.architecture);
   fmt::print("layers        {}\n", info.layers);
   fmt::print("heads         {}\n", info.heads);
   fmt::print("hidden        {}\n", info.hidden);
-  fmt::print("vocabulary    {} (tokenizer: {})\n", info.vocabulary, tokenizer.vocabulary_size());
-  fmt::print("most tokens   {}\n", info.max_tokens);
+  if (info.image) {
+    print_image_input(*info.image);
+  } else {
+    print_text_input(folder, info);
+  }
   fmt::print("attention     {}\n", info.causal ? "causal" : "bidirectional");
   fmt::print("head          {}\n", head_name(info.head));
   if (!info.labels.empty()) fmt::print("labels        {}\n", fmt::join(info.labels, ", "));

@@ -1,4 +1,4 @@
-// attnflow train: models of the paper's experiments, made from text.
+// attnflow train: models of the paper's experiments, made from text, and one of pictures.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,6 +21,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/train/train_agreement.h"
 #include "attnflow/train/train_classifier.h"
+#include "attnflow/train/train_fashion.h"
 
 namespace attnflow {
 namespace {
@@ -37,8 +38,8 @@ TrainingCallbacks callbacks() {
     std::fflush(stderr);
   };
   callbacks.progress = [](const PhaseProgress& p) {
-    const std::string line = fmt::format("{} {}/{}  cost {:.3f}  {:.0f} tokens/s  {} left", p.phase, p.step, p.steps,
-                                         p.cost, p.tokens_per_second, minutes(p.seconds_left));
+    const std::string line = fmt::format("{} {}/{}  cost {:.3f}  {:.0f} {}/s  {} left", p.phase, p.step, p.steps,
+                                         p.cost, p.units_per_second, p.unit, minutes(p.seconds_left));
     const bool terminal = ::isatty(STDERR_FILENO) != 0;
     if (terminal) fmt::print(stderr, "\r\x1b[K{}", line);
     if (p.measured) fmt::print(stderr, "{}{}  {}\n", terminal ? "\r\x1b[K" : "", line, *p.measured);
@@ -142,6 +143,51 @@ void run_sentiment(SentimentArguments arguments) {
   });
 }
 
+void run_fashion(FashionTrainingOptions options) {
+  const VitShape& shape = options.shape;
+  options.command = fmt::format(
+      "attnflow train fashion --data {} -o {} --seed {} --epochs {} --rate {} --dropout {} --shift {} --mirror {} "
+      "--layers {} --heads {} --hidden {} --intermediate {} --patch {}",
+      options.data.string(), options.output.string(), options.seed, options.epochs, options.rate, options.dropout,
+      options.shift, options.mirror, shape.layers, shape.heads, shape.hidden, shape.intermediate, shape.patch);
+  if (!options.license.empty()) options.command += " --license " + options.license;
+  interruptible(options.output, [&](const std::stop_token& token) { train_fashion(options, callbacks(), token); });
+}
+
+void add_fashion(CLI::App* command) {
+  auto fashion = std::make_shared<FashionTrainingOptions>();
+  FashionTrainingOptions& options = *fashion;
+  CLI::App* sub = command->add_subcommand("fashion", "A small ViT that tells kinds of clothing apart (Fashion-MNIST)");
+  sub->add_option("--data", options.data,
+                  "Folder of the data set's four files (*-ubyte.gz); the default is where Debian's package "
+                  "dataset-fashion-mnist puts them")
+      ->type_name("DIR")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
+  sub->add_option("--seed", options.seed, "Seed of everything random")->check(whole_number)->capture_default_str();
+  sub->add_option("--threads", options.threads, "Threads; 0: one per processor. The result does not depend on it")
+      ->check(whole_number)
+      ->capture_default_str();
+  sub->add_option("--license", options.license, "Licence of the weights, for the model card, such as apache-2.0");
+  const auto add_count = [&](const char* name, std::size_t& value, const char* what) {
+    sub->add_option(name, value, what)->check(whole_number)->capture_default_str()->group("Recipe");
+  };
+  const auto add_number = [&](const char* name, double& value, const char* what) {
+    sub->add_option(name, value, what)->capture_default_str()->group("Recipe");
+  };
+  add_count("--epochs", options.epochs, "Times that each picture is seen");
+  add_number("--rate", options.rate, "Learning rate at its peak");
+  add_number("--dropout", options.dropout, "Dropout");
+  add_count("--shift", options.shift, "Pixels that a training picture is moved by, at most");
+  add_number("--mirror", options.mirror, "Probability that a training picture is mirrored");
+  add_count("--layers", options.shape.layers, "Layers");
+  add_count("--heads", options.shape.heads, "Heads");
+  add_count("--hidden", options.shape.hidden, "Hidden size");
+  add_count("--intermediate", options.shape.intermediate, "Width inside the feed-forward nets");
+  add_count("--patch", options.shape.patch, "Pixels of a patch's edge, a divisor of 28");
+  sub->callback([fashion] { run_fashion(*fashion); });
+}
+
 void add_common(CLI::App* command, ProseArguments& arguments) {
   AgreementTrainingOptions& options = arguments.options;
   command->add_option("--prose", options.prose, "Text files, or folders of .txt files; one paragraph a line")
@@ -193,7 +239,7 @@ void add_common(CLI::App* command, ProseArguments& arguments) {
 }  // namespace
 
 void add_train_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("train", "Train the models of the paper's experiments");
+  CLI::App* command = app.add_subcommand("train", "Train the models of the paper's experiments, and one of pictures");
   command->require_subcommand(1);
 
   auto agreement = std::make_shared<ProseArguments>();
@@ -243,6 +289,8 @@ void add_train_command(CLI::App& app) {
   sub->add_option("--rate", options.rate, "Learning rate at its peak")->capture_default_str()->group("Recipe");
   sub->add_option("--dropout", options.dropout, "Dropout")->capture_default_str()->group("Recipe");
   sub->callback([sentiment] { run_sentiment(*sentiment); });
+
+  add_fashion(command);
 }
 
 }  // namespace attnflow

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <numbers>
+#include <string>
 
 #include "attnflow/base/error.h"
 #include "attnflow/draw/pango_text.h"
@@ -70,6 +73,30 @@ SurfacePtr image_surface(const Image& image) {
   return surface;
 }
 
+struct Reader {
+  const std::string* bytes;
+  std::size_t at = 0;
+};
+
+cairo_status_t read_bytes(void* closure, unsigned char* data, unsigned int length) {
+  auto* reader = static_cast<Reader*>(closure);
+  if (length > reader->bytes->size() - reader->at) return CAIRO_STATUS_READ_ERROR;
+  std::memcpy(data, reader->bytes->data() + reader->at, length);
+  reader->at += length;
+  return CAIRO_STATUS_SUCCESS;
+}
+
+SurfacePtr png_surface(const std::string& png) {
+  Reader reader{&png};
+  SurfacePtr surface(cairo_image_surface_create_from_png_stream(read_bytes, &reader));
+  const cairo_status_t status = cairo_surface_status(surface.get());
+  if (status != CAIRO_STATUS_SUCCESS) {
+    throw Error(ErrorKind::kOther, "expected a complete PNG to draw, found " + std::to_string(png.size()) +
+                                       " bytes that are none: " + cairo_status_to_string(status));
+  }
+  return surface;
+}
+
 class CairoCanvas final : public Canvas {
  public:
   CairoCanvas(cairo_t* cr, const std::string& language) : cr_(cr), context_(make_pango_context(language)) {}
@@ -124,15 +151,11 @@ class CairoCanvas final : public Canvas {
   }
 
   void image(const Rect& rect, const Image& image) override {
-    const SurfacePtr surface = image_surface(image);
-    cairo_save(cr_);
-    cairo_translate(cr_, rect.x, rect.y);
-    cairo_scale(cr_, rect.width / static_cast<double>(image.width), rect.height / static_cast<double>(image.height));
-    cairo_set_source_surface(cr_, surface.get(), 0.0, 0.0);
-    cairo_pattern_set_filter(cairo_get_source(cr_), CAIRO_FILTER_NEAREST);
-    cairo_rectangle(cr_, 0.0, 0.0, static_cast<double>(image.width), static_cast<double>(image.height));
-    cairo_fill(cr_);
-    cairo_restore(cr_);
+    stretch(image_surface(image).get(), rect, Sampling::kPixels);
+  }
+
+  void bitmap(const Rect& rect, const Bitmap& bitmap) override {
+    stretch(png_surface(*bitmap.png).get(), rect, bitmap.sampling);
   }
 
   void text(const Text& text) override {
@@ -151,6 +174,24 @@ class CairoCanvas final : public Canvas {
   }
 
  private:
+  void stretch(cairo_surface_t* surface, const Rect& rect, Sampling sampling) {
+    const double width = cairo_image_surface_get_width(surface);
+    const double height = cairo_image_surface_get_height(surface);
+    cairo_save(cr_);
+    cairo_translate(cr_, rect.x, rect.y);
+    cairo_scale(cr_, rect.width / width, rect.height / height);
+    cairo_set_source_surface(cr_, surface, 0.0, 0.0);
+    cairo_pattern_t* pattern = cairo_get_source(cr_);
+    cairo_pattern_set_filter(pattern, sampling == Sampling::kPixels ? CAIRO_FILTER_NEAREST : CAIRO_FILTER_GOOD);
+    // Else the border of a smooth picture runs into what is outside of it, which is nothing. In a pdf the viewer sees
+    // to that, and cairo would make the picture larger.
+    const bool pixels = cairo_surface_get_type(cairo_get_target(cr_)) == CAIRO_SURFACE_TYPE_IMAGE;
+    if (sampling == Sampling::kSmooth && pixels) cairo_pattern_set_extend(pattern, CAIRO_EXTEND_PAD);
+    cairo_rectangle(cr_, 0.0, 0.0, width, height);
+    cairo_fill(cr_);
+    cairo_restore(cr_);
+  }
+
   void source(Color color, double opacity) {
     cairo_set_source_rgba(cr_, color.red / 255.0, color.green / 255.0, color.blue / 255.0, opacity);
   }

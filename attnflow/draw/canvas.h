@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,19 @@ struct Image {
   std::vector<Color> pixels;
 };
 
+// How a picture looks where it is not drawn at its own size.
+enum class Sampling {
+  kSmooth,  // photographs: colours run into each other
+  kPixels,  // small pictures drawn large: every pixel is a visible square
+};
+
+// A PNG file of any size, drawn into a rectangle.
+struct Bitmap {
+  std::shared_ptr<const std::string> png;  // the bytes of the file; never null
+  Sampling sampling = Sampling::kSmooth;
+  std::string title = {};  // what it shows: the tooltip, and the text for readers who do not see it
+};
+
 enum class Anchor { kStart, kMiddle, kEnd };
 
 struct TextStyle {
@@ -117,6 +131,8 @@ class Canvas {
   virtual void circle(Point center, double radius, const Paint& paint, const std::string& title) = 0;
   virtual void path(const Path& path, const Paint& paint, const std::string& title) = 0;
   virtual void image(const Rect& rect, const Image& image) = 0;
+  // The whole picture fills the rectangle, whatever its proportions.
+  virtual void bitmap(const Rect& rect, const Bitmap& bitmap) = 0;
   virtual void text(const Text& text) = 0;
 };
 

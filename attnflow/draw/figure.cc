@@ -9,6 +9,7 @@
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_data.h"
 #include "attnflow/draw/figure_text.h"
+#include "attnflow/draw/page_checks.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/views.h"
@@ -21,26 +22,8 @@ namespace internal {
 namespace {
 
 constexpr double kMargin = 18.0;
-constexpr double kLeastWidth = 320.0;
 
 constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix", "referents"};
-
-void check_options(const FigureOptions& options) {
-  const auto expect = [](bool holds, const std::string& message) {
-    if (!holds) throw Error(ErrorKind::kUsage, message);
-  };
-  expect(options.width >= kLeastWidth && options.width <= 10000.0,
-         fmt::format("expected a figure between {} and 10000 pixels wide, found {}", kLeastWidth, options.width));
-  expect(options.png_scale > 0.0 && options.png_scale <= 16.0,
-         fmt::format("expected a png scale above 0 and up to 16, found {}", options.png_scale));
-  const bool id = !options.id_prefix.empty() &&
-                  options.id_prefix.find_first_not_of(
-                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == std::string::npos &&
-                  std::string("0123456789-").find(options.id_prefix.front()) == std::string::npos;
-  expect(id, fmt::format("expected an id prefix of letters, digits, '-' and '_' that starts with a letter or '_', "
-                         "found '{}'",
-                         clean_text(options.id_prefix)));
-}
 
 View view_of(const FigureData& data) {
   switch (data.options.view) {
@@ -67,7 +50,7 @@ View captioned(const FigureData& data, const std::string& id, const Scene& panel
 }
 
 Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure) {
-  check_options(options);
+  check_page({options.width, options.png_scale, options.id_prefix});
   const FigureData data = make_figure_data(report, options, measure, options.width - 2.0 * kMargin);
   std::vector<Scene> blocks;
   if (options.title) blocks.push_back(title_block(data));

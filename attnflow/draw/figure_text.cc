@@ -53,7 +53,8 @@ std::string counted(std::size_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
-std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size) {
+std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size,
+                          const std::optional<ReportTarget>& target) {
   std::string line;
   const auto add = [&](const std::string& part) { line += (line.empty() ? "" : " \u00b7 ") + part; };
   if (!model.architecture.empty()) add(clean_text(model.architecture));
@@ -64,7 +65,17 @@ std::string settings_line(const ReportModel& model, const ReportSettings& settin
             : fmt::format("{} of {}", clean_text(settings.heads), counted(model.heads, "head")));
   }
   add(size);
-  add(fmt::format("residual {}", short_number(settings.residual)));
+  if (has_gradient_mixing(settings)) {
+    std::string mixing = "gradient-adjusted attention";
+    if (target) {
+      mixing += fmt::format(" for {} \u201c{}\u201d", target->kind == "next" ? "the next token" : "class",
+                            clean_text(target->label));
+    }
+    const bool renormalized = settings.mixing == "gradient-renormalized";
+    add(mixing + (renormalized ? ", identity added, rows divided by their sums" : ", identity added"));
+  } else {
+    add(fmt::format("residual {}", short_number(settings.residual)));
+  }
   if (settings.to_layer > 0) add(fmt::format("down to layer {}", settings.to_layer));
   if (settings.discard > 0.0) add(fmt::format("smallest {:.3g}% discarded", 100.0 * settings.discard));
   if (settings.set_aside != "none") add("set aside: " + clean_text(settings.set_aside));
@@ -79,8 +90,9 @@ Scene title_block(const FigureData& data) {
   if (name.empty()) name = "Attention";
   scene.begin_group({.id = "title"});
   const TextStyle large{.size = 15.0, .bold = true};
-  const std::string settings = settings_line(data.report.model, data.report.settings,
-                                             counted(data.tokens, data.report.settings.words ? "word" : "token"));
+  const std::string settings =
+      settings_line(data.report.model, data.report.settings,
+                    counted(data.tokens, data.report.settings.words ? "word" : "token"), data.report.target);
   const TextStyle small{.size = 10.5, .color = kGrey};
   const std::vector<std::string> texts = quoted_texts(data, large);
   for (const std::string& text : texts) {

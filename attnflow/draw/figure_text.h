@@ -3,6 +3,7 @@
 #define ATTNFLOW_DRAW_FIGURE_TEXT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ Scene notes_block(const std::vector<std::string>& notes, double width, const Tex
 // "3 tokens".
 std::string counted(std::size_t count, const char* one);
 
-// "bert · 6 layers · mean of 12 heads · 8 tokens · residual 0.5"; `size` says how long the input is.
-std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size);
+// "bert · 6 layers · mean of 12 heads · 8 tokens · residual 0.5"; `size` says how long the input is. With gradient
+// mixing "gradient-adjusted attention for class “positive”, identity added" in place of the residual.
+std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size,
+                          const std::optional<ReportTarget>& target = {});
 
 }  // namespace attnflow::internal
 

@@ -47,6 +47,10 @@ void Scene::image(const Rect& rect, const Image& image) {
   marks_.emplace_back(std::in_place_type<ImageMark>, ImageMark{rect, image});
 }
 
+void Scene::bitmap(const Rect& rect, const Bitmap& bitmap) {
+  marks_.emplace_back(std::in_place_type<BitmapMark>, BitmapMark{rect, bitmap});
+}
+
 void Scene::text(const Text& text) {
   if (text.text.empty()) return;
   Text measured = text;
@@ -72,6 +76,7 @@ void Scene::add(const Scene& other, double dx, double dy) {
                      for (PathStep& step : m.path) move(&step.end), move(&step.control1), move(&step.control2);
                    },
                    [&](ImageMark& m) { move_rect(&m.rect); },
+                   [&](BitmapMark& m) { move_rect(&m.rect); },
                    [&](Text& m) { move(&m.at); },
                },
                mark);
@@ -89,6 +94,7 @@ void Scene::replay(Canvas* canvas) const {
                    [&](const CircleMark& m) { canvas->circle(m.center, m.radius, m.paint, m.title); },
                    [&](const PathMark& m) { canvas->path(m.path, m.paint, m.title); },
                    [&](const ImageMark& m) { canvas->image(m.rect, m.image); },
+                   [&](const BitmapMark& m) { canvas->bitmap(m.rect, m.bitmap); },
                    [&](const Text& m) { canvas->text(m); },
                },
                mark);

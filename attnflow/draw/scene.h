@@ -37,6 +37,7 @@ class Scene final : public Canvas {
   void circle(Point center, double radius, const Paint& paint, const std::string& title = {}) override;
   void path(const Path& path, const Paint& paint, const std::string& title = {}) override;
   void image(const Rect& rect, const Image& image) override;
+  void bitmap(const Rect& rect, const Bitmap& bitmap) override;
   // Measures the text; an empty one leaves no mark.
   void text(const Text& text) override;
 
@@ -74,7 +75,11 @@ class Scene final : public Canvas {
     Rect rect;
     Image image;
   };
-  using Mark = std::variant<Group, GroupEnd, RectMark, LineMark, CircleMark, PathMark, ImageMark, Text>;
+  struct BitmapMark {
+    Rect rect;
+    Bitmap bitmap;
+  };
+  using Mark = std::variant<Group, GroupEnd, RectMark, LineMark, CircleMark, PathMark, ImageMark, BitmapMark, Text>;
 
   const TextMeasurer* measure_;
   std::vector<Mark> marks_;

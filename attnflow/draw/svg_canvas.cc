@@ -78,12 +78,13 @@ class SvgCanvas final : public Canvas {
   }
 
   void image(const Rect& rect, const Image& image) override {
-    const std::string png = encode_png(image);
-    out_ += "<image" + box(rect) +
-            " preserveAspectRatio=\"none\" style=\"image-rendering:crisp-edges;image-rendering:pixelated\""
-            " xlink:href=\"data:image/png;base64,";
-    base64_append(out_, std::as_bytes(std::span(png)));
-    out_ += "\"/>\n";
+    embed(rect, encode_png(image), Sampling::kPixels);
+    out_ += "/>\n";
+  }
+
+  void bitmap(const Rect& rect, const Bitmap& bitmap) override {
+    embed(rect, *bitmap.png, bitmap.sampling);
+    finish("image", "", bitmap.title);
   }
 
   void text(const Text& text) override {
@@ -129,6 +130,15 @@ class SvgCanvas final : public Canvas {
   }
 
  private:
+  // An <image> up to the end of its attributes.
+  void embed(const Rect& rect, const std::string& png, Sampling sampling) {
+    out_ += "<image" + box(rect) + " preserveAspectRatio=\"none\"";
+    if (sampling == Sampling::kPixels) out_ += " style=\"image-rendering:crisp-edges;image-rendering:pixelated\"";
+    out_ += " xlink:href=\"data:image/png;base64,";
+    base64_append(out_, std::as_bytes(std::span(png)));
+    out_ += "\"";
+  }
+
   static std::string box(const Rect& rect) {
     return fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", svg_number(rect.x), svg_number(rect.y),
                        svg_number(rect.width), svg_number(rect.height));

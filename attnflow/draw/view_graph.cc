@@ -38,10 +38,19 @@ struct Arc {
   }
 };
 
-// The mixing matrices A_l = (1 - rho) W_l + rho I that the report's values were made of.
+// The mixing matrices A_l that the report's values were made of: (1 - rho) W_l + rho I, or I + W_l of gradient-adjusted
+// attention with rows divided by their sums, so that what runs through an arc is a share.
 class Mixing {
  public:
   explicit Mixing(const FigureData& data) : data_(data) {
+    const Tensor<double>& graph = data.report.graph;
+    if (has_gradient_mixing(data.report.settings)) {
+      const std::size_t n = graph.extent(2);
+      row_sums_.assign(graph.size() / n, 1.0);
+      for (std::size_t e = 0; e < graph.size(); ++e) {
+        if (std::isfinite(graph.data()[e])) row_sums_[e / n] += graph.data()[e];
+      }
+    }
     // With a single head, that head holds in the layer looked at and all heads together below it.
     const std::string& heads = data.report.settings.heads;
     single_head_ = !heads.empty() && heads.find_first_not_of("0123456789") == std::string::npos &&
@@ -56,12 +65,16 @@ class Mixing {
       if (row) weight = data_.report.raw(data_.layer_position, *row, to);
     }
     if (!std::isfinite(weight)) weight = 0.0;
+    if (!row_sums_.empty()) {
+      return (weight + (from == to ? 1.0 : 0.0)) / row_sums_[(layer - 1) * data_.report.graph.extent(1) + from];
+    }
     return (1.0 - residual) * weight + (from == to ? residual : 0.0);
   }
 
  private:
   const FigureData& data_;
   bool single_head_ = false;
+  std::vector<double> row_sums_ = {};  // of I + W, [layer, query]; empty for attention alone
 };
 
 struct Arcs {
@@ -279,7 +292,9 @@ Scene draw_panel(const FigureData& data, const std::string& method, const GraphS
 
 std::string caption(const FigureData& data, const GraphShape& shape, const std::vector<std::string>& methods) {
   const double residual = data.report.settings.residual;
-  const std::string matrix = residual == 0.0
+  const bool gradient = has_gradient_mixing(data.report.settings);
+  const std::string matrix = gradient ? std::string("A = I + G with rows divided by their sums")
+                             : residual == 0.0
                                  ? std::string("A = W")
                                  : fmt::format("A = {} W + {} I", short_number(1.0 - residual), short_number(residual));
   std::string text = shape.all ? "Paths of all output tokens"
@@ -288,7 +303,10 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
   const auto has = [&](const char* method) {
     return std::find(methods.begin(), methods.end(), method) != methods.end();
   };
-  if (has("rollout")) text += " Arcs of rollout: the share of its mass that runs through them.";
+  if (has("rollout")) {
+    text += " Arcs of rollout: the share of its mass that runs through them";
+    text += gradient ? ", when each layer's rows are divided by their sums." : ".";
+  }
   if (has("raw") || has("flow")) {
     text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
                         has("raw") ? "raw attention" : "flow", matrix);

@@ -8,6 +8,9 @@
 // network with those capacities. Each pair (i, j) is a problem of its own: values of a row are not shares of a whole,
 // and do not sum to 1.
 //
+// For gradient-adjusted attention (graph/gradient_mixing.h) take ResidualRule::kAddedNormalized: capacities then are
+// shares, and what follows holds.
+//
 // What holds (let every A_k be row-stochastic, else read the largest row sum for 1; the first law needs row sums of at
 // most 1: proportions above 1 multiply, capacities do not). Proofs: docs/flow.md.
 //   * rollout[i, j] <= flow[i, j] <= min(1, sum_k A_(m+1)[k, j]): routing the rollout mass is a feasible flow.

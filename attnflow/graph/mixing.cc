@@ -7,50 +7,15 @@
 #include <numeric>
 #include <utility>
 
+#include "attnflow/graph/remove_weights.h"
+
 namespace attnflow {
 namespace {
-
-void check_positions(const std::vector<std::size_t>& positions, std::size_t n, const char* what) {
-  for (const std::size_t position : positions) {
-    if (position >= n) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected positions below {} (the number of tokens), found {}", what, n, position));
-    }
-  }
-}
 
 void renormalize_row(double* row, std::size_t n) {
   const double sum = std::accumulate(row, row + n, 0.0);
   if (sum == 0.0) return;
   for (std::size_t k = 0; k < n; ++k) row[k] /= sum;
-}
-
-// Sets the smallest weights to 0 and marks the rows that this changed.
-void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
-                      std::vector<bool>& changed) {
-  const std::size_t n = matrix.extent(1);
-  std::vector<bool> kept(n, false);
-  for (const std::size_t k : keep) kept[k] = true;
-  std::vector<std::size_t> order;
-  order.reserve(matrix.size());
-  for (std::size_t e = 0; e < matrix.size(); ++e) {
-    if (!kept[e % n]) order.push_back(e);
-  }
-  // The largest whole number of weights not above the share; 1e-9 keeps 0.9 * 100 from becoming 89.
-  const auto wanted = static_cast<std::size_t>(share * static_cast<double>(matrix.size()) + 1e-9);
-  const std::size_t count = std::min(wanted, order.size());
-  const double* values = matrix.data();
-  const auto smaller = [values](std::size_t a, std::size_t b) {
-    return values[a] != values[b] ? values[a] < values[b] : a > b;
-  };
-  if (count < order.size()) {
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), smaller);
-  }
-  for (std::size_t e = 0; e < count; ++e) {
-    double& weight = matrix.data()[order[e]];
-    if (weight != 0.0) changed[order[e] / n] = true;
-    weight = 0.0;
-  }
 }
 
 }  // namespace
@@ -97,12 +62,7 @@ Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, 
 
 Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options) {
   const std::size_t keys = attention.extent(2);
-  check_positions(options.set_aside, keys, "set-aside");
-  check_positions(options.discard_keeps, keys, "columns kept by discard");
-  if (!(options.discard >= 0.0 && options.discard < 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("discard: expected a share of at least 0 and below 1, found {}", options.discard));
-  }
+  internal::check_removal(options.set_aside, options.discard, options.discard_keeps, keys);
   // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
   for (const float w : attention.span()) {
     if (!(w >= 0.0F && std::isfinite(w))) {  // written so that NaN fails
@@ -113,14 +73,8 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
     }
   }
   Tensor<double> weights = fuse_heads(attention, options.heads, options.head);
-  std::vector<bool> changed(weights.extent(0), false);
-  for (const std::size_t k : options.set_aside) {
-    for (std::size_t q = 0; q < weights.extent(0); ++q) {
-      if (weights(q, k) != 0.0) changed[q] = true;
-      weights(q, k) = 0.0;
-    }
-  }
-  if (options.discard > 0.0) discard_smallest(weights, options.discard, options.discard_keeps, changed);
+  std::vector<bool> changed = internal::set_columns_aside(weights, options.set_aside);
+  if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
     if (changed[q]) renormalize_row(weights.data() + q * keys, keys);
   }
@@ -148,6 +102,17 @@ Tensor<double> add_residual(TensorView<const double> weights, double residual) {
   for (std::size_t e = 0; e < weights.size(); ++e) mixed.data()[e] = (1.0 - residual) * weights.data()[e];
   for (std::size_t q = 0; q < std::min(weights.extent(0), n); ++q) mixed(q, q) += residual;
   return mixed;
+}
+
+Tensor<double> add_residual(TensorView<const double> weights, ResidualRule rule, double residual) {
+  if (rule == ResidualRule::kConvex) return add_residual(weights, residual);
+  const std::size_t n = weights.extent(1);
+  Tensor<double> added(weights.shape(), {weights.span().begin(), weights.span().end()});
+  for (std::size_t q = 0; q < weights.extent(0); ++q) {
+    if (q < n) added(q, q) += 1.0;
+    if (rule == ResidualRule::kAddedNormalized) renormalize_row(added.data() + q * n, n);
+  }
+  return added;
 }
 
 void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {

@@ -19,6 +19,10 @@
 // W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
 // model's float32 softmax made of 1.
 //
+// W_l may come from elsewhere: graph/gradient_mixing.h makes it of attention and gradients. Its rows do not sum to 1,
+// so the residual is added by another rule (ResidualRule), which the graph carries along; every aggregation takes the
+// matrices from top() and below() and needs to know nothing of it.
+//
 // One head means the paper's appendix: head k at the layer looked at, the mean over heads in the layers below it. Then
 // a layer has two matrices: one for when it is the top layer of a question, and one for when it lies below.
 //
@@ -64,19 +68,30 @@ Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions
 // Step 5: A = (1 - rho) W + rho I. Throws Error(kUsage) unless 0 <= rho <= 1.
 Tensor<double> add_residual(TensorView<const double> weights, double residual);
 
+// How the residual connection enters A_l.
+enum class ResidualRule {
+  kConvex,           // (1 - rho) W + rho I: rows keep their sum where W's sum to 1
+  kAdded,            // I + W: rows sum to 1 + those of W
+  kAddedNormalized,  // I + W, each row divided by its sum, which is at least 1
+};
+
+// Step 5 by any rule; rho is looked at by kConvex only.
+Tensor<double> add_residual(TensorView<const double> weights, ResidualRule rule, double residual);
+
 // The matrices of all layers.
 struct AttentionGraph {
   Tensor<double> weights;        // W_l, [layer, query, key], as the top layer of a question: what `raw` reports
   Tensor<double> weights_below;  // W_l when it lies below the top layer; empty when that is the same
-  double residual = 0.5;
+  double residual = 0.5;         // rho of ResidualRule::kConvex
+  ResidualRule residual_rule = ResidualRule::kConvex;
 
   std::size_t layers() const { return weights.extent(0); }
   std::size_t tokens() const { return weights.extent(1); }
   bool one_head() const { return !weights_below.empty(); }
   // A_l with the residual, l from 1.
-  Tensor<double> top(std::size_t l) const { return add_residual(weights[l - 1], residual); }
+  Tensor<double> top(std::size_t l) const { return add_residual(weights[l - 1], residual_rule, residual); }
   Tensor<double> below(std::size_t l) const {
-    return add_residual(one_head() ? weights_below[l - 1] : weights[l - 1], residual);
+    return add_residual(one_head() ? weights_below[l - 1] : weights[l - 1], residual_rule, residual);
   }
 };
 

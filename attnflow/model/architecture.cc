@@ -7,6 +7,59 @@ namespace attnflow {
 
 namespace {
 
+constexpr Architecture vit(std::string_view model_type, std::string_view prefix) {
+  return {
+      .model_type = model_type,
+      .prefix = prefix,
+      .keys = {.token_types = {}, .qkv_bias = "qkv_bias"},
+      .layer = {.query = "attention.attention.query",
+                .key = "attention.attention.key",
+                .value = "attention.attention.value",
+                .attention_norm = "layernorm_before",
+                .feed_forward_norm = "layernorm_after"},
+      .norm_place = NormPlace::kBefore,
+      .final_norm = "layernorm",
+      .classifier = {.dense = {}, .task = "ForImageClassification"},
+      .image = ImageNames{},
+  };
+}
+
+// A second class token, which learns from a teacher, and heads on either or both.
+constexpr Architecture deit() {
+  Architecture row = vit("deit", "deit.");
+  row.image->distillation_token = "embeddings.distillation_token";
+  row.classifier.teacher_task = "ForImageClassificationWithTeacher";
+  row.classifier.teacher_first = "cls_classifier";
+  row.classifier.teacher_second = "distillation_classifier";
+  return row;
+}
+
+constexpr Architecture dinov2(std::string_view model_type, std::string_view prefix) {
+  Architecture row = vit(model_type, prefix);
+  row.keys.intermediate = {};
+  row.keys.mlp_ratio = "mlp_ratio";
+  row.keys.gated = "use_swiglu_ffn";
+  row.layer.attention_norm = "norm1";
+  row.layer.feed_forward_in = "mlp.fc1";
+  row.layer.feed_forward_out = "mlp.fc2";
+  row.layer.feed_forward_norm = "norm2";
+  row.layer.attention_scale = "layer_scale1.lambda1";
+  row.layer.feed_forward_scale = "layer_scale2.lambda1";
+  row.layer.gated_in = "mlp.weights_in";
+  row.layer.gated_out = "mlp.weights_out";
+  row.classifier.input = ClassifierInput::kFirstTokenAndPatches;
+  row.default_norm_eps = 1e-6;
+  return row;
+}
+
+constexpr Architecture dinov2_with_registers() {
+  Architecture row = dinov2("dinov2_with_registers", "dinov2_with_registers.");
+  row.keys.registers = "num_register_tokens";
+  row.image->register_tokens = "embeddings.register_tokens";
+  row.image->resampling = PositionResampling::kBicubicAntialiased;
+  return row;
+}
+
 constexpr std::array kArchitectures = {
     Architecture{
         .model_type = "bert",
@@ -88,6 +141,10 @@ constexpr std::array kArchitectures = {
                       .bias = "cls.predictions.bias"},
         .classifier = {.dense = "bert.pooler.dense"},
     },
+    vit("vit", "vit."),
+    deit(),
+    dinov2("dinov2", "dinov2."),
+    dinov2_with_registers(),
 };
 
 constexpr std::array<std::pair<std::string_view, Activation>, 9> kActivations = {{

@@ -4,9 +4,10 @@
 // are added and normalised; every layer then mixes positions by self-attention and transforms each position by a
 // two-layer feed-forward net, with a layer norm after each of the two residual additions; a head turns the last hidden
 // states into logits. Megatron-BERT has GPT-2's blocks instead, without the causal mask: a layer norm before
-// self-attention and before the feed-forward net, none after the embeddings, and one after the last layer. What else
-// differs is how config.json and the weights spell things, and a handful of choices. One row of the table below holds
-// all of that, so a new architecture of this family is a new row and no new code.
+// self-attention and before the feed-forward net, none after the embeddings, and one after the last layer. ViT, DeiT
+// and DINOv2 are those blocks over the patches of a picture. What else differs is how config.json and the weights spell
+// things, and a handful of choices. One row of the table below holds all of that, so a new architecture of this family
+// is a new row and no new code.
 #ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
 #define ATTNFLOW_MODEL_ARCHITECTURE_H_
 
@@ -44,6 +45,10 @@ struct ConfigKeys {
   std::string_view groups = {};      // number of groups of layers that share weights
   std::string_view inner = {};       // layers inside a group
   std::string_view padding_id = {};  // positions count from this id + 1
+  std::string_view qkv_bias = {};    // false: the maps to queries, keys and values have no bias
+  std::string_view mlp_ratio = {};   // the intermediate size divided by the hidden size, where it is stated so
+  std::string_view gated = {};       // true: a gated feed-forward net (SwiGLU)
+  std::string_view registers = {};   // number of register tokens
 };
 
 // Tensors of the embeddings, below the base prefix, without ".weight" and ".bias". Empty: there is none.
@@ -53,6 +58,24 @@ struct EmbeddingNames {
   std::string_view token_type = "embeddings.token_type_embeddings";
   std::string_view norm = "embeddings.LayerNorm";
   std::string_view projection = {};  // from the embedding width to the hidden size
+};
+
+// How the position embedding of the training pictures' grid becomes that of another grid: bicubic, corners not aligned,
+// by the two sizes.
+enum class PositionResampling {
+  kBicubic,             // a = -0.75
+  kBicubicAntialiased,  // a = -0.5, and a wider kernel where the grid gets smaller
+};
+
+// The embeddings of a model of pictures, in the place of EmbeddingNames. Full names of tensors below the base prefix,
+// `patches` without ".weight" and ".bias". Tokens stand in the order of the fields. Empty: there is none.
+struct ImageNames {
+  std::string_view class_token = "embeddings.cls_token";
+  std::string_view distillation_token = {};
+  std::string_view register_tokens = {};  // these have no position
+  std::string_view patches = "embeddings.patch_embeddings.projection";
+  std::string_view position = "embeddings.position_embeddings";
+  PositionResampling resampling = PositionResampling::kBicubic;
 };
 
 // Tensors of one layer, below the base prefix and `prefix`, in which {0} is the layer's group (or the layer itself) and
@@ -67,6 +90,13 @@ struct LayerNames {
   std::string_view feed_forward_in = "intermediate.dense";
   std::string_view feed_forward_out = "output.dense";
   std::string_view feed_forward_norm = "output.LayerNorm";
+  // What each half of a layer adds is multiplied by these, number by number (layer scale). Full names; empty: it is
+  // not.
+  std::string_view attention_scale = {};
+  std::string_view feed_forward_scale = {};
+  // Of a gated net: silu(a) * b, where [a; b] is what `gated_in` gives.
+  std::string_view gated_in = {};
+  std::string_view gated_out = {};
 };
 
 // Masked language model head: dense, activation, layer norm, decoder. Full names.
@@ -78,11 +108,23 @@ struct MaskedLmNames {
   std::optional<Activation> activation = {};  // absent: the layers'
 };
 
-// Classification head on the first token: dense, activation, output. Full names.
+// What a classification head reads of the last hidden states.
+enum class ClassifierInput {
+  kFirstToken,
+  kFirstTokenAndPatches,  // the first token, and beside it the mean of the patches
+};
+
+// Classification head: dense, activation, output. Full names. Empty `dense`: the output alone.
 struct ClassifierNames {
   std::string_view dense;
   Activation activation = Activation::kTanh;
   std::string_view output = "classifier";
+  ClassifierInput input = ClassifierInput::kFirstToken;
+  std::string_view task = "ForSequenceClassification";  // the end of the class's name in config.json
+  // Two heads, of the first and of the second token, whose logits are averaged. Empty: there are none.
+  std::string_view teacher_task = {};
+  std::string_view teacher_first = {};
+  std::string_view teacher_second = {};
 };
 
 struct Architecture {
@@ -96,6 +138,8 @@ struct Architecture {
   MaskedLmNames masked_lm = {};
   ClassifierNames classifier = {};
   std::string_view default_activation = "gelu";  // where config.json states none
+  double default_norm_eps = 1e-12;               // likewise
+  std::optional<ImageNames> image = {};          // takes pictures; absent: text
 };
 
 // All rows, in a fixed order.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/image/image_processor.h"
 #include "attnflow/model/checkpoint.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
@@ -167,8 +168,15 @@ TEST(BuiltinModels, CanBeReadAndSayWhatTheyAre) {
     const ModelInfo info = read_model_info(model.folder());
     EXPECT_EQ(info.name, model.name);
     EXPECT_GT(info.parameters, 0U);
-    const Tokenizer tokenizer = Tokenizer::load(model.folder(), info.architecture);
-    EXPECT_LE(tokenizer.id_limit(), info.vocabulary);
+    if (info.image) {
+      const ImageProcessor processor = read_image_processor(model.folder().read("preprocessor_config.json"), model.name,
+                                                            {info.image->channels, info.architecture});
+      const InputGeometry geometry = input_geometry(100, 200, processor);
+      EXPECT_NO_THROW(image_tokens(*info.image, geometry.input_height, geometry.input_width));
+    } else {
+      const Tokenizer tokenizer = Tokenizer::load(model.folder(), info.architecture);
+      EXPECT_LE(tokenizer.id_limit(), info.vocabulary);
+    }
     const std::optional<ModelCard> card = read_model_card(model.folder());
     ASSERT_TRUE(card);
     EXPECT_NE(card->licence, "");

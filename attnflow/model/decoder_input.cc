@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "attnflow/base/error.h"
+#include "attnflow/model/model_input.h"
 
 namespace attnflow {
 
@@ -28,6 +29,7 @@ void check_decoder_ids(const ModelInfo& info, std::size_t length, std::span<cons
 }
 
 void check_decoder_input(const ModelInfo& info, const ModelInput& input, const RunOptions& options) {
+  check_no_picture(info, input);
   check_decoder_ids(info, 0, input.ids);
   const std::size_t n = input.ids.size();
   if (!input.type_ids.empty() && input.type_ids.size() != n) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -40,9 +41,14 @@ class Finder {
   }
 
   LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, std::string_view source) {
+    LinearWeights weights = linear_without_bias(name, out, in, source);
+    weights.bias = tensor({name + ".bias"}, {out}, source, TensorPlan::Kind::kBias);
+    return weights;
+  }
+
+  LinearWeights linear_without_bias(const std::string& name, std::size_t out, std::size_t in, std::string_view source) {
     LinearWeights weights;
     weights.weight = tensor({name + ".weight"}, {out, in}, source);
-    weights.bias = tensor({name + ".bias"}, {out}, source, TensorPlan::Kind::kBias);
     return weights;
   }
 
@@ -86,29 +92,74 @@ void find_embeddings(Finder& finder, EncoderWeights& weights) {
   }
 }
 
+void find_image_embeddings(Finder& finder, EncoderWeights& weights) {
+  const ModelConfig& config = weights.config;
+  const ImageNames& names = *config.architecture->image;
+  const ImageInfo& image = *config.image;
+  const std::string hidden(config.architecture->keys.hidden);
+  const auto tokens = [&](std::string_view name, std::size_t count) {
+    return finder.tensor({finder.in_base(name)}, {1, count, config.hidden}, hidden);
+  };
+  ImageWeights& found = weights.image.emplace();
+  found.class_token = tokens(names.class_token, 1);
+  if (!names.distillation_token.empty()) found.distillation_token = tokens(names.distillation_token, 1);
+  const auto registers =
+      static_cast<std::size_t>(std::count(image.leading.begin(), image.leading.end(), TokenRole::kRegister));
+  if (registers != 0) {
+    found.register_tokens = finder.tensor({finder.in_base(names.register_tokens)}, {1, registers, config.hidden},
+                                          std::string(config.architecture->keys.registers) + " and " + hidden);
+  }
+  const std::string patches = finder.in_base(names.patches);
+  const std::string source = hidden + ", num_channels and patch_size";
+  found.patches.weight = finder.tensor({patches + ".weight"},
+                                       {config.hidden, image.channels, image.patch_height, image.patch_width}, source);
+  found.patches.bias = finder.tensor({patches + ".bias"}, {config.hidden}, source, TensorPlan::Kind::kBias);
+  const std::size_t grid = image.rows() * image.columns();
+  found.position = finder.tensor({finder.in_base(names.position)}, {1, config.positions, config.hidden},
+                                 fmt::format("image_size, patch_size and {} ({} x {} = {} patches, and {} before them)",
+                                             hidden, image.rows(), image.columns(), grid, config.positions - grid));
+}
+
 LayerWeights find_layer(Finder& finder, const ModelConfig& config, std::size_t group, std::size_t inner) {
   const LayerNames& names = config.architecture->layer;
   const std::string hidden(config.architecture->keys.hidden);
-  const std::string both = hidden + " and " + std::string(config.architecture->keys.intermediate);
+  const ConfigKeys& keys = config.architecture->keys;
+  const std::string both = hidden + " and " + std::string(keys.mlp_ratio.empty() ? keys.intermediate : keys.mlp_ratio);
   const std::string prefix = finder.in_base(fmt::format(fmt::runtime(names.prefix), group, inner));
   const auto full = [&](std::string_view name) { return prefix + std::string(name); };
 
   LayerWeights layer;
-  layer.query = finder.linear(full(names.query), config.hidden, config.hidden, hidden);
-  layer.key = finder.linear(full(names.key), config.hidden, config.hidden, hidden);
-  layer.value = finder.linear(full(names.value), config.hidden, config.hidden, hidden);
+  const auto mixing = [&](std::string_view name) {
+    return config.qkv_bias ? finder.linear(full(name), config.hidden, config.hidden, hidden)
+                           : finder.linear_without_bias(full(name), config.hidden, config.hidden, hidden);
+  };
+  layer.query = mixing(names.query);
+  layer.key = mixing(names.key);
+  layer.value = mixing(names.value);
   layer.attention_output = finder.linear(full(names.attention_output), config.hidden, config.hidden, hidden);
   layer.attention_norm = finder.norm(full(names.attention_norm), config.hidden, hidden);
-  layer.feed_forward_in = finder.linear(full(names.feed_forward_in), config.intermediate, config.hidden, both);
-  layer.feed_forward_out = finder.linear(full(names.feed_forward_out), config.hidden, config.intermediate, both);
+  const std::string_view in = config.gated ? names.gated_in : names.feed_forward_in;
+  const std::string_view out = config.gated ? names.gated_out : names.feed_forward_out;
+  layer.feed_forward_in = finder.linear(full(in), config.intermediate * (config.gated ? 2 : 1), config.hidden, both);
+  layer.feed_forward_out = finder.linear(full(out), config.hidden, config.intermediate, both);
   layer.feed_forward_norm = finder.norm(full(names.feed_forward_norm), config.hidden, hidden);
+  const auto scale = [&](std::string_view name) -> const StoredTensor* {
+    if (name.empty()) return nullptr;
+    return finder.tensor({full(name)}, {config.hidden}, hidden, TensorPlan::Kind::kNormScale);
+  };
+  layer.attention_scale = scale(names.attention_scale);
+  layer.feed_forward_scale = scale(names.feed_forward_scale);
   return layer;
 }
 
 // Embeddings, layers and the norm after them.
 void find_base(Finder& finder, EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
-  find_embeddings(finder, weights);
+  if (config.image) {
+    find_image_embeddings(finder, weights);
+  } else {
+    find_embeddings(finder, weights);
+  }
   for (std::size_t group = 0; group < config.layer_groups; ++group) {
     for (std::size_t inner = 0; inner < config.inner_layers; ++inner) {
       weights.layers.push_back(find_layer(finder, config, group, inner));
@@ -120,24 +171,39 @@ void find_base(Finder& finder, EncoderWeights& weights) {
   }
 }
 
+// A class such as BertForMaskedLM states its task after "For": "ForMaskedLM"; BertModel states none.
+std::string task_of(const ModelConfig& config) {
+  if (config.classes.empty()) return "";
+  const std::string& name = config.classes.front();
+  const std::size_t at = name.find("For");
+  return at == std::string::npos ? "" : name.substr(at);
+}
+
+// Whether the classifier is the pair of heads of ClassifierNames::teacher_first. A model can be saved with either kind.
+bool has_teacher_heads(const Finder& finder, const ModelConfig& config) {
+  const ClassifierNames& names = config.architecture->classifier;
+  if (names.teacher_task.empty()) return false;
+  const std::string task = task_of(config);
+  if (!task.empty()) return task == names.teacher_task;
+  return finder.has(std::string(names.teacher_first) + ".weight");
+}
+
 ModelHead find_head(const Finder& finder, const ModelConfig& config) {
   const Architecture& architecture = *config.architecture;
   const auto stored = [&](std::string_view name) { return finder.has(std::string(name) + ".weight"); };
-  const bool masked_lm = stored(architecture.masked_lm.dense);
-  const bool classifier = stored(architecture.classifier.dense) && stored(architecture.classifier.output);
+  const ClassifierNames& names = architecture.classifier;
+  const bool masked_lm = !architecture.image && stored(architecture.masked_lm.dense);
+  const bool classifier = has_teacher_heads(finder, config)
+                              ? stored(names.teacher_first) && stored(names.teacher_second)
+                              : (names.dense.empty() || stored(names.dense)) && stored(names.output);
 
-  // A class such as BertForMaskedLM states its task after "For"; BertModel states none. Multiple choice and tagging
-  // store tensors of the same names as sentence classification, so a class name that is there decides.
-  std::string task;
-  if (!config.classes.empty()) {
-    const std::string& name = config.classes.front();
-    const std::size_t at = name.find("For");
-    if (at != std::string::npos) task = name.substr(at);
-  }
+  // Multiple choice and tagging store tensors of the same names as sentence classification, so a class name that is
+  // there decides.
+  const std::string task = task_of(config);
   if (task == "ForMaskedLM" || task == "ForPreTraining") return masked_lm ? ModelHead::kMaskedLm : ModelHead::kNone;
-  if (task == "ForSequenceClassification") return classifier ? ModelHead::kClassification : ModelHead::kNone;
-  if (!task.empty()) return ModelHead::kNone;
-  if (masked_lm) return ModelHead::kMaskedLm;
+  const bool classifies = task == names.task || (!names.teacher_task.empty() && task == names.teacher_task);
+  if (!task.empty() && !classifies) return ModelHead::kNone;
+  if (task.empty() && masked_lm) return ModelHead::kMaskedLm;
   return classifier ? ModelHead::kClassification : ModelHead::kNone;
 }
 
@@ -163,13 +229,21 @@ ClassifierWeights find_classifier(Finder& finder, const EncoderWeights& weights)
   const ClassifierNames& names = config.architecture->classifier;
   ClassifierWeights head;
   head.activation = names.activation;
-  head.dense = finder.linear(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
+  if (!names.dense.empty()) {
+    head.dense = finder.linear(std::string(names.dense), config.hidden, config.hidden, "the hidden size");
+  }
+  const bool teacher = has_teacher_heads(finder, config);
   // Without names in the config the number of classes is what is stored.
-  const std::string output(names.output);
+  const std::string output(teacher ? names.teacher_first : names.output);
   const StoredTensor* stored = weights.checkpoint ? weights.checkpoint->find(output + ".weight") : nullptr;
   const bool matrix = stored != nullptr && stored->shape.size() == 2 && stored->shape[0] > 0;
   const std::size_t classes = config.labels ? config.labels->size() : matrix ? stored->shape[0] : 2;
-  head.output = finder.linear(output, classes, config.hidden, "id2label and the hidden size");
+  const std::size_t width = config.hidden * (names.input == ClassifierInput::kFirstTokenAndPatches ? 2 : 1);
+  head.output = finder.linear(output, classes, width, "id2label and the hidden size");
+  if (teacher) {
+    head.second =
+        finder.linear(std::string(names.teacher_second), classes, config.hidden, "id2label and the hidden size");
+  }
   return head;
 }
 
@@ -204,6 +278,7 @@ EncoderWeights find_encoder_weights(const Folder& folder) {
   info.hidden = config.hidden;
   info.vocabulary = config.vocabulary;
   info.max_tokens = config.max_tokens();
+  info.image = config.image;
   info.head = head;
   if (weights.classifier) {
     info.labels = class_names(config, *weights.classifier);

@@ -18,11 +18,11 @@
 
 namespace attnflow {
 
-// Pointers are into the checkpoint and never null. Shapes are those of PyTorch: a linear map from a to b numbers is
-// y = x W^T + bias with W [b, a].
+// Pointers are into the checkpoint and never null where nothing else is said. Shapes are those of PyTorch: a linear map
+// from a to b numbers is y = x W^T + bias with W [b, a].
 struct LinearWeights {
   const StoredTensor* weight = nullptr;  // [out, in]
-  const StoredTensor* bias = nullptr;    // [out]
+  const StoredTensor* bias = nullptr;    // [out], or null: none
 };
 
 struct NormWeights {
@@ -34,9 +34,20 @@ struct LayerWeights {
   LinearWeights query, key, value;  // hidden -> hidden, heads side by side
   LinearWeights attention_output;   // hidden -> hidden
   NormWeights attention_norm;
-  LinearWeights feed_forward_in;   // hidden -> intermediate
+  LinearWeights feed_forward_in;   // hidden -> intermediate; with a gate twice as many, the gate's first
   LinearWeights feed_forward_out;  // intermediate -> hidden
   NormWeights feed_forward_norm;
+  const StoredTensor* attention_scale = nullptr;     // [hidden], or null: none
+  const StoredTensor* feed_forward_scale = nullptr;  // likewise
+};
+
+// The embeddings of a model of pictures.
+struct ImageWeights {
+  const StoredTensor* class_token = nullptr;         // [1, 1, hidden]
+  const StoredTensor* distillation_token = nullptr;  // [1, 1, hidden], or null
+  const StoredTensor* register_tokens = nullptr;     // [1, registers, hidden], or null
+  LinearWeights patches;                             // weight [hidden, channels, patch height, patch width]
+  const StoredTensor* position = nullptr;            // [1, positions, hidden]
 };
 
 struct MaskedLmWeights {
@@ -47,9 +58,10 @@ struct MaskedLmWeights {
 };
 
 struct ClassifierWeights {
-  LinearWeights dense;  // hidden -> hidden, of the first token
+  std::optional<LinearWeights> dense;  // hidden -> hidden, of the first token
   Activation activation = Activation::kTanh;
-  LinearWeights output;  // hidden -> classes
+  LinearWeights output;                 // hidden -> classes; of ClassifierInput::kFirstTokenAndPatches, twice hidden
+  std::optional<LinearWeights> second;  // hidden -> classes, of the second token: logits are the mean of both
 };
 
 struct EncoderWeights {
@@ -57,6 +69,7 @@ struct EncoderWeights {
   ModelInfo info;
   std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
 
+  std::optional<ImageWeights> image;                   // of a model of pictures; the embeddings below are then null
   const StoredTensor* word_embedding = nullptr;        // [vocabulary, embedding]
   const StoredTensor* position_embedding = nullptr;    // [positions, embedding]
   const StoredTensor* token_type_embedding = nullptr;  // [token_types, embedding], or null
@@ -80,7 +93,8 @@ struct EncoderWeights {
 // config, a tensor that does not hold floating-point numbers; and as read_model_config and Checkpoint do.
 EncoderWeights find_encoder_weights(const Folder& folder);
 
-// A tensor of a model's files, and what it is.
+// A tensor of a model's files, and what it is. The tokens and positions of a model of pictures are matrices of one row
+// or more; a layer scale is a kNormScale.
 struct TensorPlan {
   enum class Kind { kMatrix, kBias, kNormScale, kNormShift };
   std::string name;

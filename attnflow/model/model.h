@@ -5,14 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/files/folder.h"
+#include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/graph/attention_sink.h"
+#include "attnflow/model/image_info.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -26,18 +30,26 @@ struct ModelInfo {
   std::size_t heads = 0;            // of the queries: as many as there are attention matrices in a layer
   std::size_t key_value_heads = 0;  // fewer where heads share keys and values; 0: as many as heads
   std::size_t hidden = 0;
-  std::size_t vocabulary = 0;  // rows of the word embedding
-  std::size_t max_tokens = 0;  // positions that the model can address (RoBERTa: without its padding offset)
+  std::size_t vocabulary = 0;  // rows of the word embedding; 0: takes pictures
+  // Text: positions that the model can address (RoBERTa: without its padding offset). Pictures: the tokens of one of
+  // the size that the model was trained on; others are addressed by interpolation and may have more.
+  std::size_t max_tokens = 0;
   bool causal = false;
   ModelHead head = ModelHead::kNone;  // which head's weights the files hold
   std::vector<std::string> labels;    // classification: a name for each class
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
   std::size_t parameters = 0;
+  std::optional<ImageInfo> image = {};  // of a model that takes pictures; absent: it takes text
 };
 
+// What a model is given: ids (a text) or pixels (a picture), never both.
 struct ModelInput {
   std::vector<std::int64_t> ids;       // [n], n >= 1
   std::vector<std::int64_t> type_ids;  // [n], or empty: all 0
+  // [channels, height, width], normalised as the model's preprocessor_config.json says. Height and width are multiples
+  // of the patch, not always those of the training: the position embedding is interpolated as transformers does it
+  // (interpolate_pos_encoding). The tokens are those of image_tokens().
+  Tensor<float> pixels = {};
 };
 
 struct ModelOutput {
@@ -82,15 +94,16 @@ class Model {
   virtual ~Model() = default;
   virtual const ModelInfo& info() const = 0;
   // Runs one sequence; attention goes to `sink` (may be null) layer by layer, as it is computed. No padding, so no
-  // mask. Same input, same bits, whatever the number of threads. Throws Error(kUsage) for an empty input or a logit
-  // position outside it, Error(kInputTooLong) when n exceeds info().max_tokens, Error(kBadFile) when an id is outside
-  // the vocabulary.
+  // mask. Same input, same bits, whatever the number of threads. Throws Error(kUsage) for an empty input, a logit
+  // position outside it, a picture for a model of text or the other way round, or a picture that the model's patches do
+  // not fit; Error(kInputTooLong) when a text exceeds info().max_tokens, Error(kBadFile) when an id is outside the
+  // vocabulary.
   virtual ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
 
   // The logits of many sequences, [classes] each, in the order given: what run() gives, up to the rounding of float32.
-  // Sequences of about the same length are padded to one batch; padding is masked, so it changes nothing. Batches are
-  // shared out among the threads. Same inputs, same bits, whatever the number of threads. Throws as run() does, and
-  // Error(kUnsupportedModel) for a model without a classification head.
+  // Sequences of about the same length are padded to one batch; padding is masked, so it changes nothing. Pictures of
+  // the same size make a batch. Batches are shared out among the threads. Same inputs, same bits, whatever the number
+  // of threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a classification head.
   virtual std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options = {}) = 0;
 
   // The gradient of targets[i] for inputs[i]: of a classifier's output, or of a decoder's logits behind the last
@@ -99,6 +112,20 @@ class Model {
   virtual std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs,
                                                      std::span<const ScoreTarget> targets,
                                                      const BatchOptions& options = {}) = 0;
+
+  // Runs one input, forward and back, and hands the attention of every layer to `sink` with the gradient of `target`,
+  // from the top layer down: of a classifier's output, or of a decoder's logits behind the last position. What a layer
+  // was given is kept on the way up and the layer is computed once more on the way down, so memory is O(L n d + H n^2),
+  // of one layer at a time. Same input, same bits, whatever the number of threads. Throws as run() and
+  // input_gradients() do; Error(kUnsupportedModel) where the backend has no gradients, as llama.cpp has none.
+  virtual void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) {
+    (void)input;
+    (void)target;
+    (void)sink;
+    throw Error(ErrorKind::kUnsupportedModel,
+                "expected a model whose attention has gradients (a Hugging Face folder, run by libtorch), found " +
+                    info().name + ", whose backend computes none");
+  }
 };
 
 struct LoadOptions {

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "attnflow/base/error.h"
@@ -19,10 +20,6 @@ namespace {
 using internal::quote_name;
 using Reader = internal::ConfigReader;
 using Json = nlohmann::json;
-
-// The epsilon of the layer norms where config.json does not state it: the default of every architecture's config class
-// in transformers, and the constant in DistilBERT's code.
-constexpr double kDefaultNormEps = 1e-12;
 
 // Encoders and decoders: load_model takes both.
 std::string model_type_list() { return architecture_list() + ", " + decoder_architecture_list(); }
@@ -61,6 +58,16 @@ void refuse_variants(const Reader& reader) {
     }
   }
   reader.refuse_pruned_and_quantised();
+}
+
+// Heads of a width of their own, which transformers would read for pictures although no config of its own sets it.
+void refuse_head_width(const Reader& reader, const ModelConfig& config) {
+  const std::size_t width = config.hidden / config.heads;
+  if (const std::size_t found = reader.size_or("head_dim", width); found != width) {
+    reader.fail(ErrorKind::kUnsupportedModel,
+                fmt::format("head_dim is {}; supported is {} / {} = {}", found, config.architecture->keys.hidden,
+                            config.architecture->keys.heads, width));
+  }
 }
 
 std::optional<std::size_t> parse_index(std::string_view text) {
@@ -123,9 +130,76 @@ void read_positions(const Reader& reader, const Architecture& architecture, Mode
   config.padding_id = padding;
 }
 
+// A number for both sides, or [height, width].
+std::pair<std::size_t, std::size_t> read_sides(const Reader& reader, std::string_view key) {
+  constexpr std::size_t kMaxSide = std::size_t{1} << 16;
+  const Json& value = *reader.find(key);
+  if (!value.is_array()) {
+    const std::size_t side = reader.size(key, kMaxSide);
+    return {side, side};
+  }
+  const auto is_side = [](const Json& one) {
+    return one.is_number_unsigned() && one.get<std::uint64_t>() >= 1 && one.get<std::uint64_t>() <= kMaxSide;
+  };
+  if (value.size() != 2 || !is_side(value[0]) || !is_side(value[1])) {
+    reader.wrong(key, fmt::format("a whole number from 1 to {}, or a height and a width", kMaxSide), value);
+  }
+  return {value[0].get<std::size_t>(), value[1].get<std::size_t>()};
+}
+
+void read_image(const Reader& reader, ModelConfig& config) {
+  constexpr std::size_t kMaxChannels = 1024;
+  constexpr std::size_t kMaxRegisters = 1024;
+  const ImageNames& names = *config.architecture->image;
+  ImageInfo image;
+  image.channels = reader.size_or("num_channels", 3, kMaxChannels);
+  std::tie(image.height, image.width) = read_sides(reader, "image_size");
+  std::tie(image.patch_height, image.patch_width) = read_sides(reader, "patch_size");
+  if (image.patch_height > image.height || image.patch_width > image.width) {
+    reader.fail(ErrorKind::kBadFile,
+                fmt::format("expected patch_size to be at most image_size, found {} x {} and {} x {}",
+                            image.patch_height, image.patch_width, image.height, image.width));
+  }
+  image.leading.push_back(TokenRole::kClass);
+  if (!names.distillation_token.empty()) image.leading.push_back(TokenRole::kDistillation);
+  config.positions = image.leading.size() + image.rows() * image.columns();
+  if (const std::string_view key = config.architecture->keys.registers; !key.empty()) {
+    const Json& value = *reader.find(key);
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxRegisters) {
+      reader.wrong(key, fmt::format("a whole number from 0 to {}", kMaxRegisters), value);
+    }
+    image.leading.insert(image.leading.end(), value.get<std::size_t>(), TokenRole::kRegister);
+  }
+  config.image = image;
+}
+
+void read_text(const Reader& reader, ModelConfig& config) {
+  const ConfigKeys& keys = config.architecture->keys;
+  config.vocabulary = reader.size("vocab_size");
+  config.token_types = keys.token_types.empty() ? 0 : reader.size_or(keys.token_types, 2);
+  read_positions(reader, *config.architecture, config);
+}
+
+// The width inside the feed-forward net, stated or as a multiple of the hidden size.
+void read_intermediate(const Reader& reader, ModelConfig& config) {
+  const ConfigKeys& keys = config.architecture->keys;
+  config.gated = !keys.gated.empty() && reader.flag_or(keys.gated, false);
+  if (keys.mlp_ratio.empty()) {
+    config.intermediate = reader.size(keys.intermediate);
+    return;
+  }
+  constexpr double kMaxRatio = 1024.0;
+  const double ratio = reader.number_or(keys.mlp_ratio, 4.0, 0.0, kMaxRatio);
+  config.intermediate = static_cast<std::size_t>(static_cast<double>(config.hidden) * ratio);
+  // With a gate there are three matrices instead of two: two thirds of the width, rounded up to a multiple of 8.
+  if (config.gated) config.intermediate = (config.intermediate * 2 / 3 + 7) / 8 * 8;
+  if (config.intermediate == 0) reader.wrong(keys.mlp_ratio, "a ratio that leaves a width of at least 1", ratio);
+}
+
 }  // namespace
 
 std::size_t ModelConfig::max_tokens() const {
+  if (image) return image->leading.size() + image->rows() * image->columns();
   return padding_id ? positions - static_cast<std::size_t>(*padding_id) - 1 : positions;
 }
 
@@ -140,12 +214,16 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   const Architecture& architecture = read_architecture(reader);
   refuse_variants(reader);
   const ConfigKeys& keys = architecture.keys;
-  reader.require(fmt::format("model type {}", architecture.model_type),
-                 {keys.hidden, keys.layers, keys.heads, keys.intermediate, keys.embedding, "vocab_size",
-                  "max_position_embeddings"});
-
   ModelConfig config;
   config.architecture = &architecture;
+  const std::string what = fmt::format("model type {}", architecture.model_type);
+  if (architecture.image) {
+    reader.require(
+        what, {keys.hidden, keys.layers, keys.heads, keys.intermediate, "image_size", "patch_size", keys.registers});
+  } else {
+    reader.require(what, {keys.hidden, keys.layers, keys.heads, keys.intermediate, keys.embedding, "vocab_size",
+                          "max_position_embeddings"});
+  }
   read_layers(reader, architecture, config);
   config.heads = reader.size(keys.heads);
   config.hidden = reader.size(keys.hidden);
@@ -154,12 +232,16 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
                                                  keys.heads, config.hidden, config.heads));
   }
   config.embedding = keys.embedding.empty() ? config.hidden : reader.size(keys.embedding);
-  config.intermediate = reader.size(keys.intermediate);
-  config.vocabulary = reader.size("vocab_size");
-  config.token_types = keys.token_types.empty() ? 0 : reader.size_or(keys.token_types, 2);
-  read_positions(reader, architecture, config);
-  config.norm_eps =
-      keys.norm_eps.empty() ? kDefaultNormEps : reader.number_or(keys.norm_eps, kDefaultNormEps, 0.0, 1.0);
+  read_intermediate(reader, config);
+  if (architecture.image) {
+    refuse_head_width(reader, config);
+    read_image(reader, config);
+  } else {
+    read_text(reader, config);
+  }
+  const double default_eps = architecture.default_norm_eps;
+  config.norm_eps = keys.norm_eps.empty() ? default_eps : reader.number_or(keys.norm_eps, default_eps, 0.0, 1.0);
+  config.qkv_bias = keys.qkv_bias.empty() || reader.flag_or(keys.qkv_bias, true);
   config.activation = reader.activation(keys.activation, architecture.default_activation);
   config.tied_decoder = reader.flag_or("tie_word_embeddings", true);
   config.classes = reader.texts("architectures");

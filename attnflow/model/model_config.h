@@ -14,6 +14,7 @@
 
 #include "attnflow/files/folder.h"
 #include "attnflow/model/architecture.h"
+#include "attnflow/model/image_info.h"
 
 namespace attnflow {
 
@@ -27,25 +28,28 @@ struct ModelConfig {
   std::size_t inner_layers = 1;
 
   std::size_t heads = 0;
-  std::size_t hidden = 0;        // a multiple of heads
-  std::size_t embedding = 0;     // width of the embedding tables; hidden where there is no projection
-  std::size_t intermediate = 0;  // width inside the feed-forward net
-  std::size_t vocabulary = 0;    // rows of the word embedding
-  std::size_t positions = 0;     // rows of the position embedding
-  std::size_t token_types = 0;   // rows of the token type embedding; 0: the architecture has none
+  std::size_t hidden = 0;          // a multiple of heads
+  std::size_t embedding = 0;       // width of the embedding tables; hidden where there is no projection
+  std::size_t intermediate = 0;    // width inside the feed-forward net
+  std::size_t vocabulary = 0;      // rows of the word embedding; 0: takes pictures
+  std::size_t positions = 0;       // rows of the position embedding
+  std::size_t token_types = 0;     // rows of the token type embedding; 0: the architecture has none
+  std::optional<ImageInfo> image;  // of a model that takes pictures
 
   // Positions count from 0, or from *padding_id + 1; the padding token itself then stands at *padding_id.
   std::optional<std::int64_t> padding_id;
 
   double norm_eps = 0.0;
   Activation activation = Activation::kGelu;
+  bool qkv_bias = true;      // the maps to queries, keys and values have a bias
+  bool gated = false;        // the feed-forward net is silu(a) * b, with `intermediate` numbers each
   bool tied_decoder = true;  // the masked-LM decoder may be the word embedding
 
   std::vector<std::string> classes;                // config.json's "architectures", such as "BertForMaskedLM"
   std::optional<std::vector<std::string>> labels;  // "id2label" in the order of its numbers
   bool multi_label = false;                        // "problem_type" is multi_label_classification
 
-  // Tokens that one input may have.
+  // Tokens that one text may have, or that a picture of the training size has.
   std::size_t max_tokens() const;
   // The layer group and the layer inside it whose weights layer `index` (from 0) uses.
   std::size_t group_of(std::size_t index) const;

@@ -2,14 +2,82 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "attnflow/base/error.h"
 
 namespace attnflow {
 
+namespace {
+
+void check_picture(const ImageInfo& image, const ModelInfo& info, const ModelInput& input) {
+  if (!input.ids.empty() || !input.type_ids.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("expected a picture for \"{}\", a model of pictures ({}), found a text of {} tokens. Give it "
+                    "one with 'attnflow image', or choose a model of text",
+                    info.name, info.architecture, input.ids.size()));
+  }
+  check_pixels(image, input.pixels.shape(), input.pixels.span());
+}
+
+void check_positions(const RunOptions& options, std::size_t n) {
+  for (const std::size_t position : options.logit_positions) {
+    if (position >= n) {
+      throw Error(ErrorKind::kUsage, fmt::format("expected logit positions from 0 to {}, found {}", n - 1, position));
+    }
+  }
+}
+
+}  // namespace
+
+void check_takes_text(const ModelInfo& info) {
+  if (!info.image) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("expected a model of text, found \"{}\", a model of pictures ({}). Give it "
+                          "a picture with 'attnflow image'",
+                          info.name, info.architecture));
+}
+
+void check_takes_pictures(const ModelInfo& info) {
+  if (info.image) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("expected a model of pictures, found \"{}\", a model of text ({}). Give it "
+                          "a text with 'attnflow explain'",
+                          info.name, info.architecture));
+}
+
+void check_no_picture(const ModelInfo& info, const ModelInput& input) {
+  if (input.pixels.empty()) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("expected a text for \"{}\", a model of text ({}), found a picture of shape {}. Give it one "
+                          "with 'attnflow explain', or choose a model of pictures",
+                          info.name, info.architecture, shape_to_string(input.pixels.shape())));
+}
+
+void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels) {
+  if (shape.size() != 3 || shape[0] != image.channels || pixels.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected pixels of shape [channels, height, width] with {} channels, found shape {}",
+                            image.channels, shape_to_string(shape)));
+  }
+  image_tokens(image, shape[1], shape[2]);
+  const auto bad = std::find_if(pixels.begin(), pixels.end(), [](float pixel) { return !std::isfinite(pixel); });
+  if (bad != pixels.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected pixels that are finite numbers, found {}", *bad));
+  }
+}
+
 void check_model_input(const ModelConfig& config, const ModelInfo& info, const ModelInput& input,
                        const RunOptions& options) {
+  if (info.image) {
+    check_picture(*info.image, info, input);
+    check_positions(options, input_tokens(info, input));
+    return;
+  }
+  check_no_picture(info, input);
   const std::size_t n = input.ids.size();
   if (n == 0) throw Error(ErrorKind::kUsage, "expected at least one token, found none: the input is empty");
   if (n > info.max_tokens) {
@@ -42,11 +110,12 @@ void check_model_input(const ModelConfig& config, const ModelInfo& info, const M
                       config.token_types - 1, info.name, input.type_ids[i], i));
     }
   }
-  for (const std::size_t position : options.logit_positions) {
-    if (position >= n) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected logit positions from 0 to {}, found {}", n - 1, position));
-    }
-  }
+  check_positions(options, n);
+}
+
+std::size_t input_tokens(const ModelInfo& info, const ModelInput& input) {
+  if (!info.image) return input.ids.size();
+  return image_tokens(*info.image, input.pixels.extent(1), input.pixels.extent(2)).roles.size();
 }
 
 std::vector<std::int64_t> position_ids(const ModelConfig& config, std::span<const std::int64_t> ids) {

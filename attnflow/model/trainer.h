@@ -1,8 +1,8 @@
 // Training an encoder: gradient steps on batches that somebody else has made.
 //
-// Problem. Given weights w and batches of token sequences with answers, find weights whose predictions cost less: the
-// mean cross-entropy of a class for each sequence (classification head) or of the right token at each chosen position
-// (masked-language-model head).
+// Problem. Given weights w and batches of token sequences or pictures with answers, find weights whose predictions cost
+// less: the mean cross-entropy of a class for each of them (classification head) or of the right token at each chosen
+// position (masked-language-model head).
 //
 // Method. AdamW (Loshchilov & Hutter, 2019): with g the gradient, its norm cut at `clip`,
 //   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,
@@ -29,7 +29,7 @@
 
 namespace attnflow {
 
-// Sequences of one padded length.
+// Sequences of one padded length; or pictures of one size, in `pixels` alone.
 struct TrainingBatch {
   std::size_t rows = 0;
   std::size_t length = 0;            // of the padded sequences
@@ -40,6 +40,8 @@ struct TrainingBatch {
   // Masked language model: where, as row * length + position, and the token that belongs there.
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> targets;  // as many
+  // A model of pictures, with labels; length, ids and lengths stay empty. As in ModelInput.
+  Tensor<float> pixels = {};  // [rows, channels, height, width]
 };
 
 struct TrainerOptions {

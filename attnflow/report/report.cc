@@ -15,6 +15,10 @@ std::optional<std::size_t> position_of(const std::vector<std::size_t>& values, s
 
 }  // namespace
 
+bool has_gradient_mixing(const ReportSettings& settings) {
+  return settings.mixing == "gradient" || settings.mixing == "gradient-renormalized";
+}
+
 std::optional<std::size_t> layer_index(const Report& report, std::size_t layer) {
   return position_of(report.settings.layers, layer);
 }

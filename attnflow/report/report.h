@@ -20,10 +20,14 @@ inline constexpr int kReportVersion = 1;
 // The choices that made the numbers, by the names of the command line (with underscores).
 struct ReportSettings {
   std::vector<std::string> method = {"raw", "rollout", "flow"};  // in this order
-  std::string heads = "mean";                                    // mean, max, min, or a head number
-  double residual = 0.5;                                         // rho
-  double discard = 0.0;                                          // share of the smallest weights set to zero
-  bool discard_keep_special = false;                             // the columns of special tokens are kept by discard
+  // What the matrices of the layers are made of: attention; gradient (gradient-adjusted attention as published, rows
+  // renormalised for flow only), or gradient-renormalized (rows renormalised for rollout, too).
+  std::string mixing = "attention";
+  std::string target = "auto";        // gradient: of which class or token, as asked; Report::target says what it was
+  std::string heads = "mean";         // mean, max, min, or a head number
+  double residual = 0.5;              // rho; with gradients the identity is added whole, and this stands at 0.5
+  double discard = 0.0;               // share of the smallest weights set to zero
+  bool discard_keep_special = false;  // the columns of special tokens are kept by discard
   std::string set_aside = "none";     // columns set aside: none, first, special, or indices "0,5"
   std::vector<std::size_t> layers;    // the l that were computed, increasing, 1-based
   std::size_t to_layer = 0;           // m
@@ -97,6 +101,14 @@ struct ReportPrediction {
   std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };
 
+// The output whose gradient the attention was weighted with.
+struct ReportTarget {
+  std::string kind;       // class, or next (the token that follows the last position)
+  std::string label;      // the class's name, or the token for people
+  std::size_t index = 0;  // the class's number, or the token's id
+  double logit = 0.0;     // the score whose gradient was taken
+};
+
 // A word of the input whose weight is compared with that of others (the nouns that a masked pronoun may refer to).
 struct ReportReferent {
   std::string text;                 // as the user wrote it in the text
@@ -160,13 +172,15 @@ struct Report {
   ReportModel model;
   ReportInput input;
   std::vector<ReportPrediction> predictions;
+  std::optional<ReportTarget> target;  // with gradient mixing
 
   std::size_t output_token = 0;                 // the output token that views show first
   bool all_output_tokens = false;               // --output-token all: views show every output token where they can
   std::vector<std::size_t> output_tokens;       // positions of the rows of raw and rollout
   std::vector<std::size_t> flow_output_tokens;  // positions of the rows of flow; a subset of output_tokens
 
-  Tensor<double> raw;  // W_l: fused (and discarded, set aside) attention without the residual
+  // W_l: fused (and discarded, set aside) attention without the residual; with gradient mixing, gradient-weighted.
+  Tensor<double> raw;
   Tensor<double> rollout;
   Tensor<double> flow;                   // certified lower end of the enclosure
   Tensor<double> flow_gap;               // upper end - lower end
@@ -183,6 +197,8 @@ struct Report {
   std::vector<std::string> notes;  // warnings, whole sentences
 };
 
+// Whether the matrices are made of attention and gradients.
+bool has_gradient_mixing(const ReportSettings& settings);
 // Position of `layer` in settings.layers, or nothing.
 std::optional<std::size_t> layer_index(const Report& report, std::size_t layer);
 // Position of `token` in `output_tokens` (report.output_tokens or report.flow_output_tokens), or nothing.

@@ -140,6 +140,12 @@ std::string report_to_json(const Report& report, const ReportJsonOptions& option
   Json predictions = Json::array();
   for (const ReportPrediction& prediction : report.predictions) predictions.push_back(prediction_json(prediction));
   field("predictions", predictions);
+  if (report.target) {
+    field("target", {{"kind", valid_utf8(report.target->kind)},
+                     {"label", valid_utf8(report.target->label)},
+                     {"index", report.target->index},
+                     {"logit", report.target->logit}});
+  }
   field("output_token", report.output_token);
   field("all_output_tokens", report.all_output_tokens);
   field("output_tokens", report.output_tokens);

@@ -53,6 +53,8 @@ Json text_list(const std::vector<std::string>& texts) {
 
 Json settings_json(const ReportSettings& settings) {
   return {{"method", text_list(settings.method)},
+          {"mixing", valid_utf8(settings.mixing)},
+          {"target", valid_utf8(settings.target)},
           {"heads", valid_utf8(settings.heads)},
           {"residual", settings.residual},
           {"discard", settings.discard},

@@ -145,6 +145,8 @@ void check_version(const Field& document) {
 ReportSettings read_settings(const Field& json) {
   ReportSettings settings;
   json.read("method", settings.method);
+  json.read("mixing", settings.mixing);
+  json.read("target", settings.target);
   json.read("heads", settings.heads);
   json.read("residual", settings.residual);
   json.read("discard", settings.discard);
@@ -251,6 +253,16 @@ std::vector<ReportChoice> read_choices(const std::optional<Field>& json) {
     choice.at("probability").get(choices.back().probability);
   }
   return choices;
+}
+
+std::optional<ReportTarget> read_target(const std::optional<Field>& json) {
+  if (!json) return std::nullopt;
+  ReportTarget target;
+  json->read("kind", target.kind);
+  json->read("label", target.label);
+  json->read("index", target.index);
+  json->read("logit", target.logit);
+  return target;
 }
 
 std::vector<ReportPrediction> read_predictions(const std::optional<Field>& json, std::size_t tokens) {
@@ -483,6 +495,7 @@ Report report_from_json(std::string_view json) {
   report.input = read_input(document.at("input"));
   const std::size_t n = report.input.tokens.size();
   report.predictions = read_predictions(document.find("predictions"), n);
+  report.target = read_target(document.find("target"));
   document.read("output_token", report.output_token);
   if (report.output_token >= n) {
     fail("output_token", fmt::format("a position below {}", n), std::to_string(report.output_token));

@@ -34,6 +34,8 @@ Report full_report() {
   std::mt19937_64 random(20200705);
   Report report;
   report.settings.method = {"raw", "rollout", "flow"};
+  report.settings.mixing = "gradient-renormalized";
+  report.settings.target = "na\xc3\xafve";
   report.settings.heads = "max";
   report.settings.residual = 0.1;
   report.settings.discard = 0.9;
@@ -66,6 +68,7 @@ Report full_report() {
   report.input.tokens = {cls, word, pair};
   report.predictions = {{"classification", std::nullopt, {{"positive", 0.75}, {"negative", 0.25}}, {}},
                         {"masked", 1, {{"his", 0.1}}, {{"her", 1.0 / 3.0}}}};
+  report.target = {"class", "na\xc3\xafve", 3, -1.0 / 3.0};
   report.output_token = 2;
   report.all_output_tokens = true;
   report.output_tokens = {0, 1, 2};
@@ -98,6 +101,8 @@ void expect_same(const Report& a, const Report& b) {
   const auto& s = a.settings;
   const auto& t = b.settings;
   EXPECT_EQ(s.method, t.method);
+  EXPECT_EQ(s.mixing, t.mixing);
+  EXPECT_EQ(s.target, t.target);
   EXPECT_EQ(s.heads, t.heads);
   EXPECT_EQ(s.residual, t.residual);
   EXPECT_EQ(s.discard, t.discard);
@@ -110,6 +115,13 @@ void expect_same(const Report& a, const Report& b) {
   EXPECT_EQ(s.words, t.words);
   EXPECT_EQ(s.flow_tolerance, t.flow_tolerance);
   EXPECT_EQ(s.top_k, t.top_k);
+  ASSERT_EQ(a.target.has_value(), b.target.has_value());
+  if (a.target) {
+    EXPECT_EQ(a.target->kind, b.target->kind);
+    EXPECT_EQ(a.target->label, b.target->label);
+    EXPECT_EQ(a.target->index, b.target->index);
+    EXPECT_EQ(a.target->logit, b.target->logit);
+  }
   EXPECT_EQ(a.model.name, b.model.name);
   EXPECT_EQ(a.model.architecture, b.model.architecture);
   EXPECT_EQ(a.model.layers, b.model.layers);
@@ -406,6 +418,9 @@ TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
   EXPECT_TRUE(refused_with(with("/input/tokens/1/segment", 2), "input.tokens[1].segment"));
   EXPECT_TRUE(refused_with(with("/predictions/1/position", 3), "predictions[1].position"));
   EXPECT_TRUE(refused_with(with("/predictions/0/choices/0/probability", nullptr), "predictions[0].choices[0]"));
+  EXPECT_TRUE(refused_with(with("/target", "x"), "target"));
+  EXPECT_TRUE(refused_with(with("/target/index", -1), "target.index"));
+  EXPECT_TRUE(refused_with(with("/settings/mixing", 1), "settings.mixing"));
   EXPECT_TRUE(refused_with(with("/output_token", 3), "output_token"));
   EXPECT_TRUE(refused_with(with("/output_tokens", {0, 1, 3}), "output_tokens[2]"));
   EXPECT_TRUE(refused_with(with("/output_tokens", {0, 2, 1}), "output_tokens[2]"));

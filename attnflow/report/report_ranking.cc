@@ -84,10 +84,22 @@ std::string model_line(const Report& report) {
   return line + "), " + plural(report.input.tokens.size(), "token");
 }
 
+std::string target_title(const std::optional<ReportTarget>& target) {
+  constexpr std::size_t kMaxCells = 48;
+  if (!target) return "";
+  const std::string label = shorten(clean_line(target->label), kMaxCells, "...");
+  return fmt::format("{} \"{}\"", target->kind == "next" ? "the next token" : "class", label);
+}
+
 std::string settings_line(const Report& report) {
   const ReportSettings& settings = report.settings;
+  const bool gradient = has_gradient_mixing(settings);
   std::string line;
-  if (settings.heads == "mean") {
+  if (gradient) {
+    line = "Gradient-adjusted attention";
+    if (report.target) line += fmt::format(" for {} (logit {:.4g})", target_title(report.target), report.target->logit);
+    line += ", mean over heads";
+  } else if (settings.heads == "mean") {
     line = "Mean over heads";
   } else if (settings.heads == "max") {
     line = "Maximum over heads";
@@ -96,7 +108,12 @@ std::string settings_line(const Report& report) {
   } else {
     line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads);
   }
-  line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
+  if (gradient) {
+    line += settings.mixing == "gradient" ? ", identity added (for flow, rows divided by their sums)"
+                                          : ", identity added and rows divided by their sums";
+  } else {
+    line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
+  }
   if (settings.set_aside == "first") {
     line += ", column of the first token set aside";
   } else if (settings.set_aside == "special") {

@@ -37,6 +37,9 @@ std::string method_title(const Report& report, const std::string& method, std::s
 std::string model_line(const Report& report);
 // "Mean over heads, residual 0.5, word pieces merged." Settings at their defaults are left out, apart from these two.
 std::string settings_line(const Report& report);
+// 'class "positive"', 'the next token "his"': what attention was weighted for with gradient mixing; "" without a
+// target. On one line, safe to print, long names cut.
+std::string target_title(const std::optional<ReportTarget>& target);
 // "Prediction: positive 98.2%, negative 1.8%"; one or two lines for each prediction.
 std::vector<std::string> prediction_lines(const Report& report);
 // 'Output token 4 "cats"', or 'Output token 4' where tokens have no text; on one line, safe to print, long texts cut.

@@ -142,6 +142,23 @@ TEST(Words, Settings) {
   EXPECT_EQ(method_title(report, "rollout", 1), "rollout, layer 2");
 }
 
+TEST(Words, GradientMixing) {
+  Report report = small_report();
+  report.settings.mixing = "gradient";
+  EXPECT_EQ(target_title(report.target), "");
+  EXPECT_EQ(settings_line(report),
+            "Gradient-adjusted attention, mean over heads, identity added (for flow, rows divided by their sums).");
+  report.target = {"class", "very\npositive", 2, 3.25};
+  EXPECT_EQ(target_title(report.target), "class \"very\xE2\x90\x8Apositive\"");
+  report.settings.mixing = "gradient-renormalized";
+  EXPECT_EQ(settings_line(report),
+            "Gradient-adjusted attention for class \"very\xE2\x90\x8Apositive\" (logit 3.25), mean over heads, "
+            "identity added and "
+            "rows divided by their sums.");
+  report.target = {"next", "his", 2, 3.25};
+  EXPECT_EQ(target_title(report.target), "the next token \"his\"");
+}
+
 TEST(Words, Predictions) {
   Report report = small_report();
   EXPECT_TRUE(prediction_lines(report).empty());

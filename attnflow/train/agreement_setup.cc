@@ -139,15 +139,6 @@ MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingO
 
 std::filesystem::path work_folder(const AgreementTrainingOptions& options) { return options.output / "training"; }
 
-std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,
-                                       const WeightMap& weights, double dropout, std::size_t threads) {
-  write_model(folder, config, weights, DType::kF32);
-  TrainerOptions options;
-  options.threads = threads;
-  options.dropout = dropout;
-  return make_trainer(find_encoder_weights(folder), options);
-}
-
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
                            const std::stop_token& stop_token) {

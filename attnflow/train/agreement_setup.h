@@ -44,10 +44,6 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
                            const std::stop_token& stop_token);
 
-// A trainer of a model that starts from `weights`.
-std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,
-                                       const WeightMap& weights, double dropout, std::size_t threads);
-
 }  // namespace attnflow::internal
 
 #endif  // ATTNFLOW_TRAIN_AGREEMENT_SETUP_H_

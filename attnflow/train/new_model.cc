@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,38 @@ Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
   return tensor;
 }
 
+constexpr std::size_t kMostLayers = 128;
+constexpr std::size_t kMostHeads = 1024;
+constexpr std::size_t kMostHidden = 65536;
+
+struct Limit {
+  const char* option;
+  std::size_t value;
+  std::size_t most;
+};
+
+void check_limits(std::initializer_list<Limit> limits) {
+  for (const Limit& limit : limits) {
+    if (limit.value == 0 || limit.value > limit.most) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: expected a number from 1 to {}, found {}", limit.option, limit.most, limit.value));
+    }
+  }
+}
+
+void check_heads(std::size_t heads, std::size_t hidden) {
+  if (hidden % heads != 0) {
+    throw Error(ErrorKind::kUsage, fmt::format("--hidden: expected a multiple of --heads {}, found {}", heads, hidden));
+  }
+}
+
+using Json = nlohmann::ordered_json;
+
+void put_labels(Json& json, const std::vector<std::string>& labels) {
+  for (std::size_t i = 0; i < labels.size(); ++i) json["id2label"][std::to_string(i)] = labels[i];
+  for (std::size_t i = 0; i < labels.size(); ++i) json["label2id"][labels[i]] = i;
+}
+
 }  // namespace
 
 void check_recipe(double rate, double dropout) {
@@ -42,28 +75,30 @@ void check_recipe(double rate, double dropout) {
 }
 
 void check_shape(const EncoderShape& shape) {
-  struct Limit {
-    const char* option;
-    std::size_t value;
-    std::size_t most;
-  };
-  for (const Limit& limit :
-       {Limit{"--layers", shape.layers, 128}, Limit{"--heads", shape.heads, 1024},
-        Limit{"--hidden", shape.hidden, 65536}, Limit{"--vocabulary", shape.vocabulary, 1 << 20}}) {
-    if (limit.value == 0 || limit.value > limit.most) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected a number from 1 to {}, found {}", limit.option, limit.most, limit.value));
-    }
-  }
-  if (shape.hidden % shape.heads != 0) {
+  check_limits({{"--layers", shape.layers, kMostLayers},
+                {"--heads", shape.heads, kMostHeads},
+                {"--hidden", shape.hidden, kMostHidden},
+                {"--vocabulary", shape.vocabulary, 1 << 20}});
+  check_heads(shape.heads, shape.hidden);
+}
+
+void check_shape(const VitShape& shape) {
+  check_limits({{"--layers", shape.layers, kMostLayers},
+                {"--heads", shape.heads, kMostHeads},
+                {"--hidden", shape.hidden, kMostHidden},
+                {"--intermediate", shape.intermediate, kMostHidden},
+                {"--patch", shape.patch, shape.picture}});
+  check_heads(shape.heads, shape.hidden);
+  if (shape.picture % shape.patch != 0) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--hidden: expected a multiple of --heads {}, found {}", shape.heads, shape.hidden));
+                fmt::format("--patch: expected a divisor of {}, the edge of the pictures in pixels, found {}",
+                            shape.picture, shape.patch));
   }
 }
 
 std::string new_model_config(const EncoderShape& shape, ModelHead head, const std::vector<std::string>& labels) {
   const ConfigKeys& keys = find_architecture(shape.model_type)->keys;
-  nlohmann::ordered_json json;
+  Json json;
   json["architectures"] = {shape.class_prefix +
                            (head == ModelHead::kMaskedLm ? "ForMaskedLM" : "ForSequenceClassification")};
   json["model_type"] = shape.model_type;
@@ -78,10 +113,42 @@ std::string new_model_config(const EncoderShape& shape, ModelHead head, const st
   if (!keys.norm_eps.empty()) json[std::string(keys.norm_eps)] = 1e-5;
   json["pad_token_id"] = 0;
   json["tie_word_embeddings"] = true;
-  if (head == ModelHead::kClassification) {
-    for (std::size_t i = 0; i < labels.size(); ++i) json["id2label"][std::to_string(i)] = labels[i];
-    for (std::size_t i = 0; i < labels.size(); ++i) json["label2id"][labels[i]] = i;
-  }
+  if (head == ModelHead::kClassification) put_labels(json, labels);
+  return json.dump(2) + "\n";
+}
+
+std::string new_vit_config(const VitShape& shape, const std::vector<std::string>& labels) {
+  Json json = {{"architectures", {"ViTForImageClassification"}},
+               {"model_type", "vit"},
+               {"image_size", shape.picture},
+               {"patch_size", shape.patch},
+               {"num_channels", shape.channels},
+               {"hidden_size", shape.hidden},
+               {"num_hidden_layers", shape.layers},
+               {"num_attention_heads", shape.heads},
+               {"intermediate_size", shape.intermediate},
+               {"hidden_act", "gelu"},
+               {"layer_norm_eps", 1e-6},
+               {"qkv_bias", true},
+               // transformers would drop activations out when somebody trains the model further.
+               {"hidden_dropout_prob", 0.0},
+               {"attention_probs_dropout_prob", 0.0}};
+  put_labels(json, labels);
+  return json.dump(2) + "\n";
+}
+
+std::string new_preprocessor_config(const VitShape& shape, const std::vector<double>& mean,
+                                    const std::vector<double>& deviation) {
+  constexpr int kBilinear = 2;  // as PIL numbers it
+  const Json json = {{"image_processor_type", "ViTImageProcessor"},
+                     {"do_resize", true},
+                     {"size", {{"height", shape.picture}, {"width", shape.picture}}},
+                     {"resample", kBilinear},
+                     {"do_rescale", true},
+                     {"rescale_factor", 1.0 / 255.0},
+                     {"do_normalize", true},
+                     {"image_mean", mean},
+                     {"image_std", deviation}};
   return json.dump(2) + "\n";
 }
 
@@ -118,6 +185,15 @@ void write_model(const std::filesystem::path& folder, const std::string& config,
   write_file(folder / "config.json", config);
   // transformers wants to know who wrote the file.
   write_safetensors(folder / "model.safetensors", arrays, {{"format", "pt"}});
+}
+
+std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,
+                                       const WeightMap& weights, double dropout, std::size_t threads) {
+  write_model(folder, config, weights, DType::kF32);
+  TrainerOptions options;
+  options.threads = threads;
+  options.dropout = dropout;
+  return make_trainer(find_encoder_weights(folder), options);
 }
 
 }  // namespace attnflow

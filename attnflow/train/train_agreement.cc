@@ -198,8 +198,8 @@ void train_agreement(const AgreementTrainingOptions& options, const TrainingCall
 
   const LabelledPrefixes prefixes = training_prefixes(setup, options, callbacks);
   const Checker checker(setup, options);
-  const auto trainer = internal::start_trainer(internal::work_folder(options) / "start", config, weights,
-                                               options.dropout, options.threads);
+  const auto trainer =
+      start_trainer(internal::work_folder(options) / "start", config, weights, options.dropout, options.threads);
   PhaseOptions phase;
   phase.name = kAgreementPhase;
   phase.steps = options.steps;

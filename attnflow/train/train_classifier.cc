@@ -188,11 +188,10 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   const std::filesystem::path checkpoint_path = work / "checkpoint.safetensors";
   const std::filesystem::path best_path = work / "best.safetensors";
   const std::string config = new_model_config(setup.shape, ModelHead::kClassification, options.labels);
-  const auto trainer =
-      internal::start_trainer(work / "start", config,
-                              first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
-                                            options.labels.size(), options.seed),
-                              options.dropout, options.threads);
+  const auto trainer = start_trainer(work / "start", config,
+                                     first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
+                                                   options.labels.size(), options.seed),
+                                     options.dropout, options.threads);
   TrainingCheckpoint checkpoint;
   checkpoint.settings = setup.settings;
   if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {

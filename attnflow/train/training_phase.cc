@@ -16,12 +16,14 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::size_t tokens_of(const std::vector<TrainingBatch>& batches) {
-  std::size_t tokens = 0;
+// Tokens, or pictures.
+std::size_t units_of(const std::vector<TrainingBatch>& batches) {
+  std::size_t units = 0;
   for (const TrainingBatch& batch : batches) {
-    for (const std::size_t length : batch.lengths) tokens += length;
+    if (!batch.pixels.empty()) units += batch.rows;
+    for (const std::size_t length : batch.lengths) units += length;
   }
-  return tokens;
+  return units;
 }
 
 // Steps in their order, epoch after epoch, from any place.
@@ -95,7 +97,7 @@ void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const Mak
 
   if (first >= options.steps) return;
   StepSequence sequence(lengths, options.batches, first);
-  std::size_t tokens = 0;
+  std::size_t units = 0;
   double cost = 0.0;
   std::size_t costs = 0;
   for (std::size_t step = first; step < options.steps; ++step) {
@@ -104,7 +106,7 @@ void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const Mak
       throw Cancelled();
     }
     const std::vector<TrainingBatch> batches = make_batches(sequence.next(), step);
-    tokens += tokens_of(batches);
+    units += units_of(batches);
     cost += trainer.step(batches, learning_rate(options, step),
                          stream_seed(stream_seed(options.batches.seed, "dropout"), step));
     ++costs;
@@ -119,8 +121,8 @@ void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const Mak
       const double elapsed = seconds_since(start);
       const auto here = static_cast<double>(done - first);
       report({options.name, done, options.steps, cost / static_cast<double>(costs),
-              static_cast<double>(tokens) / elapsed, elapsed / here * static_cast<double>(options.steps - done),
-              measured});
+              batches.front().pixels.empty() ? "tokens" : "pictures", static_cast<double>(units) / elapsed,
+              elapsed / here * static_cast<double>(options.steps - done), measured});
       reported = Clock::now();
       cost = 0.0;
       costs = 0;

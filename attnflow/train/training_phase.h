@@ -39,8 +39,9 @@ struct PhaseProgress {
   std::string phase;
   std::size_t step = 0;  // done
   std::size_t steps = 0;
-  double cost = 0.0;  // mean since the last report
-  double tokens_per_second = 0.0;
+  double cost = 0.0;            // mean since the last report
+  std::string unit = "tokens";  // or "pictures"
+  double units_per_second = 0.0;
   double seconds_left = 0.0;            // of this phase, at the speed so far
   std::optional<std::string> measured;  // what `measure` said, when it has just been asked
 };

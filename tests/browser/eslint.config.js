@@ -5,12 +5,13 @@ const names = (text) => Object.fromEntries(text.split(" ").map((name) => [name, 
 // The page's scripts are put together into one module when attnflow is built (attnflow/draw/page/embed.cmake), so what
 // one defines at its top level the next may use.
 const page = names(
-  "atob addEventListener clearInterval document getComputedStyle Event HTMLElement ImageData innerWidth matchMedia " +
+  "atob addEventListener clearInterval document getComputedStyle Event HTMLElement Image ImageData innerWidth matchMedia " +
     "setInterval TextDecoder TextEncoder",
 );
 const shared = names(
   "METHODS ReportData Colours html svg own shorten format maximum heatMap matrix flowGraph referentTable candidateShares " +
-    "visible hatching measure tokenLabel GenerationData marked percent textStrip cellMap choiceBars settingsRows",
+    "visible hatching measure tokenLabel GenerationData marked percent textStrip cellMap choiceBars settingsRows " +
+    "ImageReport paintMap makeStage paintPhoto thumbnail patchGrid shareBar predictionSections imageSettings",
 );
 
 export default [
@@ -23,6 +24,6 @@ export default [
   },
   {
     files: ["*.js"],
-    languageOptions: { globals: { ...page, ...names("Buffer Image dispatchEvent fetch process URL") } },
+    languageOptions: { globals: { ...page, ...names("Buffer dispatchEvent fetch process URL") } },
   },
 ];

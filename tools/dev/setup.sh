@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-#: install what is missing (GROUP...: build test lint bench fuzz; default: the first three)
+#: install what is missing (GROUP...: build test lint bench fuzz data; default: the first three)
 
 command_setup() {
   local -a groups=("$@")
   local group
   ((${#groups[@]})) || groups=(build test lint)
   for group in "${groups[@]}"; do
-    [[ "$group" =~ ^(build|test|lint|bench|fuzz)$ ]] || die "setup: no group '$group' (build, test, lint, bench, fuzz)"
+    [[ "$group" =~ ^(build|test|lint|bench|fuzz|data)$ ]] ||
+      die "setup: no group '$group' (build, test, lint, bench, fuzz, data)"
   done
   require_packages "${groups[@]}"
   for group in "${groups[@]}"; do

@@ -6,15 +6,20 @@ import sys
 import tempfile
 from pathlib import Path
 
+import attention_gradients
 import decoders
 import encoders
 import evaluate
 import flow
 import gguf_models
 import gradients
+import pictures
+import quantised
 import small_models
+import smollm2
 import torch
 import transformers
+import vision
 
 MAX_BYTES = 300 * 1000
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def main():
     parser = argparse.ArgumentParser(prog="tools/golden/make", description=__doc__)
     parser.add_argument("--minilm", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--smollm2", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "golden", help="where to write (tests/golden)")
     parser.add_argument("--without-albert", action="store_true", help="leave albert_uspto/ as it is")
     arguments = parser.parse_args()
@@ -49,7 +55,12 @@ def main():
         small_models.generate(scratch / "models")
         gradients.generate(scratch / "models", scratch / "gradients")
         decoders.generate(scratch / "decoders")
+        vision.generate(scratch / "vision")
+        attention_gradients.generate(scratch, scratch / "attention_gradients")
         gguf_models.generate(scratch / "gguf")
+        pictures.generate(scratch / "pictures")
+        quantised.generate(scratch / "quantised")
+        smollm2.generate(arguments.smollm2, scratch / "smollm2")
 
         files = sorted(path for path in scratch.rglob("*") if path.is_file())
         large = [f"{path.name} ({path.stat().st_size} bytes)" for path in files if path.stat().st_size > MAX_BYTES]

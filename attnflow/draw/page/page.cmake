@@ -30,9 +30,15 @@ embed_page(
   HTML generation.html
   STYLES page.css generation.css
   SCRIPTS report.js views.js generation_data.js generation_views.js generation.js)
+embed_page(
+  image_page
+  HTML image.html
+  STYLES page.css image.css
+  SCRIPTS report.js views.js image_data.js image_views.js image.js)
 
 if(ATTNFLOW_TESTS)
   # Writes the pages that the browser test opens (tests/browser).
-  add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc)
+  add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc
+                                      ${page_dir}/image_samples_for_test.cc)
   target_link_libraries(attnflow_sample_html PRIVATE attnflow_draw attnflow_core attnflow_flags)
 endif()

@@ -6,6 +6,15 @@ const MOST_GRAPH_TOKENS = 48;
 /** @param {string} id @returns {any} */
 const byId = (id) => /** @type {any} */ (document.getElementById(id));
 
+/** What gradients make of the attention, in words. @param {ReportData} report */
+function gradientMixing(report) {
+  const { target } = report.document;
+  const score = target?.kind === "next" ? "the next token" : "class";
+  const of = target ? ` for ${score} “${visible(target.label)}”` : "";
+  const rows = report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
+  return `gradient-adjusted attention${of}; identity added, ${rows}`;
+}
+
 /** @param {ReportData} report */
 function start(report) {
   const { document: source, settings, n, layers } = report;
@@ -83,8 +92,9 @@ function start(report) {
     const computed = contiguous ? `${layers[0]} to ${layers.at(-1)}` : layers.join(", ");
     const rows = [
       ["Methods", settings.method.join(", ")],
+      ["Mixing", report.gradient ? gradientMixing(report) : ""],
       ["Heads", heads[settings.heads] ?? `head ${settings.heads} in the layer looked at, the mean in those below`],
-      ["Residual", `${settings.residual} of each token stays in place in every layer`],
+      ["Residual", report.gradient ? "" : `${settings.residual} of each token stays in place in every layer`],
       ["Layers", `${computed}, each down to ${settings.to_layer ? `layer ${settings.to_layer}` : "the input"}`],
       ["Discarded", settings.discard ? `the smallest ${100 * settings.discard}% of each layer's weights` : ""],
       ["Set aside", asides[settings.set_aside] ?? `tokens ${settings.set_aside}`],
@@ -368,8 +378,8 @@ function start(report) {
     if (graph === null) return;
     byId("graph").replaceChildren(graph.root);
     byId("graph-help").textContent = state.allGraph
-      ? "A line is attention of a layer, wider for more. The residual is not drawn."
-      : "A line is the share of the chosen output token that passes there (rollout, residual included).";
+      ? `A line is ${report.gradient ? "gradient-adjusted " : ""}attention of a layer, wider for more. The residual is not drawn.`
+      : `A line is the share of the chosen output token that passes there (rollout, residual included${report.gradient ? ", each layer's rows divided by their sums" : ""}).`;
   }
 
   // ---- Drawing ----

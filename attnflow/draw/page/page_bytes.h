@@ -21,6 +21,14 @@ extern const std::size_t generation_page_before_report_size;
 extern const unsigned char generation_page_after_report[];
 extern const std::size_t generation_page_after_report_size;
 
+// The same of the page of a picture.
+extern const unsigned char image_page_before_title[];
+extern const std::size_t image_page_before_title_size;
+extern const unsigned char image_page_before_report[];
+extern const std::size_t image_page_before_report_size;
+extern const unsigned char image_page_after_report[];
+extern const std::size_t image_page_after_report_size;
+
 }  // namespace attnflow::internal
 
 #endif  // ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_

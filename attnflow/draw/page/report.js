@@ -107,6 +107,24 @@ class ReportData {
     return values.subarray(begin, begin + this.n);
   }
 
+  /** Whether attention was weighted with gradients. */
+  get gradient() {
+    return ["gradient", "gradient-renormalized"].includes(this.settings.mixing);
+  }
+
+  /**
+   * How a row w of `attention` becomes one of the mixing matrix: own * w, and `stays` more for the token itself. With
+   * gradients the identity is added whole and the row divided by its sum.
+   * @param {ArrayLike<number>} row
+   */
+  residual(row) {
+    const rho = this.settings.residual;
+    if (!this.gradient) return { own: 1 - rho, stays: rho };
+    let sum = 1;
+    for (let j = 0; j < row.length; ++j) sum += row[j];
+    return { own: 1 / sum, stays: 1 / sum };
+  }
+
   /** Attention of layer l (from 1) without the residual, [n, n], or null. @param {number} layer */
   attention(layer) {
     const { n } = this;

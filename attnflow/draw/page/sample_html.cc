@@ -1,8 +1,8 @@
 // Writes pages for the browser test (tests/browser) and for looking at: attnflow_sample_html FOLDER.
 //
 // Each sample NAME becomes NAME.html and NAME.json, the same report in full precision; those of generations lie in
-// FOLDER/generation. Attention is random (seeded), peaked and with a pull to neighbours and special tokens as in
-// trained models; rollout and flow are the real ones.
+// FOLDER/generation, those of pictures in FOLDER/image. Attention is random (seeded), peaked and with a pull to
+// neighbours and special tokens as in trained models; rollout and flow are the real ones.
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -14,6 +14,7 @@
 
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/page/generation_samples_for_test.h"
+#include "attnflow/draw/page/image_samples_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/rollout/rollout.h"
@@ -286,6 +287,7 @@ int main(int argc, char** argv) {
     std::filesystem::create_directories(argv[1]);
     attnflow::write_samples(argv[1]);
     attnflow::write_generation_samples(std::filesystem::path(argv[1]) / "generation");
+    attnflow::write_image_samples(std::filesystem::path(argv[1]) / "image");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "attnflow_sample_html: %s\n", error.what());
     return 1;

@@ -317,22 +317,29 @@ function flowGraph({ report, token, layer, all, width, onToken }) {
   const root = svg("svg", { ...total, viewBox: `0 0 ${total.width} ${height}`, role: "img" });
   root.setAttribute("aria-label", `Graph of ${steps} layers; the ranking has the numbers at its foot.`);
 
-  const rho = report.settings.residual;
   let mass = new Float64Array(n).fill(all ? 1 : 0);
   if (!all) mass[token] = 1;
   const masses = [mass];
   /** @type {{l: number, from: number, to: number, weight: number}[]} */
   const lines = [];
+  let floor = 0.004;
+  if (all && report.gradient) {
+    // Weights are in units of the model's output, so only those of the other lines can say which are faint.
+    let largest = 0;
+    for (let l = layer; l > bottomLayer; --l) for (const w of report.attention(l) ?? []) largest = Math.max(largest, w);
+    floor *= largest;
+  }
   for (let l = layer; l > bottomLayer; --l) {
     const weights = report.attention(l);
     if (!weights) return null;
     const below = new Float64Array(n);
     for (let i = 0; i < n; ++i) {
+      const { own, stays } = report.residual(weights.subarray(i * n, (i + 1) * n));
       for (let j = 0; j < n; ++j) {
-        const mixed = all ? weights[i * n + j] : (1 - rho) * weights[i * n + j] + (i === j ? rho : 0);
+        const mixed = all ? weights[i * n + j] : own * weights[i * n + j] + (i === j ? stays : 0);
         const weight = mass[i] * mixed;
         below[j] += weight;
-        if (weight > 0.004) lines.push({ l, from: i, to: j, weight });
+        if (weight > floor) lines.push({ l, from: i, to: j, weight });
       }
     }
     mass = all ? mass : below;

@@ -2,6 +2,8 @@
 // does, runs the encoder once, keeps no attention, and prints the process's peak memory.
 //
 //   attnflow_bare_forward MODEL_FOLDER TOKENS
+//
+// A model of pictures gets a black one of the size that it was trained on; TOKENS is then not used.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -23,6 +25,10 @@ int run(const std::string& folder, std::size_t tokens) {
   // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
   constexpr std::size_t kStride = 7919;
   attnflow::ModelInput input;
+  if (const auto& image = weights.info.image) {
+    input.pixels = attnflow::Tensor<float>({image->channels, image->height, image->width});
+    tokens = 0;
+  }
   for (std::size_t i = 0; i < tokens; ++i) {
     input.ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % weights.info.vocabulary));
   }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "attnflow/model/model_input.h"
+#include "attnflow/model/torch/image_embedding.h"
 
 namespace attnflow::internal {
 
@@ -50,7 +51,22 @@ PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> 
   return batch;
 }
 
+PaddedBatch make_batch(std::span<const float> pixels, const std::vector<std::int64_t>& shape, at::Device device) {
+  PaddedBatch batch;
+  batch.pixels = at::empty(shape, at::TensorOptions(at::kFloat));
+  std::copy(pixels.begin(), pixels.end(), batch.pixels.data_ptr<float>());
+  batch.pixels = batch.pixels.to(device);
+  return batch;
+}
+
 at::Tensor BatchEncoder::embed(const PaddedBatch& batch) const {
+  if (batch.pixels.defined()) {
+    const ImageInfo& image = *config_.image;
+    const Linear map = patch_map(*tensors_.image);
+    const at::Tensor patches = at::linear(cut_patches(image, batch.pixels), map.weight, map.bias);
+    return join_tokens(config_, *tensors_.image, patches, batch.pixels.size(2) / to_signed(image.patch_height),
+                       batch.pixels.size(3) / to_signed(image.patch_width));
+  }
   at::Tensor x = at::embedding(tensors_.word_embedding, batch.ids);
   if (const at::Tensor& types = tensors_.token_type_embedding; types.defined()) {
     x = x + (batch.type_ids.defined() && config_.token_types > 1 ? at::embedding(types, batch.type_ids) : types[0]);
@@ -60,24 +76,34 @@ at::Tensor BatchEncoder::embed(const PaddedBatch& batch) const {
 }
 
 at::Tensor BatchEncoder::encode(const at::Tensor& embedding, const at::Tensor& mask, Dropout* dropout) const {
-  const auto drop = [&](const at::Tensor& x) { return dropout != nullptr ? (*dropout)(x) : x; };
-  at::Tensor x = drop(embedding);
-  if (const auto& projection = tensors_.embedding_projection) x = at::linear(x, projection->weight, projection->bias);
-  const bool norm_before = config_.architecture->norm_place == NormPlace::kBefore;
-  for (std::size_t index = 0; index < config_.layers; ++index) {
-    const EncoderLayer& layer = tensors_.layer(index);
-    if (norm_before) {
-      x = x + drop(mix_positions(layer, layer.attention_norm(x), mask));
-      x = x + drop(feed_forward(layer, layer.feed_forward_norm(x)));
-    } else {
-      x = layer.attention_norm(x + drop(mix_positions(layer, x, mask)));
-      x = layer.feed_forward_norm(x + drop(feed_forward(layer, x)));
-    }
+  at::Tensor x = project(dropout != nullptr ? (*dropout)(embedding) : embedding);
+  for (std::size_t index = 0; index < config_.layers; ++index) x = run_layer(index, x, mask, dropout);
+  return finish(x);
+}
+
+at::Tensor BatchEncoder::project(const at::Tensor& embedding) const {
+  const auto& projection = tensors_.embedding_projection;
+  return projection ? at::linear(embedding, projection->weight, projection->bias) : embedding;
+}
+
+at::Tensor BatchEncoder::run_layer(std::size_t index, const at::Tensor& x, const at::Tensor& mask, Dropout* dropout,
+                                   at::Tensor* weights) const {
+  const auto drop = [&](const at::Tensor& added) { return dropout != nullptr ? (*dropout)(added) : added; };
+  const EncoderLayer& layer = tensors_.layer(index);
+  if (config_.architecture->norm_place == NormPlace::kBefore) {
+    const at::Tensor mixed = x + drop(mix_positions(layer, layer.attention_norm(x), mask, weights));
+    return mixed + drop(feed_forward(layer, layer.feed_forward_norm(mixed)));
   }
+  const at::Tensor mixed = layer.attention_norm(x + drop(mix_positions(layer, x, mask, weights)));
+  return layer.feed_forward_norm(mixed + drop(feed_forward(layer, mixed)));
+}
+
+at::Tensor BatchEncoder::finish(const at::Tensor& x) const {
   return tensors_.final_norm ? (*tensors_.final_norm)(x) : x;
 }
 
-at::Tensor BatchEncoder::mix_positions(const EncoderLayer& layer, const at::Tensor& x, const at::Tensor& mask) const {
+at::Tensor BatchEncoder::mix_positions(const EncoderLayer& layer, const at::Tensor& x, const at::Tensor& mask,
+                                       at::Tensor* weights) const {
   const std::int64_t rows = x.size(0);
   const std::int64_t length = x.size(1);
   const std::int64_t heads = to_signed(config_.heads);
@@ -88,22 +114,38 @@ at::Tensor BatchEncoder::mix_positions(const EncoderLayer& layer, const at::Tens
   const at::Tensor query = by_head(layer.query) * (1.0 / std::sqrt(static_cast<double>(width)));
   at::Tensor scores = at::matmul(query, by_head(layer.key).transpose(2, 3));
   if (mask.defined()) scores = scores + mask;
-  const at::Tensor context = at::matmul(at::softmax(scores, -1), by_head(layer.value));
+  const at::Tensor attention = at::softmax(scores, -1);
+  if (weights != nullptr) *weights = attention;
+  const at::Tensor context = at::matmul(attention, by_head(layer.value));
   const at::Tensor joined = context.transpose(1, 2).reshape({rows, length, heads * width});
-  return at::linear(joined, layer.attention_output.weight, layer.attention_output.bias);
+  const at::Tensor mixed = at::linear(joined, layer.attention_output.weight, layer.attention_output.bias);
+  return layer.attention_scale.defined() ? mixed * layer.attention_scale : mixed;
 }
 
 at::Tensor BatchEncoder::feed_forward(const EncoderLayer& layer, const at::Tensor& x) const {
-  const at::Tensor inner =
-      activate(at::linear(x, layer.feed_forward_in.weight, layer.feed_forward_in.bias), config_.activation);
-  return at::linear(inner, layer.feed_forward_out.weight, layer.feed_forward_out.bias);
+  at::Tensor inner = at::linear(x, layer.feed_forward_in.weight, layer.feed_forward_in.bias);
+  if (config_.gated) {
+    const std::int64_t width = inner.size(2) / 2;
+    inner = at::silu(inner.narrow(2, 0, width)) * inner.narrow(2, width, width);
+  } else {
+    inner = activate(inner, config_.activation);
+  }
+  const at::Tensor result = at::linear(inner, layer.feed_forward_out.weight, layer.feed_forward_out.bias);
+  return layer.feed_forward_scale.defined() ? result * layer.feed_forward_scale : result;
 }
 
 at::Tensor BatchEncoder::classify(const at::Tensor& hidden) const {
-  const at::Tensor first = hidden.select(1, 0);
-  const at::Tensor dense =
-      activate(at::linear(first, tensors_.head_dense.weight, tensors_.head_dense.bias), tensors_.head_activation);
-  return at::linear(dense, tensors_.head_output.weight, tensors_.head_output.bias);
+  at::Tensor x = hidden.select(1, 0);
+  if (config_.architecture->classifier.input == ClassifierInput::kFirstTokenAndPatches) {
+    const std::int64_t leading = to_signed(config_.image->leading.size());
+    x = at::cat({x, hidden.narrow(1, leading, hidden.size(1) - leading).mean(1)}, 1);
+  }
+  if (tensors_.head_dense.weight.defined()) {
+    x = activate(at::linear(x, tensors_.head_dense.weight, tensors_.head_dense.bias), tensors_.head_activation);
+  }
+  const at::Tensor logits = at::linear(x, tensors_.head_output.weight, tensors_.head_output.bias);
+  const Linear& second = tensors_.head_second;
+  return second.weight.defined() ? (logits + at::linear(hidden.select(1, 1), second.weight, second.bias)) / 2 : logits;
 }
 
 at::Tensor BatchEncoder::predict_tokens(const at::Tensor& hidden, const at::Tensor& positions) const {
@@ -113,15 +155,22 @@ at::Tensor BatchEncoder::predict_tokens(const at::Tensor& hidden, const at::Tens
   return at::linear(tensors_.head_norm(dense), tensors_.head_output.weight, tensors_.head_output.bias);
 }
 
-std::vector<std::vector<std::size_t>> group_by_length(std::span<const ModelInput> inputs, std::size_t most_tokens) {
+std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std::span<const ModelInput> inputs,
+                                                      std::size_t most_tokens) {
   std::vector<std::size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto length = [&](std::size_t i) { return inputs[i].ids.size(); };
-  // Longest first, so that the largest batches do not come last.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return length(a) > length(b); });
+  std::vector<std::size_t> lengths;
+  for (const ModelInput& input : inputs) lengths.push_back(input_tokens(info, input));
+  const auto length = [&](std::size_t i) { return lengths[i]; };
+  const auto size = [&](std::size_t i) -> const Shape& { return inputs[i].pixels.shape(); };  // texts: all the same
+  // Longest first, so that the largest batches do not come last; pictures of one size side by side.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return length(a) != length(b) ? length(a) > length(b) : size(a) > size(b);
+  });
   std::vector<std::vector<std::size_t>> groups;
   for (const std::size_t i : order) {
-    if (groups.empty() || (groups.back().size() + 1) * length(groups.back().front()) > most_tokens) {
+    if (groups.empty() || (groups.back().size() + 1) * length(groups.back().front()) > most_tokens ||
+        size(i) != size(groups.back().front())) {
       groups.emplace_back();
     }
     groups.back().push_back(i);

@@ -239,6 +239,15 @@ class TorchDecoder final : public Decoder {
     return gradients;
   }
 
+  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+    check_decoder_input(info_, input);
+    check_decoder_target(info_, target);
+    internal::with_torch_errors([&] {
+      internal::keep_calls_on_one_thread();
+      internal::differentiate_decoder(config_, tensors_, input.ids, target, {}, &sink);
+    });
+  }
+
  private:
   // Tokens that follow those that are there.
   struct Pass {

@@ -1,12 +1,13 @@
 #include "attnflow/model/torch/decoder_gradients.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
+
+#include "attnflow/model/torch/layered_gradients.h"
 
 namespace attnflow::internal {
 
@@ -20,14 +21,6 @@ Tensor<float> to_host(const at::Tensor& values) {
   return Tensor<float>(std::move(shape), std::vector<float>(begin, begin + host.numel()));
 }
 
-at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
-  const auto label = to_signed(target.label);
-  if (target.kind == ScoreTarget::Kind::kLogit) return logits[label];
-  const at::Tensor probabilities = at::softmax(logits, -1);
-  if (target.kind == ScoreTarget::Kind::kProbability) return probabilities[label];
-  return probabilities[label] - probabilities[to_signed(target.other)];
-}
-
 // Added to scores: minus infinity for keys that a query cannot see. [n, n]
 at::Tensor mask_of(std::int64_t n, std::int64_t window) {
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
@@ -37,9 +30,9 @@ at::Tensor mask_of(std::int64_t n, std::int64_t window) {
   return mask.masked_fill_(position.view({1, -1}) <= position.view({-1, 1}) - window, kHidden);
 }
 
-// One layer over a whole sequence: [n, hidden] to [n, hidden].
+// One layer over a whole sequence: [n, hidden] to [n, hidden]. `kept` (may be null) becomes its attention weights.
 at::Tensor run_layer(const DecoderConfig& config, const DecoderLayer& layer, const Rotation& rotation,
-                     const at::Tensor& x) {
+                     const at::Tensor& x, at::Tensor* kept) {
   const std::int64_t n = x.size(0);
   const std::int64_t heads = to_signed(config.heads);
   const std::int64_t key_heads = to_signed(config.key_value_heads);
@@ -54,6 +47,7 @@ at::Tensor run_layer(const DecoderConfig& config, const DecoderLayer& layer, con
   const at::Tensor by_head = query.transpose(0, 1).reshape({key_heads, heads / key_heads, n, d});
   const at::Tensor scores = at::matmul(by_head, key.transpose(0, 1).unsqueeze(1).transpose(2, 3));
   const at::Tensor weights = at::softmax(scores + mask_of(n, layer.window), -1);
+  if (kept != nullptr) *kept = weights;
   const at::Tensor context = at::matmul(weights, value.transpose(0, 1).unsqueeze(1));
   const at::Tensor joined = context.reshape({heads, n, d}).transpose(0, 1).reshape({n, heads * d});
   const at::Tensor mixed = x + layer.attention_output(joined);
@@ -69,38 +63,27 @@ at::Tensor run_layer(const DecoderConfig& config, const DecoderLayer& layer, con
 
 InputGradient differentiate_decoder(const DecoderConfig& config, const DecoderTensors& tensors,
                                     std::span<const std::int64_t> ids, const ScoreTarget& target,
-                                    const std::stop_token& stop_token) {
+                                    const std::stop_token& stop_token, AttentionGradientSink* sink) {
   const Rotation rotation = tensors.rotation(0, ids.size());
-  std::vector<at::Tensor> inputs;  // of each layer, and what the last gives
+  LayeredModel model;
+  model.layers = tensors.layers.size();
+  model.run_layer = [&](std::size_t layer, const at::Tensor& x, at::Tensor* weights) {
+    return run_layer(config, tensors.layers[layer], rotation, x, weights);
+  };
+  model.value = [&](const at::Tensor& x) {
+    const at::Tensor last = x.narrow(0, x.size(0) - 1, 1);
+    return value_of(target, tensors.output(tensors.final_norm(last))[0]);
+  };
+  at::Tensor embedding;
   {
     const at::NoGradGuard no_gradients;
-    inputs.push_back(tensors.embed(ids, 0));
-    for (const DecoderLayer& layer : tensors.layers) {
-      if (stop_token.stop_requested()) throw Cancelled();
-      inputs.push_back(run_layer(config, layer, rotation, inputs.back()));
-    }
+    embedding = tensors.embed(ids, 0);
   }
-
-  const at::AutoGradMode gradients(true);
-  const auto leaf_of = [&] {  // takes the topmost input from the list
-    at::Tensor leaf = inputs.back().detach().requires_grad_(true);
-    inputs.pop_back();
-    return leaf;
-  };
+  const LayeredGradient found = differentiate_layers(model, embedding, sink, stop_token);
   InputGradient result;
-  result.embedding = to_host(inputs.front());
-  at::Tensor leaf = leaf_of();
-  const at::Tensor last = leaf.narrow(0, leaf.size(0) - 1, 1);
-  const at::Tensor value = value_of(target, tensors.output(tensors.final_norm(last))[0]);
-  result.value = value.item<double>();
-  at::Tensor gradient = torch::autograd::grad({value}, {leaf}).front();
-  for (std::size_t layer = tensors.layers.size(); layer-- > 0;) {
-    if (stop_token.stop_requested()) throw Cancelled();
-    leaf = leaf_of();
-    const at::Tensor output = run_layer(config, tensors.layers[layer], rotation, leaf);
-    gradient = torch::autograd::grad({output}, {leaf}, {gradient}).front();
-  }
-  result.gradient = to_host(gradient);
+  result.value = found.value;
+  result.embedding = to_host(embedding);
+  result.gradient = to_host(found.gradient);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <stop_token>
 
+#include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/model/decoder_config.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/torch/decoder_tensors.h"
@@ -13,12 +14,12 @@
 namespace attnflow::internal {
 
 // The gradient of a target, a function of the logits behind the last token, with respect to what the first layer is
-// given. The inputs of all layers are kept on the way up; on the way down each layer is computed once more and
-// differentiated alone, so that the inside of one layer only is in memory: some n x n matrices for each head.
+// given; and, where `sink` is not null, with respect to the attention of every layer, all heads of the queries, also of
+// the keys that a query does not see, whose weight is 0. In memory: layered_gradients.h.
 // Runs on the calling thread. Throws Cancelled.
 InputGradient differentiate_decoder(const DecoderConfig& config, const DecoderTensors& tensors,
                                     std::span<const std::int64_t> ids, const ScoreTarget& target,
-                                    const std::stop_token& stop_token);
+                                    const std::stop_token& stop_token, AttentionGradientSink* sink = nullptr);
 
 }  // namespace attnflow::internal
 

@@ -19,6 +19,8 @@
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/batch_forward.h"
 #include "attnflow/model/torch/encoder_tensors.h"
+#include "attnflow/model/torch/image_embedding.h"
+#include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
@@ -118,14 +120,14 @@ class TorchEncoder final : public Model {
       const at::Tensor logits = batches_.classify(batches_.encode(embedding, batch.mask));
       std::vector<at::Tensor> values;
       for (std::size_t i = 0; i < group.size(); ++i) {
-        values.push_back(value_of(targets[group[i]], logits[to_signed(i)]));
+        values.push_back(internal::value_of(targets[group[i]], logits[to_signed(i)]));
       }
       const at::Tensor stacked = at::stack(values);
       // Sequences of a batch do not touch each other, so the gradient of the sum holds each one's own.
       const at::Tensor gradient = torch::autograd::grad({stacked.sum()}, {embedding}).front();
       for (std::size_t i = 0; i < group.size(); ++i) {
         InputGradient& result = gradients[group[i]];
-        const auto tokens = to_signed(inputs[group[i]].ids.size());
+        const auto tokens = to_signed(input_tokens(info_, inputs[group[i]]));
         result.value = stacked[to_signed(i)].item<double>();
         result.embedding = to_host(embedding.detach()[to_signed(i)].narrow(0, 0, tokens));
         result.gradient = to_host(gradient[to_signed(i)].narrow(0, 0, tokens));
@@ -134,18 +136,41 @@ class TorchEncoder final : public Model {
     return gradients;
   }
 
+  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+    check_classifies();
+    check_model_input(config_, info_, input, {});
+    check_target(target);
+    internal::with_torch_errors([&] {
+      internal::keep_calls_on_one_thread();
+      const Group only(1, 0);
+      at::Tensor x;
+      {
+        const at::NoGradGuard no_gradients;
+        const std::span<const ModelInput> inputs(&input, 1);
+        x = batches_.project(
+            batches_.embed(info_.image ? batch_of_pictures(inputs, only) : batch_of_texts(inputs, only)));
+      }
+      internal::LayeredModel model;
+      model.layers = config_.layers;
+      model.run_layer = [&](std::size_t layer, const at::Tensor& given, at::Tensor* weights) {
+        return batches_.run_layer(layer, given, {}, nullptr, weights);
+      };
+      model.value = [&](const at::Tensor& top) {
+        return internal::value_of(target, batches_.classify(batches_.finish(top))[0]);
+      };
+      internal::differentiate_layers(model, x, &sink);
+    });
+  }
+
  private:
   using Group = std::vector<std::size_t>;
 
   // Checks the inputs and calls body(group, padded batch) for groups of them, on all threads.
   template <typename Body>
   void each_batch(std::span<const ModelInput> inputs, const BatchOptions& options, const Body& body) const {
-    if (info_.head != ModelHead::kClassification) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  fmt::format("expected a model with a classification head, found none in {}", info_.name));
-    }
+    check_classifies();
     for (const ModelInput& input : inputs) check_model_input(config_, info_, input, {});
-    const std::vector<Group> groups = internal::group_by_length(inputs, options.most_tokens);
+    const std::vector<Group> groups = internal::group_by_length(info_, inputs, options.most_tokens);
     ParallelOptions parallel;
     parallel.threads = threads_;
     parallel.stop_token = options.stop_token;
@@ -156,19 +181,7 @@ class TorchEncoder final : public Model {
       parallel_for(groups.size(), parallel, [&](std::size_t g, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Group& group = groups[g];
-        const std::size_t length = inputs[group.front()].ids.size();
-        std::vector<std::int64_t> ids(group.size() * length, 0);
-        std::vector<std::int64_t> type_ids;
-        std::vector<std::size_t> lengths;
-        for (std::size_t i = 0; i < group.size(); ++i) {
-          const ModelInput& input = inputs[group[i]];
-          std::copy(input.ids.begin(), input.ids.end(), ids.begin() + to_signed(i * length));
-          lengths.push_back(input.ids.size());
-          if (input.type_ids.empty()) continue;
-          type_ids.resize(ids.size(), 0);
-          std::copy(input.type_ids.begin(), input.type_ids.end(), type_ids.begin() + to_signed(i * length));
-        }
-        body(group, internal::make_batch(config_, ids, type_ids, lengths, length, device_));
+        body(group, info_.image ? batch_of_pictures(inputs, group) : batch_of_texts(inputs, group));
         if (!options.progress) return;
         const std::scoped_lock lock(progress);
         done += group.size();
@@ -177,20 +190,44 @@ class TorchEncoder final : public Model {
     });
   }
 
+  void check_classifies() const {
+    if (info_.head == ModelHead::kClassification) return;
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("expected a model with a classification head, found none in {}", info_.name));
+  }
+
+  internal::PaddedBatch batch_of_texts(std::span<const ModelInput> inputs, const Group& group) const {
+    const std::size_t length = inputs[group.front()].ids.size();
+    std::vector<std::int64_t> ids(group.size() * length, 0);
+    std::vector<std::int64_t> type_ids;
+    std::vector<std::size_t> lengths;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const ModelInput& input = inputs[group[i]];
+      std::copy(input.ids.begin(), input.ids.end(), ids.begin() + to_signed(i * length));
+      lengths.push_back(input.ids.size());
+      if (input.type_ids.empty()) continue;
+      type_ids.resize(ids.size(), 0);
+      std::copy(input.type_ids.begin(), input.type_ids.end(), type_ids.begin() + to_signed(i * length));
+    }
+    return internal::make_batch(config_, ids, type_ids, lengths, length, device_);
+  }
+
+  internal::PaddedBatch batch_of_pictures(std::span<const ModelInput> inputs, const Group& group) const {
+    std::vector<float> pixels;
+    for (const std::size_t i : group) {
+      pixels.insert(pixels.end(), inputs[i].pixels.span().begin(), inputs[i].pixels.span().end());
+    }
+    std::vector<std::int64_t> shape = {to_signed(group.size())};
+    for (const std::size_t extent : inputs[group.front()].pixels.shape()) shape.push_back(to_signed(extent));
+    return internal::make_batch(pixels, shape, device_);
+  }
+
   void check_target(const ScoreTarget& target) const {
     const std::size_t labels = info_.labels.size();
     const bool both = target.kind == ScoreTarget::Kind::kProbabilityDifference;
     if (target.label < labels && (!both || target.other < labels)) return;
     throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, as many as {} has, found {}", labels,
                                                info_.name, target.label < labels ? target.other : target.label));
-  }
-
-  static at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
-    const auto label = to_signed(target.label);
-    if (target.kind == ScoreTarget::Kind::kLogit) return logits[label];
-    const at::Tensor probabilities = at::softmax(logits, -1);
-    if (target.kind == ScoreTarget::Kind::kProbability) return probabilities[label];
-    return probabilities[label] - probabilities[to_signed(target.other)];
   }
 
   static Tensor<float> to_host(const at::Tensor& values) {
@@ -229,8 +266,13 @@ class TorchEncoder final : public Model {
         return t.narrow(dimension, columns.begin(column), columns.size(column));
       };
       at::Tensor result = some_columns(some_rows(results[which]), 1);
-      const at::Tensor bias = some_columns(layers[which]->bias, 0);
       const at::Tensor weight = some_columns(layers[which]->weight, 0).t();
+      if (!layers[which]->bias.defined()) {
+        at::mm_out(result, some_rows(x), weight);
+        if (activation) result.copy_(activate(result.contiguous(), *activation));
+        return;
+      }
+      const at::Tensor bias = some_columns(layers[which]->bias, 0);
       if (activation) {
         // Not in place: activations are faster on numbers without gaps between rows.
         result.copy_(activate(at::addmm(bias, some_rows(x), weight), *activation));
@@ -247,6 +289,7 @@ class TorchEncoder final : public Model {
 
   // [n, hidden]
   at::Tensor embed(const ModelInput& input) const {
+    if (info_.image) return embed_picture(input);
     at::Tensor x = at::embedding(tensors_.word_embedding, indices(input.ids));
     if (const at::Tensor& types = tensors_.token_type_embedding; types.defined()) {
       const bool given = config_.token_types > 1 && !input.type_ids.empty();
@@ -255,6 +298,15 @@ class TorchEncoder final : public Model {
     x.add_(at::embedding(tensors_.position_embedding, indices(position_ids(config_, input.ids))));
     if (tensors_.embedding_norm) x = (*tensors_.embedding_norm)(x);
     return tensors_.embedding_projection ? apply(*tensors_.embedding_projection, x) : x;
+  }
+
+  at::Tensor embed_picture(const ModelInput& input) const {
+    const at::Tensor pixels = batch_of_pictures({&input, 1}, Group(1, 0)).pixels;
+    const Linear map = internal::patch_map(*tensors_.image);
+    const at::Tensor patches = apply(map, internal::cut_patches(*info_.image, pixels)[0]);
+    const ImageTokens tokens = image_tokens(*info_.image, input.pixels.extent(1), input.pixels.extent(2));
+    return internal::join_tokens(config_, *tensors_.image, patches.unsqueeze(0), to_signed(tokens.rows),
+                                 to_signed(tokens.columns))[0];
   }
 
   // Self-attention: [n, hidden] to [n, hidden].
@@ -285,7 +337,8 @@ class TorchEncoder final : public Model {
     value.reset();
     deliver(attention, number, sink);
     attention.reset();
-    return apply(layer.attention_output, context);
+    at::Tensor mixed = apply(layer.attention_output, context);
+    return layer.attention_scale.defined() ? mixed.mul_(layer.attention_scale) : mixed;
   }
 
   void deliver(const at::Tensor& attention, std::size_t number, AttentionSink* sink) const {
@@ -296,12 +349,29 @@ class TorchEncoder final : public Model {
   }
 
   at::Tensor feed_forward(const EncoderLayer& layer, const at::Tensor& x) const {
-    return apply(layer.feed_forward_out, apply(layer.feed_forward_in, x, config_.activation));
+    at::Tensor result =
+        apply(layer.feed_forward_out,
+              config_.gated ? gated(layer.feed_forward_in, x) : apply(layer.feed_forward_in, x, config_.activation));
+    return layer.feed_forward_scale.defined() ? result.mul_(layer.feed_forward_scale) : result;
+  }
+
+  // silu(a) * b of the two halves of what the map gives.
+  at::Tensor gated(const Linear& both, const at::Tensor& x) const {
+    const std::int64_t width = both.weight.size(0) / 2;
+    const auto half = [&](std::int64_t begin) {
+      Linear linear;
+      linear.weight = both.weight.narrow(0, begin, width);
+      linear.bias = both.bias.narrow(0, begin, width);
+      return linear;
+    };
+    return apply(half(0), x, Activation::kSilu).mul_(apply(half(width), x));
   }
 
   ModelOutput head(const at::Tensor& x, const RunOptions& options) const {
     ModelOutput output;
-    if (info_.head == ModelHead::kClassification) {
+    if (info_.head == ModelHead::kClassification && info_.image) {
+      output.logits = to_host(batches_.classify(x.unsqueeze(0))[0]);
+    } else if (info_.head == ModelHead::kClassification) {
       const at::Tensor first = apply(tensors_.head_dense, x.narrow(0, 0, 1), tensors_.head_activation);
       output.logits = to_host(apply(tensors_.head_output, first), {info_.labels.size()});
     } else if (info_.head == ModelHead::kMaskedLm) {

@@ -76,12 +76,24 @@ EncoderLayer::EncoderLayer(TensorSource& source, const LayerWeights& weights, do
       attention_norm(source, weights.attention_norm, eps),
       feed_forward_in(source, weights.feed_forward_in),
       feed_forward_out(source, weights.feed_forward_out),
-      feed_forward_norm(source, weights.feed_forward_norm, eps) {}
+      feed_forward_norm(source, weights.feed_forward_norm, eps) {
+  if (weights.attention_scale != nullptr) attention_scale = source.get(*weights.attention_scale);
+  if (weights.feed_forward_scale != nullptr) feed_forward_scale = source.get(*weights.feed_forward_scale);
+}
+
+ImageTensors::ImageTensors(TensorSource& source, const ImageWeights& weights)
+    : class_token(source.get(*weights.class_token)),
+      patches(source, weights.patches),
+      position(source.get(*weights.position)) {
+  if (weights.distillation_token != nullptr) distillation_token = source.get(*weights.distillation_token);
+  if (weights.register_tokens != nullptr) register_tokens = source.get(*weights.register_tokens);
+}
 
 EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weights) {
   const double eps = weights.config.norm_eps;
-  word_embedding = source.get(*weights.word_embedding);
-  position_embedding = source.get(*weights.position_embedding);
+  if (weights.image) image.emplace(source, *weights.image);
+  if (weights.word_embedding != nullptr) word_embedding = source.get(*weights.word_embedding);
+  if (weights.position_embedding != nullptr) position_embedding = source.get(*weights.position_embedding);
   if (weights.token_type_embedding != nullptr) token_type_embedding = source.get(*weights.token_type_embedding);
   if (weights.embedding_norm) embedding_norm.emplace(source, *weights.embedding_norm, eps);
   if (weights.embedding_projection) embedding_projection.emplace(source, *weights.embedding_projection);
@@ -103,8 +115,9 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
     head_output = Linear(source, weights.masked_lm->decoder);
   } else if (weights.classifier) {
     head_activation = weights.classifier->activation;
-    head_dense = Linear(source, weights.classifier->dense);
+    if (weights.classifier->dense) head_dense = Linear(source, *weights.classifier->dense);
     head_output = Linear(source, weights.classifier->output);
+    if (weights.classifier->second) head_second = Linear(source, *weights.classifier->second);
   }
 }
 

@@ -57,11 +57,12 @@ class TensorSource {
 
 struct Linear {
   Linear() = default;
-  Linear(TensorSource& source, const LinearWeights& weights)
-      : weight(source.get(*weights.weight)), bias(source.get(*weights.bias)) {}
+  Linear(TensorSource& source, const LinearWeights& weights) : weight(source.get(*weights.weight)) {
+    if (weights.bias != nullptr) bias = source.get(*weights.bias);
+  }
 
   at::Tensor weight;  // [out, in]
-  at::Tensor bias;    // [out]
+  at::Tensor bias;    // [out], or undefined: none
 };
 
 struct Norm {
@@ -83,6 +84,19 @@ struct EncoderLayer {
   Norm attention_norm;
   Linear feed_forward_in, feed_forward_out;
   Norm feed_forward_norm;
+  at::Tensor attention_scale;     // [hidden], or undefined: none
+  at::Tensor feed_forward_scale;  // likewise
+};
+
+// The embeddings of a model of pictures: image_embedding.h.
+struct ImageTensors {
+  ImageTensors(TensorSource& source, const ImageWeights& weights);
+
+  at::Tensor class_token;         // [1, 1, hidden]
+  at::Tensor distillation_token;  // [1, 1, hidden], or undefined
+  at::Tensor register_tokens;     // [1, registers, hidden], or undefined
+  Linear patches;                 // weight [hidden, channels, patch height, patch width]
+  at::Tensor position;            // [1, positions, hidden]
 };
 
 struct EncoderTensors {
@@ -90,6 +104,7 @@ struct EncoderTensors {
 
   const EncoderLayer& layer(std::size_t index) const { return layers[layer_order[index]]; }
 
+  std::optional<ImageTensors> image;  // of a model of pictures; the embeddings below are then undefined
   at::Tensor word_embedding;
   at::Tensor position_embedding;
   at::Tensor token_type_embedding;  // undefined where there is none
@@ -99,11 +114,13 @@ struct EncoderTensors {
   std::vector<std::size_t> layer_order;  // the element of `layers` that each layer of the model runs
   std::optional<Norm> final_norm;
 
-  // Masked language model: dense, activation, norm, output. Classification: dense, activation, output.
+  // Masked language model: dense, activation, norm, output. Classification: dense and activation where there is a
+  // dense, output; and where there is a second, the mean of both.
   Activation head_activation = Activation::kTanh;
   Linear head_dense;
   Norm head_norm;
   Linear head_output;
+  Linear head_second;
 };
 
 at::Tensor activate(const at::Tensor& x, Activation activation);

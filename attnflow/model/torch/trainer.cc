@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/batch_forward.h"
 #include "attnflow/model/torch/split_work.h"
 
@@ -31,6 +32,12 @@ struct Parameter {
   at::Tensor second;
   bool decays = false;
 };
+
+std::vector<std::int64_t> shape_of(const Tensor<float>& tensor) {
+  std::vector<std::int64_t> shape;
+  for (const std::size_t extent : tensor.shape()) shape.push_back(to_signed(extent));
+  return shape;
+}
 
 Tensor<float> copy_out(const at::Tensor& tensor) {
   const at::Tensor host = tensor.detach().contiguous();
@@ -163,6 +170,35 @@ class TorchTrainer final : public Trainer {
 
   // All of a shard but that there is an answer for each question.
   void check_sequences(const TrainingBatch& shard) const {
+    if (info_.image) {
+      check_pictures(shard);
+    } else {
+      check_texts(shard);
+    }
+    if (info_.head != ModelHead::kClassification) return;
+    for (const std::size_t label : shard.labels) {
+      if (label >= info_.labels.size()) {
+        bad_batch(fmt::format("expected a label below {}, found {}", info_.labels.size(), label));
+      }
+    }
+  }
+
+  void check_pictures(const TrainingBatch& shard) const {
+    const Shape& shape = shard.pixels.shape();
+    if (shape.size() != 4 || shape[0] != shard.rows || shard.rows == 0 || !shard.ids.empty()) {
+      bad_batch(
+          fmt::format("expected pixels of shape [rows, channels, height, width] with {} rows and no ids, found "
+                      "shape {} and {} ids",
+                      shard.rows, shape_to_string(shape), shard.ids.size()));
+    }
+    check_pixels(*info_.image, {shape.begin() + 1, shape.end()}, shard.pixels.span());
+  }
+
+  void check_texts(const TrainingBatch& shard) const {
+    if (!shard.pixels.empty()) {
+      bad_batch(fmt::format("expected sequences of tokens for the model of text {}, found pixels of shape {}",
+                            info_.name, shape_to_string(shard.pixels.shape())));
+    }
     if (shard.rows == 0 || shard.length == 0 || shard.ids.size() != shard.rows * shard.length ||
         shard.lengths.size() != shard.rows) {
       bad_batch(
@@ -193,12 +229,6 @@ class TorchTrainer final : public Trainer {
         bad_batch(fmt::format("expected positions below {}, found {}", shard.rows * shard.length, position));
       }
     }
-    if (info_.head != ModelHead::kClassification) return;
-    for (const std::size_t label : shard.labels) {
-      if (label >= info_.labels.size()) {
-        bad_batch(fmt::format("expected a label below {}, found {}", info_.labels.size(), label));
-      }
-    }
   }
 
   // Calls body(shard) for every shard, on threads whose libtorch calls stay on them.
@@ -219,8 +249,10 @@ class TorchTrainer final : public Trainer {
   }
 
   at::Tensor hidden_of(const TrainingBatch& shard, internal::Dropout* dropout) const {
+    const at::Device cpu(at::kCPU);
     const internal::PaddedBatch batch =
-        internal::make_batch(config_, shard.ids, {}, shard.lengths, shard.length, at::Device(at::kCPU));
+        info_.image ? internal::make_batch(shard.pixels.span(), shape_of(shard.pixels), cpu)
+                    : internal::make_batch(config_, shard.ids, {}, shard.lengths, shard.length, cpu);
     return encoder_.encode(encoder_.embed(batch), batch.mask, dropout);
   }
 

@@ -1,0 +1,223 @@
+#include "attnflow/analysis/explain_image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/gradient_graph.h"
+#include "attnflow/analysis/memory_check.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/text_words.h"
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/error.h"
+#include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/image/encode_png.h"
+#include "attnflow/image/patch_grid.h"
+#include "attnflow/image/resize.h"
+#include "attnflow/model/image_info.h"
+#include "attnflow/model/prediction.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+constexpr const char* kProcessorFile = "preprocessor_config.json";
+// The longer side of the picture that a report carries: enough for a page, and no larger.
+constexpr std::size_t kLongestShown = 640;
+
+void check_takes_pictures(const ModelInfo& info) {
+  if (info.image) return;
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("expected a model of pictures (ViT, DeiT, DINOv2), found {} ({}), a model of text; for a text "
+                  "use attnflow explain",
+                  info.name, info.architecture));
+}
+
+std::string token_text(TokenRole role, std::size_t number) {
+  switch (role) {
+    case TokenRole::kClass:
+      return "[CLS]";
+    case TokenRole::kDistillation:
+      return "[DIST]";
+    case TokenRole::kRegister:
+      return fmt::format("[REG {}]", number);
+    case TokenRole::kText:
+    case TokenRole::kPatch:
+      break;
+  }
+  return "";
+}
+
+std::vector<ReportToken> report_tokens(const ImageTokens& tokens) {
+  std::vector<ReportToken> result;
+  std::size_t registers = 0;
+  for (std::size_t t = 0; t < tokens.roles.size(); ++t) {
+    const TokenRole role = tokens.roles[t];
+    ReportToken token;
+    token.role = token_role_name(role);
+    token.special = role != TokenRole::kPatch;
+    if (role == TokenRole::kPatch) {
+      const std::size_t patch = t - tokens.leading();
+      token.text = fmt::format("{},{}", patch / tokens.columns, patch % tokens.columns);
+    } else {
+      token.text = token_text(role, role == TokenRole::kRegister ? ++registers : 0);
+    }
+    result.push_back(std::move(token));
+  }
+  return result;
+}
+
+// The picture as the report carries it.
+void add_shown(ReportImage& image, const Picture& picture) {
+  const std::size_t longest = std::max(picture.width(), picture.height());
+  if (longest <= kLongestShown) {
+    image.png = encode_png(picture);
+    image.png_width = picture.width();
+    image.png_height = picture.height();
+    return;
+  }
+  ResizeOptions smaller;
+  smaller.width = std::max<std::size_t>(1, picture.width() * kLongestShown / longest);
+  smaller.height = std::max<std::size_t>(1, picture.height() * kLongestShown / longest);
+  image.png = encode_png(resize(picture, smaller));
+  image.png_width = smaller.width;
+  image.png_height = smaller.height;
+}
+
+void check_options(const ExplainOptions& options) {
+  validate_settings(options.settings);
+  const auto refuse = [](const char* option, const char* what) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found a picture, which has no {}", option, what));
+  };
+  if (options.settings.words) refuse("--words", "words");
+  if (!options.candidates.empty()) refuse("--candidates", "masked words");
+  if (!options.referents.empty()) refuse("--referents", "words");
+  if (options.only_output_token) refuse("--only-output-token", "decoder");
+}
+
+// Bytes of the matrices of a report, and of the graph that they are computed from.
+std::size_t matrix_bytes(const Report& report, const ExplainOptions& options, std::size_t n) {
+  const std::size_t layers = report.model.layers;
+  const std::size_t asked = resolve_layers(report.settings.layers, report.settings.to_layer, layers).size();
+  std::size_t matrices = 2 * layers;
+  for (const char* method : {"raw", "rollout"}) matrices += wants(report.settings, method) ? asked : 0;
+  if (options.keep_attention) matrices += layers * report.model.heads;
+  if (has_gradient_mixing(report.settings)) matrices += 2 * report.model.heads;  // one layer's, with its gradient
+  const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
+  return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
+}
+
+}  // namespace
+
+ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
+  // Small things first, as for a text.
+  const ModelInfo info = read_model_info(folder);
+  check_takes_pictures(info);
+  if (!folder.has(kProcessorFile)) {
+    throw Error(
+        ErrorKind::kBadFile,
+        fmt::format("{}: expected a file {}, which says how pictures are prepared for the model, found none; it "
+                    "lies beside config.json where the model comes from",
+                    folder.label(), kProcessorFile));
+  }
+  ImageProcessorOptions processor;
+  processor.channels = info.image->channels;
+  processor.model_type = info.architecture;
+  ImageModel result;
+  result.processor = read_image_processor(folder.read(kProcessorFile), folder.label(kProcessorFile), processor);
+  result.model = load_model(folder, options);
+  return result;
+}
+
+ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
+                       const ModelInfo& info) {
+  check_takes_pictures(info);
+  ImageInput result;
+  const InputGeometry geometry = input_geometry(picture.height(), picture.width(), processor);
+  const PatchGrid grid = patch_grid(geometry, info.image->patch_height, info.image->patch_width);
+  result.input.pixels = whole_patches(pixel_values(picture, processor).view(), grid);
+  const ImageTokens tokens = image_tokens(*info.image, grid.height(), grid.width());
+  result.tokens = report_tokens(tokens);
+  ReportImage& image = result.image;
+  image.name = name;
+  image.width = picture.width();
+  image.height = picture.height();
+  image.rows = tokens.rows;
+  image.columns = tokens.columns;
+  image.first_patch = tokens.leading();
+  const Rectangle seen = grid_rectangle(grid, geometry);
+  image.left = seen.left;
+  image.top = seen.top;
+  image.right = seen.right;
+  image.bottom = seen.bottom;
+  return result;
+}
+
+Report explain_image(Model& model, const ImageProcessor& processor, const Picture& picture, const std::string& name,
+                     const ExplainOptions& options) {
+  check_options(options);
+  const ModelInfo& info = model.info();
+  ImageInput prepared = image_input(picture, name, processor, info);
+  const std::size_t n = prepared.tokens.size();
+
+  Report report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.input.kind = "image";
+  report.input.tokens = std::move(prepared.tokens);
+  report.input.image = std::move(prepared.image);
+  add_shown(*report.input.image, picture);
+
+  // Everything that can be wrong with the options is found before the model runs.
+  const bool gradient = has_gradient_mixing(options.settings);
+  if (gradient) check_gradient_head(info);
+  const MixingOptions mixing =
+      gradient ? MixingOptions{} : mixing_options(options.settings, report.input.tokens, info.heads);
+  const GradientMixingOptions gradient_mixing =
+      gradient ? gradient_mixing_options(options.settings, report.input.tokens) : GradientMixingOptions{};
+  const auto asked = gradient ? asked_class(options.settings.target, info) : std::nullopt;
+  resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+  std::vector<std::string> notes_of_later;
+  resolve_output_token(report, notes_of_later);
+  require_memory(matrix_bytes(report, options, n),
+                 fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
+                 "A smaller picture size in preprocessor_config.json, or fewer --layers, take less");
+
+  ModelOutput output;
+  AttentionGraph graph;
+  if (options.keep_attention || gradient) {
+    StackSink sink(info.layers, n);
+    output = model.run(prepared.input, options.keep_attention ? &sink : nullptr);
+    if (options.keep_attention) {
+      const AttentionStack stack = sink.take();
+      if (!gradient) graph = attention_graph(stack, mixing);
+      report.attention = stack.weights();
+    }
+    if (gradient) {
+      report.target = class_target(info, output.logits.span(), asked);
+      graph = gradient_graph(model, prepared.input, report.target->index, gradient_mixing);
+    }
+  } else {
+    GraphSink sink(info.layers, mixing);
+    output = model.run(prepared.input, &sink);
+    graph = sink.take();
+  }
+  if (info.head == ModelHead::kClassification) {
+    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
+    for (const Prediction& p : class_predictions(info, output.logits.span())) {
+      if (prediction.choices.size() == std::max<std::size_t>(1, options.settings.top_k)) break;  // there may be 1,000
+      prediction.choices.push_back({p.text, p.probability});
+    }
+    report.predictions.push_back(std::move(prediction));
+  }
+  aggregate(report, std::move(graph), options);
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,163 @@
+// attnflow evaluate image: which method finds the patches that a picture's class depends on?
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/evaluate_image.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
+#include "attnflow/cli/model_argument.h"
+#include "attnflow/cli/progress_bar.h"
+#include "attnflow/train/fashion_data.h"
+
+namespace attnflow {
+namespace {
+
+struct ImageEvaluationArguments {
+  std::optional<std::string> model;
+  std::string data;
+  std::vector<std::string> outputs;
+  std::string layers;
+  std::string blank = "mean";
+  std::string scored = "predicted";
+  bool json = false;
+  ImageEvaluationOptions options;
+};
+
+// A list of pictures, or the folder of Fashion-MNIST's files, whose test pictures are taken.
+PictureSet read_pictures(const std::string& data, const ModelInfo& info) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info);
+  auto test = std::make_shared<LabelledPictures>(read_fashion_test(data));
+  PictureSet set;
+  set.source = "Fashion-MNIST's test set";
+  for (std::size_t i = 0; i < test->count(); ++i) {
+    if (test->labels[i] >= info.labels.size()) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected classes below {}, as many as {} has, found {}", data,
+                                                   info.labels.size(), info.name, test->labels[i]));
+    }
+    set.entries.push_back({fmt::format("test picture {}", i), test->labels[i]});
+  }
+  set.read = [test](std::size_t i) {
+    Picture picture;
+    picture.rgb = Tensor<std::uint8_t>({kFashionEdge, kFashionEdge, 3});
+    const std::span<const std::uint8_t> grey = test->picture(i);
+    for (std::size_t p = 0; p < picture.rgb.size(); ++p) picture.rgb.data()[p] = grey[p / 3];
+    return picture;
+  };
+  return set;
+}
+
+void run_image_evaluation(ImageEvaluationArguments& arguments) {
+  ImageEvaluationOptions& options = arguments.options;
+  options.settings.layers = parse_layers(arguments.layers);
+  for (const std::string& output : arguments.outputs) check_image_evaluation_output(output);
+  check_different_outputs(arguments.outputs);
+  if (arguments.blank != "mean" && arguments.blank != "black") {
+    throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
+  }
+  options.blank = arguments.blank == "mean" ? PictureBlank::kMean : PictureBlank::kBlack;
+  if (arguments.scored != "predicted" && arguments.scored != "own") {
+    throw Error(ErrorKind::kUsage, fmt::format("--class: expected predicted or own, found '{}'", arguments.scored));
+  }
+  options.own_class = arguments.scored == "own";
+  const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_image_model();
+  LoadOptions load;
+  load.threads = options.threads;
+  const ImageModel model = load_image_model(folder, load);
+  const PictureSet pictures = read_pictures(arguments.data, model.model->info());
+  ProgressBar bar("pictures");
+  options.progress = bar.function();
+  options.resampling.seed = options.seed;
+  const ImageEvaluationReport report = evaluate_image(model, pictures, options);
+  bar.finish();
+  for (const std::string& output : arguments.outputs) write_image_evaluation(output, report);
+  if (arguments.json) {
+    fmt::print("{}", image_evaluation_json(report));
+  } else if (arguments.outputs.empty()) {
+    fmt::print("{}", image_evaluation_table(report));
+  } else {
+    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+  }
+}
+
+}  // namespace
+
+void add_image_evaluation_task(CLI::App& evaluate) {
+  auto arguments = std::make_shared<ImageEvaluationArguments>();
+  ImageEvaluationOptions& options = arguments->options;
+  CLI::App* task = evaluate.add_subcommand(
+      "image", "A vision model: how fast does the class go when patches are removed in each method's order?");
+  task->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model's name")
+      ->type_name("DIR|NAME");
+  task->add_option("--data", arguments->data,
+                   "A list of pictures (a file, a tab, a class on each line), or the folder of Fashion-MNIST's files")
+      ->required()
+      ->type_name("FILE|DIR");
+  task->add_option("-o,--output", arguments->outputs,
+                   "Write a file; its ending chooses the kind (.md .json .csv). May be repeated. Without it a table is "
+                   "printed")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+  task->add_flag("--json", arguments->json, "Print the JSON on standard output");
+  task->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+      ->check(whole_number)
+      ->capture_default_str();
+  task->add_option("--seed", options.seed, "Seed of the draw, of ties, of random orders and of the resampling")
+      ->check(whole_number)
+      ->capture_default_str();
+  const char* how = "What to compute";
+  comma_list(task->add_option("--method", options.methods,
+                              "raw, rollout, flow, gradient-rollout, gradient-flow, or several joined by commas"))
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--layers", arguments->layers, "The last of them is looked at; default: the model's last")
+      ->group(how);
+  task->add_option("--to-layer", options.settings.to_layer, "Down to this layer; 0: the input")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--heads", options.settings.heads, "Head fusion: mean, max, min, or the number of one head")
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--residual", options.settings.residual, "rho of (1 - rho) W + rho I")
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--set-aside", options.settings.set_aside, "As for attnflow image")
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--blank", arguments->blank, "What stands for a removed patch: mean or black")
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--class", arguments->scored, "Whose probability: predicted (by the model) or own (the picture's)")
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--steps", options.steps, "Of each curve; 0: one for each patch, 50 at most")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--random-orders", options.random_orders, "Of each picture, for comparison")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--resamples", options.resampling.resamples, "Of the bootstrap and the sign-flip test")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(how);
+  task->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
+      ->check(whole_number)
+      ->capture_default_str();
+  task->callback([arguments] { run_image_evaluation(*arguments); });
+}
+
+}  // namespace attnflow

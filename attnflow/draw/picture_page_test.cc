@@ -1,0 +1,445 @@
+#include "attnflow/draw/picture_page.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/draw/color_scale.h"
+#include "attnflow/draw/layout_checks_for_test.h"
+#include "attnflow/draw/picture_row.h"
+#include "attnflow/draw/png_reader_for_test.h"
+#include "attnflow/draw/svg_canvas.h"
+#include "attnflow/draw/svg_reader_for_test.h"
+#include "attnflow/report/base64.h"
+
+namespace attnflow {
+namespace {
+
+using internal::Color;
+using internal::Image;
+using internal::PanelFit;
+using internal::PanelShape;
+using internal::SvgDocument;
+using internal::SvgElement;
+using internal::test_png;
+
+PicturePanel panel(const std::string& title, std::size_t width, std::size_t height) {
+  PicturePanel made;
+  made.title = title;
+  made.png = test_png(width, height);
+  made.width = width;
+  made.height = height;
+  made.description = "a test picture, " + title;
+  return made;
+}
+
+// The picture, and an overlay for each method.
+PictureRow overlay_row(std::size_t width, std::size_t height) {
+  PictureRow row;
+  row.panels.push_back(panel("input", width, height));
+  row.panels.back().caption = fmt::format("{} x {} pixels", width, height);
+  for (const char* method : {"raw", "rollout", "flow"}) {
+    PicturePanel made = panel(method, width, height);
+    made.subtitle = "layer 12, from [CLS]";
+    made.bar = PanelBar{.low = 0.0, .high = 0.0123456, .above = 0.25, .label = "share of [CLS]"};
+    made.mark = PanelMark{.x = 0.25, .y = 0.5, .width = 1.0 / 14.0, .height = 1.0 / 14.0};
+    made.caption = "31% on special tokens, which stand for no part of the picture";
+    row.panels.push_back(made);
+  }
+  return row;
+}
+
+PictureRow layer_row(const std::string& method, std::size_t layers, std::size_t width, std::size_t height) {
+  PictureRow row;
+  row.heading = method + ", by layer";
+  row.panel_height = 64.0;
+  row.bar = PanelBar{.low = 0.0, .high = 0.5, .label = "the same for all layers"};
+  for (std::size_t l = 1; l <= layers; ++l) {
+    row.panels.push_back(panel(fmt::format("layer {}", l), width, height));
+    row.panels.back().mark = PanelMark{.x = 0.0, .y = 0.0, .width = 0.25, .height = 0.25};
+  }
+  return row;
+}
+
+PicturePage overview(std::size_t width, std::size_t height, std::size_t layers) {
+  PicturePage page;
+  page.title = "both.png";
+  page.subtitles = {"vit-base \u00b7 12 layers \u00b7 mean of 12 heads \u00b7 14 x 14 patches",
+                    "predicted: tabby cat 83.1%, tiger cat 9.9%"};
+  page.rows = {overlay_row(width, height)};
+  for (const char* method : {"raw", "rollout", "flow"}) page.rows.push_back(layer_row(method, layers, width, height));
+  page.notes = {"Flow was computed for [CLS] only."};
+  return page;
+}
+
+internal::Scene scene_of(const PicturePage& page, const internal::TextMeasurer& measure,
+                         const PicturePageOptions& options = {}) {
+  return internal::picture_page_scene(page, options, measure);
+}
+
+std::vector<const SvgElement*> images_in(const SvgDocument& svg, const std::string& group) {
+  std::vector<const SvgElement*> found;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name == "image" && std::count(element.groups.begin(), element.groups.end(), group) > 0) {
+      found.push_back(&element);
+    }
+  }
+  return found;
+}
+
+// The first picture of a panel, "row-1-panel-2" (its colour bar comes after it).
+const SvgElement& picture_in(const SvgDocument& svg, const std::string& part) {
+  static const SvgElement kNone;
+  const std::vector<const SvgElement*> found = images_in(svg, "attnflow-" + part);
+  EXPECT_FALSE(found.empty()) << part;
+  return found.empty() ? kNone : *found.front();
+}
+
+double number(const SvgElement& element, const std::string& key) { return std::stod(element.attributes.at(key)); }
+
+// ---- Sizes and fits -------------------------------------------------------------------------------------------------
+
+TEST(PngSize, IsWhatTheFileSays) {
+  const std::string png = test_png(31, 7);
+  const auto size = internal::png_size(png);
+  ASSERT_TRUE(size.has_value());
+  EXPECT_EQ(size->width, 31U);
+  EXPECT_EQ(size->height, 7U);
+  EXPECT_FALSE(internal::png_size("").has_value());
+  EXPECT_FALSE(internal::png_size(png.substr(0, 23)).has_value());
+  EXPECT_FALSE(internal::png_size("\xff\xd8\xff" + std::string(100, 'x')).has_value());
+  std::string none = png;
+  std::fill(none.begin() + 16, none.begin() + 20, '\0');
+  EXPECT_FALSE(internal::png_size(none).has_value());
+}
+
+TEST(FitPanels, TakesAsFewLinesAsLeaveThePicturesLargeEnough) {
+  const auto squares = [](std::size_t count) { return std::vector<PanelShape>(count, PanelShape{1.0, 30.0}); };
+  const PanelFit four = internal::fit_panels(squares(4), 864.0, 220.0, 16.0);
+  EXPECT_EQ(four.per_line, 4U);
+  EXPECT_NEAR(four.height, (864.0 - 48.0) / 4.0, 1e-6);
+  const PanelFit two = internal::fit_panels(squares(2), 864.0, 220.0, 16.0);
+  EXPECT_EQ(two.per_line, 2U);
+  EXPECT_EQ(two.height, 220.0);
+  const PanelFit layers = internal::fit_panels(squares(24), 864.0, 64.0, 7.0);
+  EXPECT_EQ(layers.per_line, 12U);
+  EXPECT_EQ(layers.height, 64.0);
+  // 13 on one line would be 59 wide: large enough for 64, though not for 100.
+  EXPECT_EQ(internal::fit_panels(squares(13), 864.0, 64.0, 7.0).per_line, 13U);
+  EXPECT_EQ(internal::fit_panels(squares(13), 864.0, 100.0, 7.0).per_line, 7U);
+}
+
+TEST(FitPanels, KeepsVeryWideAndVeryHighPicturesOnThePage) {
+  const PanelFit wide = internal::fit_panels({{40.0, 30.0}, {40.0, 30.0}}, 864.0, 220.0, 16.0);
+  EXPECT_EQ(wide.per_line, 1U);
+  EXPECT_NEAR(wide.height, 864.0 / 40.0, 1e-6);
+  const PanelFit high = internal::fit_panels({{0.01, 90.0}, {0.01, 90.0}}, 864.0, 220.0, 16.0);
+  EXPECT_EQ(high.per_line, 2U);
+  EXPECT_EQ(high.height, 220.0);
+  // Wider titles than the page has room for: a panel to a line.
+  EXPECT_EQ(internal::fit_panels({{1.0, 400.0}, {1.0, 400.0}}, 284.0, 220.0, 16.0).per_line, 1U);
+}
+
+// ---- Layout ---------------------------------------------------------------------------------------------------------
+
+TEST(PicturePage, NoTextTouchesAnother) {
+  struct Size {
+    std::size_t width, height;
+  };
+  const internal::TextMeasurer measure("en");
+  for (const Size& size : {Size{28, 28}, {640, 480}, {480, 640}, {1000, 60}, {60, 1000}, {1, 1}}) {
+    for (const std::size_t layers : {1U, 4U, 12U, 24U}) {
+      for (const double width : {320.0, 900.0, 1400.0}) {
+        const PicturePage page = overview(size.width, size.height, layers);
+        const internal::Scene scene = scene_of(page, measure, {.width = width});
+        const std::string name = fmt::format("{} x {}, {} layers, {} wide", size.width, size.height, layers, width);
+        internal::expect_clear_labels(scene, name);
+        EXPECT_EQ(scene.width, width) << name;
+      }
+    }
+  }
+}
+
+TEST(PicturePage, LongAndForeignTextsKeepTheirPlace) {
+  const std::string arabic = "صورة القطة والكلب في الحديقة الكبيرة.png";
+  const std::string emoji = "👩‍🔬🇩🇪 caf\u00e9 猫と犬.png";
+  const std::string endless(400, 'm');
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "many words ";
+  for (const std::string& text : {arabic, emoji, endless, words, std::string("\xff\xfe\n\t")}) {
+    PicturePage page = overview(64, 48, 12);
+    page.title = text;
+    page.subtitles = {text, text, text};
+    page.notes = {text};
+    for (PictureRow& row : page.rows) {
+      row.heading = text;
+      if (row.bar) row.bar->label = text;
+      for (PicturePanel& panel : row.panels) {
+        panel.title = panel.subtitle = panel.caption = panel.description = text;
+        if (panel.bar) panel.bar->label = text;
+      }
+    }
+    const internal::TextMeasurer measure("en");
+    const internal::Scene scene = scene_of(page, measure);
+    internal::expect_clear_labels(scene, text);
+    EXPECT_EQ(scene.width, 900.0);
+    const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+    EXPECT_EQ(svg.error, "");
+  }
+  PicturePage page = overview(64, 48, 4);
+  page.title = arabic;
+  EXPECT_NE(picture_page_svg(page).find(arabic), std::string::npos);
+  page.title = endless;
+  const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+  ASSERT_FALSE(svg.texts.empty());
+  EXPECT_TRUE(svg.texts.front().ends_with("m\u2026"));
+}
+
+TEST(PicturePage, PicturesOfALineAreEquallyHighAndStandSideBySide) {
+  PicturePage page;
+  page.rows = {overlay_row(640, 480)};
+  page.rows[0].panels[0].subtitle.clear();
+  page.rows[0].panels[1] = panel("portrait", 300, 500);
+  const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+  const SvgElement& first = picture_in(svg, "row-1-panel-1");
+  for (std::size_t p = 1; p <= 4; ++p) {
+    const SvgElement& picture = picture_in(svg, fmt::format("row-1-panel-{}", p));
+    EXPECT_EQ(picture.attributes.at("y"), first.attributes.at("y"));
+    EXPECT_EQ(picture.attributes.at("height"), first.attributes.at("height"));
+    const double aspect = p == 2 ? 0.6 : 640.0 / 480.0;
+    EXPECT_NEAR(number(picture, "width"), aspect * number(picture, "height"), 0.02);
+  }
+}
+
+TEST(PicturePage, LayersShareOneColourBar) {
+  PicturePage page;
+  page.rows = {layer_row("rollout", 12, 28, 28)};
+  const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+  EXPECT_EQ(svg.error, "");
+  EXPECT_EQ(images_in(svg, "attnflow-row-1").size(), 13U);  // the bar and twelve pictures
+  EXPECT_EQ(std::count(svg.texts.begin(), svg.texts.end(), "0.5"), 1);
+  EXPECT_EQ(std::count(svg.texts.begin(), svg.texts.end(), "the same for all layers"), 1);
+  std::set<std::string> tops;
+  for (std::size_t p = 1; p <= 12; ++p) {
+    EXPECT_EQ(std::count(svg.texts.begin(), svg.texts.end(), fmt::format("layer {}", p)), 1);
+    tops.insert(picture_in(svg, fmt::format("row-1-panel-{}", p)).attributes.at("y"));
+  }
+  EXPECT_EQ(tops.size(), 1U);
+}
+
+// ---- The pictures themselves ----------------------------------------------------------------------------------------
+
+TEST(PicturePage, SvgHoldsThePicturesAsTheyAre) {
+  PicturePage page;
+  page.title = "a & b";
+  page.rows = {overlay_row(28, 28)};
+  page.rows[0].panels[1] = panel("large", 800, 600);
+  page.rows[0].panels[2].sampling = PanelSampling::kSmooth;
+  const SvgDocument svg = internal::read_svg(picture_page_svg(page, {.id_prefix = "x"}));
+  EXPECT_EQ(svg.error, "");
+  const std::string prefix = "data:image/png;base64,";
+  for (std::size_t p = 0; p < 4; ++p) {
+    const auto found = images_in(svg, fmt::format("x-row-1-panel-{}", p + 1));
+    ASSERT_FALSE(found.empty());
+    const SvgElement& picture = *found.front();
+    std::string code;
+    base64_append(code, std::as_bytes(std::span(page.rows[0].panels[p].png)));
+    EXPECT_EQ(picture.attributes.at("xlink:href"), prefix + code);
+    EXPECT_EQ(picture.title, page.rows[0].panels[p].description);
+    const bool pixels = p == 0 || p == 3;
+    EXPECT_EQ(picture.attributes.count("style"), pixels ? 1U : 0U) << p;
+  }
+}
+
+TEST(PicturePage, PngShowsThePixelsWhereTheyBelong) {
+  PicturePage page;
+  page.rows.resize(1);
+  page.rows[0].panel_height = 100.0;
+  page.rows[0].panels = {panel("", 10, 10)};
+  const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+  const SvgElement& place = picture_in(svg, "row-1-panel-1");
+  const Image source = internal::test_picture(10, 10);
+  const Image drawn = internal::read_png(picture_page_png(page, {.png_scale = 1.0}));
+  const auto at = [&](double x, double y) {
+    return drawn.pixels[static_cast<std::size_t>(number(place, "y") + y) * drawn.width +
+                        static_cast<std::size_t>(number(place, "x") + x)];
+  };
+  ASSERT_EQ(number(place, "height"), 100.0);
+  for (std::size_t y = 0; y < 10; ++y) {
+    for (std::size_t x = 0; x < 10; ++x) {
+      // The whole of a cell but its border is the pixel.
+      for (const double in : {2.0, 5.0, 7.5}) {
+        EXPECT_EQ(at(10.0 * static_cast<double>(x) + in, 10.0 * static_cast<double>(y) + in),
+                  source.pixels[y * 10 + x]);
+      }
+    }
+  }
+  // A smooth one has the same ends, and what lies between in between.
+  page.rows[0].panels[0].png =
+      internal::encode_png(Image{.width = 2, .height = 1, .pixels = {{0, 0, 0}, {200, 200, 200}}});
+  page.rows[0].panels[0].width = page.rows[0].panels[0].height = 0;
+  page.rows[0].panels[0].sampling = PanelSampling::kSmooth;
+  const Image smooth = internal::read_png(picture_page_png(page, {.png_scale = 1.0}));
+  const auto row = static_cast<std::size_t>(number(place, "y")) + 50;
+  const auto left = static_cast<std::size_t>(number(place, "x"));
+  const auto red = [&](std::size_t x) { return int{smooth.pixels[row * smooth.width + left + x].red}; };
+  EXPECT_LE(red(3), 2);  // not mixed with the paper
+  EXPECT_NEAR(red(100), 100, 6);
+  EXPECT_NEAR(red(196), 200, 2);
+}
+
+TEST(PicturePage, AMarkIsSeenOnAnyGround) {
+  for (const Color ground : {Color{0, 0, 0}, Color{255, 255, 255}, Color{128, 128, 128}}) {
+    PicturePage page;
+    page.rows.resize(1);
+    page.rows[0].panels.resize(1);
+    PicturePanel& only = page.rows[0].panels[0];
+    only.png = internal::encode_png(internal::plain_picture(50, 50, ground));
+    only.mark = PanelMark{.x = 0.4, .y = 0.4, .width = 0.2, .height = 0.2};
+    const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+    const SvgElement& place = picture_in(svg, "row-1-panel-1");
+    const Image drawn = internal::read_png(picture_page_png(page));
+    const double side = number(place, "height");
+    // Over the left edge of the marked area, from outside to inside, twice as many pixels as on the page.
+    int darkest = 255;
+    int lightest = 0;
+    for (double x = 0.4 * side - 6.0; x < 0.4 * side + 6.0; x += 0.5) {
+      const auto column = static_cast<std::size_t>(2.0 * (number(place, "x") + x));
+      const auto row = static_cast<std::size_t>(2.0 * (number(place, "y") + 0.5 * side));
+      darkest = std::min(darkest, int{drawn.pixels[row * drawn.width + column].green});
+      lightest = std::max(lightest, int{drawn.pixels[row * drawn.width + column].green});
+    }
+    EXPECT_LT(darkest, 60) << int{ground.red};
+    EXPECT_GT(lightest, 200) << int{ground.red};
+    // The middle of the area is left as it is.
+    const auto x = static_cast<std::size_t>(2.0 * (number(place, "x") + 0.5 * side));
+    const auto y = static_cast<std::size_t>(2.0 * (number(place, "y") + 0.5 * side));
+    EXPECT_EQ(drawn.pixels[y * drawn.width + x], ground);
+  }
+}
+
+TEST(PicturePage, MarksOutsideOfThePictureAreNotDrawn) {
+  const auto rects = [](const PanelMark& mark) {
+    PicturePage page;
+    page.rows.resize(1);
+    page.rows[0].panels = {panel("", 20, 20)};
+    page.rows[0].panels[0].mark = mark;
+    const SvgDocument svg = internal::read_svg(picture_page_svg(page));
+    return std::count_if(svg.elements.begin(), svg.elements.end(),
+                         [](const SvgElement& element) { return element.name == "rect"; });
+  };
+  EXPECT_EQ(rects({.x = 0.5, .y = 0.5, .width = 0.1, .height = 0.1}), 4);  // ground, frame, two lines
+  EXPECT_EQ(rects({.x = 0.9, .y = 0.9, .width = 0.5, .height = 0.5}), 4);
+  EXPECT_EQ(rects({.x = -0.5, .y = 0.0, .width = 0.4, .height = 1.0}), 2);
+}
+
+TEST(PicturePage, ColoursAreThoseOfTheBars) {
+  for (const double position : {-1.0, 0.0, 0.3, 1.0, 2.0}) {
+    const Color color = internal::scale_color(position);
+    EXPECT_EQ(picture_color(position), (std::array<std::uint8_t, 3>{color.red, color.green, color.blue}));
+  }
+}
+
+// ---- Files and errors -----------------------------------------------------------------------------------------------
+
+TEST(PicturePage, SameBytesEveryTimeInAllKinds) {
+  const PicturePage page = overview(40, 30, 4);
+  EXPECT_EQ(picture_page_svg(page), picture_page_svg(page));
+  EXPECT_EQ(picture_page_pdf(page), picture_page_pdf(page));
+  EXPECT_EQ(picture_page_png(page), picture_page_png(page));
+  EXPECT_TRUE(picture_page_pdf(page).starts_with("%PDF"));
+  const internal::TextMeasurer measure("en");
+  const internal::Scene scene = scene_of(page, measure);
+  const auto size = internal::png_size(picture_page_png(page, {.png_scale = 1.5}));
+  ASSERT_TRUE(size.has_value());
+  EXPECT_EQ(size->width, static_cast<std::size_t>(std::ceil(1.5 * scene.width)));
+  EXPECT_EQ(size->height, static_cast<std::size_t>(std::ceil(1.5 * scene.height)));
+}
+
+TEST(PicturePage, IsWrittenInTheKindThatThePathNames) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attnflow_picture_page";
+  std::filesystem::create_directories(folder);
+  const PicturePage page = overview(20, 20, 1);
+  for (const char* name : {"a.svg", "a.PDF", "a.png"}) {
+    write_picture_page(folder / name, page);
+    EXPECT_GT(std::filesystem::file_size(folder / name), 1000U) << name;
+  }
+  EXPECT_THROW(write_picture_page(folder / "a.jpg", page), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.jpg"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(PicturePage, DescribesItselfToThoseWhoDoNotSeeIt) {
+  PicturePage page = overview(20, 20, 1);
+  EXPECT_NE(picture_page_svg(page).find("<desc>both.png; input, raw, rollout, flow; raw, by layer; "),
+            std::string::npos);
+  page.description = "a cat <and> a dog";
+  EXPECT_NE(picture_page_svg(page).find("<desc>a cat &lt;and&gt; a dog</desc>"), std::string::npos);
+}
+
+void expect_error(const PicturePage& page, ErrorKind kind, const std::string& part) {
+  try {
+    (void)picture_page_pdf(page);
+    ADD_FAILURE() << "no error; expected " << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(PicturePage, SaysWhatIsWrongWithIt) {
+  const PicturePage good = overview(20, 20, 2);
+  expect_error({}, ErrorKind::kUsage, "expected pictures for the page");
+  PicturePage page = good;
+  page.rows[1].panels[1].png = "GIF89a";
+  expect_error(page, ErrorKind::kUsage, "panel 2 of row 2, found 6 other bytes");
+  page = good;
+  page.rows[0].panels[0].width = 21;
+  expect_error(page, ErrorKind::kUsage, "expected a PNG of 21 x 20 pixels for panel 1 of row 1, found one of 20 x 20");
+  page = good;
+  page.rows[1].bar->high = page.rows[1].bar->low;
+  expect_error(page, ErrorKind::kUsage, "colour bar");
+  page = good;
+  page.rows[0].panels[1].bar->high = std::numeric_limits<double>::quiet_NaN();
+  expect_error(page, ErrorKind::kUsage, "colour bar");
+  page = good;
+  page.rows[0].panels[1].mark->width = 0.0;
+  expect_error(page, ErrorKind::kUsage, "marked rectangle");
+  page = good;
+  page.rows[0].panel_height = 0.0;
+  expect_error(page, ErrorKind::kUsage, "in row 1, found 0");
+  EXPECT_THROW((void)picture_page_svg(good, {.width = 100.0}), Error);
+  EXPECT_THROW((void)picture_page_svg(good, {.id_prefix = "a b"}), Error);
+  // Cut off: a PNG by its beginning only.
+  page = good;
+  page.rows[0].panels[0].png.resize(page.rows[0].panels[0].png.size() / 2);
+  expect_error(page, ErrorKind::kOther, "expected a complete PNG");
+}
+
+RC_GTEST_PROP(PicturePageProperty, AnyBytesGiveWellFormedXml, (const std::string& text, const std::string& other)) {
+  PicturePage page = overview(8, 8, 2);
+  page.title = text;
+  page.subtitles = {other, text};
+  page.notes = {text};
+  page.rows[0].panels[0].title = other;
+  page.rows[0].panels[0].description = text;
+  page.rows[0].panels[1].caption = other;
+  page.rows[1].heading = other;
+  RC_ASSERT(internal::read_svg(picture_page_svg(page)).error == "");
+}
+
+}  // namespace
+}  // namespace attnflow

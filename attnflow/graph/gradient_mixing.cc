@@ -1,0 +1,123 @@
+#include "attnflow/graph/gradient_mixing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attnflow/base/error.h"
+#include "attnflow/graph/remove_weights.h"
+
+namespace attnflow {
+namespace {
+
+void check_layer(TensorView<const float> attention, TensorView<const float> gradient) {
+  const Shape& shape = attention.shape();
+  if (shape.size() != 3 || attention.empty() || shape[1] != shape[2] || gradient.shape() != shape) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("gradient mixing: expected attention [head, query, key] of as many queries as keys with a "
+                            "gradient of the same shape, found {} and {}",
+                            shape_to_string(shape), shape_to_string(gradient.shape())));
+  }
+  // Before anything is multiplied or clipped: a maximum would hide a NaN. Written so that NaN fails.
+  for (const float w : attention.span()) {
+    if (!(w >= 0.0F && std::isfinite(w))) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected attention weights that are finite and at least 0, found {}; "
+                              "the model's weights are damaged or overflow in float32",
+                              w));
+    }
+  }
+  for (const float g : gradient.span()) {
+    if (!std::isfinite(g)) {
+      throw Error(ErrorKind::kBadFile, fmt::format("expected gradients of attention that are finite, found {}; the "
+                                                   "model's weights are damaged or overflow in float32",
+                                                   g));
+    }
+  }
+}
+
+}  // namespace
+
+Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<const float> gradient,
+                                const GradientMixingOptions& options) {
+  check_layer(attention, gradient);
+  const std::size_t heads = attention.extent(0);
+  const std::size_t n = attention.extent(1);
+  internal::check_removal(options.set_aside, options.discard, options.discard_keeps, n);
+  Tensor<double> weights({n, n});
+  for (std::size_t h = 0; h < heads; ++h) {
+    const float* w = attention.data() + h * n * n;
+    const float* g = gradient.data() + h * n * n;
+    for (std::size_t e = 0; e < n * n; ++e) {
+      weights.data()[e] += std::max(0.0, static_cast<double>(g[e]) * static_cast<double>(w[e]));
+    }
+  }
+  for (double& weight : weights.span()) weight /= static_cast<double>(heads);
+  std::vector<bool> changed = internal::set_columns_aside(weights, options.set_aside);
+  if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
+  return weights;
+}
+
+GradientGraphSink::GradientGraphSink(std::size_t layers, GradientMixingOptions options)
+    : layers_(layers), options_(std::move(options)), seen_(layers, false) {
+  if (options_.residual_rule == ResidualRule::kConvex) {
+    throw Error(ErrorKind::kUsage,
+                "gradient mixing: expected the identity to be added to the weights (I + G), with or without dividing "
+                "rows by their sums, found (1 - rho) G + rho I, in which rho would have no meaning: rows of G do not "
+                "sum to 1");
+  }
+  graph_.residual_rule = options_.residual_rule;
+}
+
+void GradientGraphSink::layer(std::size_t layer, TensorView<const float> attention, TensorView<const float> gradient) {
+  if (layer < 1 || layer > layers_ || seen_[layer - 1]) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("gradient mixing: expected each layer from 1 to {} once, found layer {}{}", layers_, layer,
+                            layer < 1 || layer > layers_ ? "" : " again"));
+  }
+  const Tensor<double> weights = gradient_weights(attention, gradient, options_);
+  const std::size_t n = weights.extent(0);
+  if (graph_.weights.empty()) graph_.weights = Tensor<double>({layers_, n, n});
+  if (n != graph_.tokens()) {
+    throw Error(ErrorKind::kOther, fmt::format("gradient mixing: expected {} tokens in every layer, found {} in layer "
+                                               "{}",
+                                               graph_.tokens(), n, layer));
+  }
+  std::copy_n(weights.data(), n * n, graph_.weights.data() + (layer - 1) * n * n);
+  seen_[layer - 1] = true;
+}
+
+AttentionGraph GradientGraphSink::take() {
+  const auto missing = std::find(seen_.begin(), seen_.end(), false);
+  if (layers_ == 0 || missing != seen_.end()) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("gradient mixing: expected attention and gradients of {} layers, found none of layer {}",
+                            layers_, missing - seen_.begin() + 1));
+  }
+  seen_.assign(layers_, false);
+  return std::exchange(graph_, {});
+}
+
+AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal) {
+  const std::size_t n = graph.tokens();
+  AttentionGraph even;
+  even.residual = graph.residual;
+  even.residual_rule = graph.residual_rule;
+  const auto spread = [&](const Tensor<double>& weights) {
+    Tensor<double> result(weights.shape());
+    for (std::size_t row = 0; row < weights.size() / n; ++row) {
+      const double* from = weights.data() + row * n;
+      const std::size_t seen = causal ? row % n + 1 : n;
+      const double share = std::accumulate(from, from + n, 0.0) / static_cast<double>(seen);
+      std::fill_n(result.data() + row * n, seen, share);
+    }
+    return result;
+  };
+  even.weights = spread(graph.weights);
+  if (graph.one_head()) even.weights_below = spread(graph.weights_below);
+  return even;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,71 @@
+#include "attnflow/graph/remove_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow::internal {
+namespace {
+
+void check_positions(const std::vector<std::size_t>& positions, std::size_t n, const char* what) {
+  for (const std::size_t position : positions) {
+    if (position >= n) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: expected positions below {} (the number of tokens), found {}", what, n, position));
+    }
+  }
+}
+
+}  // namespace
+
+void check_removal(const std::vector<std::size_t>& set_aside, double discard,
+                   const std::vector<std::size_t>& discard_keeps, std::size_t keys) {
+  check_positions(set_aside, keys, "set-aside");
+  check_positions(discard_keeps, keys, "columns kept by discard");
+  if (!(discard >= 0.0 && discard < 1.0)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("discard: expected a share of at least 0 and below 1, found {}", discard));
+  }
+}
+
+std::vector<bool> set_columns_aside(Tensor<double>& matrix, const std::vector<std::size_t>& keys) {
+  std::vector<bool> changed(matrix.extent(0), false);
+  for (const std::size_t k : keys) {
+    for (std::size_t q = 0; q < matrix.extent(0); ++q) {
+      if (matrix(q, k) != 0.0) changed[q] = true;
+      matrix(q, k) = 0.0;
+    }
+  }
+  return changed;
+}
+
+void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
+                      std::vector<bool>& changed) {
+  const std::size_t n = matrix.extent(1);
+  std::vector<bool> kept(n, false);
+  for (const std::size_t k : keep) kept[k] = true;
+  std::vector<std::size_t> order;
+  order.reserve(matrix.size());
+  for (std::size_t e = 0; e < matrix.size(); ++e) {
+    if (!kept[e % n]) order.push_back(e);
+  }
+  // The largest whole number of weights not above the share; 1e-9 keeps 0.9 * 100 from becoming 89.
+  const auto wanted = static_cast<std::size_t>(share * static_cast<double>(matrix.size()) + 1e-9);
+  const std::size_t count = std::min(wanted, order.size());
+  const double* values = matrix.data();
+  const auto smaller = [values](std::size_t a, std::size_t b) {
+    return values[a] != values[b] ? values[a] < values[b] : a > b;
+  };
+  if (count < order.size()) {
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), smaller);
+  }
+  for (std::size_t e = 0; e < count; ++e) {
+    double& weight = matrix.data()[order[e]];
+    if (weight != 0.0) changed[order[e] / n] = true;
+    weight = 0.0;
+  }
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,53 @@
+#include "attnflow/model/image_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+
+const char* token_role_name(TokenRole role) {
+  switch (role) {
+    case TokenRole::kText:
+      return "text";
+    case TokenRole::kClass:
+      return "class";
+    case TokenRole::kDistillation:
+      return "distillation";
+    case TokenRole::kRegister:
+      return "register";
+    case TokenRole::kPatch:
+      return "patch";
+  }
+  return "";
+}
+
+ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t width) {
+  const bool fits = height > 0 && width > 0 && height % image.patch_height == 0 && width % image.patch_width == 0;
+  if (!fits) {
+    const auto nearest = [](std::size_t pixels, std::size_t patch) {
+      return std::max(pixels / patch, std::size_t{1}) * patch;
+    };
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a picture whose height and width are multiples of the model's patches of {} x {} "
+                            "pixels, found {} x {}. Resize or crop it, to {} x {} for example",
+                            image.patch_height, image.patch_width, height, width, nearest(height, image.patch_height),
+                            nearest(width, image.patch_width)));
+  }
+  ImageTokens tokens;
+  tokens.rows = height / image.patch_height;
+  tokens.columns = width / image.patch_width;
+  const auto patches = checked_multiply(tokens.rows, tokens.columns);
+  if (!patches) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a picture that fits in memory, found {} x {} pixels", height, width));
+  }
+  tokens.roles = image.leading;
+  tokens.roles.resize(tokens.roles.size() + *patches, TokenRole::kPatch);
+  return tokens;
+}
+
+}  // namespace attnflow

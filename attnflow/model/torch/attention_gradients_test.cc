@@ -1,0 +1,262 @@
+// Model::attention_gradients: against PyTorch's autograd (tests/golden/attention_gradients), and what it promises.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/base/random.h"
+#include "attnflow/model/model.h"
+#include "attnflow/model/torch/vision_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_error;
+using test::largest_difference;
+using test::StackSink;
+
+// As in gradients_test.cc, but relative to the largest gradient of the layer.
+constexpr double kGradientTolerance = 1e-5;
+constexpr double kRoundings = 4;
+
+// Keeps everything, bottom layer first, and checks that layers come as the interface promises.
+class GradientStack : public AttentionGradientSink {
+ public:
+  explicit GradientStack(std::size_t layers) : next_(layers) {}
+
+  void layer(std::size_t layer, TensorView<const float> weights, TensorView<const float> slopes) override {
+    EXPECT_EQ(layer, next_--);
+    ASSERT_EQ(weights.rank(), 3U);
+    EXPECT_EQ(weights.extent(1), weights.extent(2));
+    EXPECT_EQ(weights.shape(), slopes.shape());
+    shape = weights.shape();
+    attention.insert(attention.begin(), weights.span().begin(), weights.span().end());
+    gradient.insert(gradient.begin(), slopes.span().begin(), slopes.span().end());
+  }
+
+  // Whether all layers came.
+  bool complete() const { return next_ == 0; }
+
+  Shape shape;                   // [head, query, key]
+  std::vector<float> attention;  // [layer, head, query, key]
+  std::vector<float> gradient;
+
+ private:
+  std::size_t next_;
+};
+
+GradientStack differentiate(Model& model, const ModelInput& input, const ScoreTarget& target) {
+  GradientStack sink(model.info().layers);
+  model.attention_gradients(input, target, sink);
+  EXPECT_TRUE(sink.complete());
+  return sink;
+}
+
+std::filesystem::path golden_folder() { return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden"; }
+
+struct Case {
+  std::string family;  // of tests/golden: models, vision, decoders
+  std::string model;
+  std::size_t number = 0;
+  ModelInput input;
+  ScoreTarget target;
+};
+
+std::unique_ptr<Model> load(const Case& one, std::size_t threads = 0) {
+  LoadOptions options;
+  options.threads = threads;
+  return load_model(golden_folder() / one.family / one.model, options);
+}
+
+// All cases of up to 29 tokens of all models that give a score.
+std::vector<Case> golden_cases() {
+  constexpr std::size_t kMostTokens = 29;
+  std::vector<Case> cases;
+  for (const std::string family : {"models", "vision", "decoders"}) {
+    const Json index = Json::parse(test::get(golden_folder() / family / "index.json"));
+    for (const Json& model : index.at("models")) {
+      if (family != "decoders" && model.at("head") != "classification") continue;
+      for (std::size_t number = 0; number < model.at("cases").size(); ++number) {
+        const Json& about = model.at("cases")[number];
+        if (about.at("n").get<std::size_t>() > kMostTokens) continue;
+        Case one{family, model.at("name").get<std::string>(), number, {}, {}};
+        if (family == "vision") {
+          one.input = test::vision_input(one.model, number);
+        } else {
+          about.at("ids").get_to(one.input.ids);
+        }
+        if (family == "models") about.at("type_ids").get_to(one.input.type_ids);
+        one.target = {ScoreTarget::Kind::kProbabilityDifference, 2, 0};
+        if (family == "decoders") {
+          model.at("label").get_to(one.target.label);
+          model.at("other").get_to(one.target.other);
+        }
+        cases.push_back(std::move(one));
+      }
+    }
+  }
+  return cases;
+}
+
+double largest(std::span<const float> values) {
+  double result = 0.0;
+  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
+  return result;
+}
+
+TEST(AttentionGradients, AgreeWithAutograd) {
+  std::size_t decoders = 0;
+  std::size_t pictures = 0;
+  std::size_t texts = 0;
+  for (const Case& one : golden_cases()) {
+    SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
+    const std::unique_ptr<Model> model = load(one);
+    const GradientStack found = differentiate(*model, one.input, one.target);
+    const auto array = [&](const std::string& key) {
+      return read_npz(golden_folder() / "attention_gradients" / (one.model + ".npz"),
+                      "case" + std::to_string(one.number) + "_" + key);
+    };
+    const Tensor<float> expected = array("gradient").to_float("gradient");
+    ASSERT_EQ(Shape(expected.shape().begin() + 1, expected.shape().end()), found.shape);
+    const double rounding = array("gradient_rounding").to_double("rounding").data()[0];
+    ASSERT_EQ(found.gradient.size(), expected.size());
+    for (std::size_t layer = 0; layer < expected.extent(0); ++layer) {
+      const std::span<const float> wanted = expected[layer].span();
+      const std::span<const float> slopes = std::span(found.gradient).subspan(layer * wanted.size(), wanted.size());
+      // Scores are small where many tokens share the probability, and so are their gradients.
+      EXPECT_LE(largest_difference<float>(slopes, wanted),
+                std::max(kGradientTolerance * largest(wanted), kRoundings * rounding));
+    }
+    (one.family == "decoders" ? decoders : one.family == "vision" ? pictures : texts) += 1;
+  }
+  EXPECT_GE(texts, 20U);
+  EXPECT_GE(pictures, 15U);
+  EXPECT_GE(decoders, 18U);
+}
+
+// The attention that comes with the gradients is the one that run() hands out.
+TEST(AttentionGradients, AttentionIsThatOfTheModel) {
+  for (const Case& one : golden_cases()) {
+    SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
+    const std::unique_ptr<Model> model = load(one);
+    StackSink sink;
+    model->run(one.input, &sink);
+    const GradientStack found = differentiate(*model, one.input, one.target);
+    EXPECT_LE(largest_difference<float>(found.attention, sink.values), test::kAttentionTolerance);
+  }
+}
+
+// Patches that look alike, without positions, have one value vector, so a weight on any of them moves the score by the
+// same. The head reads the class token alone, to which the last layer's other queries move nothing.
+TEST(AttentionGradients, AreOneForKeysOfOneValue) {
+  const Json config = {{"model_type", "vit"},      {"hidden_size", 16}, {"num_hidden_layers", 1},
+                       {"num_attention_heads", 2}, {"image_size", 12},  {"patch_size", 4},
+                       {"intermediate_size", 24},  {"num_channels", 1}};
+  const test::NewVision vision(config, 3, 8);
+  ModelInput input;
+  input.pixels = Tensor<float>({1, 12, 12});
+  test::WeightsFile weights = test::WeightsFile::read(vision.path() / "model.safetensors");
+  const Json& about = weights.header.at("vit.embeddings.position_embeddings");
+  const auto begin = about.at("data_offsets")[0].get<std::size_t>();
+  const auto end = about.at("data_offsets")[1].get<std::size_t>();
+  std::fill(weights.data.begin() + static_cast<std::ptrdiff_t>(begin),
+            weights.data.begin() + static_cast<std::ptrdiff_t>(end), '\0');
+  const test::TempFolder folder;
+  test::put(folder / "config.json", test::get(vision.path() / "config.json"));
+  weights.write(folder / "model.safetensors");
+  const GradientStack found = differentiate(*load_model(folder.path()), input, {ScoreTarget::Kind::kLogit, 1, 0});
+  const std::size_t n = found.shape.at(2);
+  ASSERT_EQ(n, 10U);
+  for (std::size_t head = 0; head < 2; ++head) {
+    for (std::size_t query = 0; query < n; ++query) {
+      const float* const row = found.gradient.data() + (head * n + query) * n;
+      if (query != 0) {
+        EXPECT_EQ(largest({row, n}), 0.0);
+        continue;
+      }
+      EXPECT_GT(largest({row, n}), 1e-4);
+      for (std::size_t key = 2; key < n; ++key) EXPECT_NEAR(row[key], row[1], 1e-6F);
+    }
+  }
+}
+
+TEST(AttentionGradients, SameBitsWhateverTheThreads) {
+  for (const Case& one : golden_cases()) {
+    if (one.number != 1) continue;
+    SCOPED_TRACE(one.model);
+    const GradientStack first = differentiate(*load(one, 1), one.input, one.target);
+    for (const std::size_t threads : {2U, 3U}) {
+      const GradientStack found = differentiate(*load(one, threads), one.input, one.target);
+      EXPECT_TRUE(found.attention == first.attention);
+      EXPECT_TRUE(found.gradient == first.gradient);
+    }
+  }
+}
+
+TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
+  GradientStack sink(2);
+  const auto model = [](const std::string& family, const std::string& name) {
+    return load_model(golden_folder() / family / name);
+  };
+  const ModelInput text = {{2, 9, 3}, {}};
+  expect_error(ErrorKind::kUnsupportedModel, {"classification head", "bert_masked_lm"},
+               [&] { model("models", "bert_masked_lm")->attention_gradients(text, {}, sink); });
+  const std::unique_ptr<Model> bert = model("models", "bert_classification");
+  expect_error(ErrorKind::kUsage, {"labels below 3", "found 3"}, [&] {
+    bert->attention_gradients(text, {ScoreTarget::Kind::kLogit, 3, 0}, sink);
+  });
+  expect_error(ErrorKind::kUsage, {"empty"}, [&] { bert->attention_gradients({}, {}, sink); });
+  expect_error(ErrorKind::kUsage, {"expected a picture"},
+               [&] { model("vision", "vit_classification")->attention_gradients(text, {}, sink); });
+  const std::unique_ptr<Model> gpt2 = model("decoders", "gpt2_tied");
+  expect_error(ErrorKind::kUsage, {"labels below", "100000"}, [&] {
+    gpt2->attention_gradients(text, {ScoreTarget::Kind::kLogit, 100000, 0}, sink);
+  });
+  EXPECT_TRUE(sink.attention.empty());
+}
+
+// A sink that stops in the middle: its exception comes through, and the model can be used again.
+TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
+  class Stopping : public AttentionGradientSink {
+   public:
+    void layer(std::size_t, TensorView<const float>, TensorView<const float>) override {
+      throw Error(ErrorKind::kOther, "enough");
+    }
+  };
+  const std::unique_ptr<Model> bert = load_model(golden_folder() / "models" / "bert_classification");
+  const ModelInput text = {{2, 9, 3}, {}};
+  Stopping stopping;
+  expect_error(ErrorKind::kOther, {"enough"}, [&] { bert->attention_gradients(text, {}, stopping); });
+  EXPECT_FALSE(differentiate(*bert, text, {}).gradient.empty());
+}
+
+// A backend that has no gradients says so.
+TEST(AttentionGradients, ABackendWithoutThemSaysSo) {
+  class NoGradients : public Model {
+   public:
+    NoGradients() { info_.name = "plain"; }
+    const ModelInfo& info() const override { return info_; }
+    ModelOutput run(const ModelInput&, AttentionSink*, const RunOptions&) override { return {}; }
+    std::vector<Tensor<float>> classify(std::span<const ModelInput>, const BatchOptions&) override { return {}; }
+    std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
+                                               const BatchOptions&) override {
+      return {};
+    }
+
+   private:
+    ModelInfo info_;
+  };
+  GradientStack sink(1);
+  NoGradients plain;
+  expect_error(ErrorKind::kUnsupportedModel, {"plain", "gradients"}, [&] { plain.attention_gradients({}, {}, sink); });
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,94 @@
+// The small random vision transformers of tests/golden/vision, and others of any size.
+#ifndef ATTNFLOW_MODEL_TORCH_VISION_FOR_TEST_H_
+#define ATTNFLOW_MODEL_TORCH_VISION_FOR_TEST_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/random.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/torch/golden_for_test.h"
+
+namespace attnflow::test {
+
+inline std::filesystem::path golden_vision() {
+  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "vision";
+}
+
+// The "models" of its index.json.
+inline nlohmann::json vision_index() { return nlohmann::json::parse(get(golden_vision() / "index.json")).at("models"); }
+
+// An array of one case of a model.
+inline Array vision_array(const std::string& model, std::size_t number, const std::string& key) {
+  return read_npz(golden_vision() / (model + ".npz"), "case" + std::to_string(number) + "_" + key);
+}
+
+inline ModelInput vision_input(const std::string& model, std::size_t number) {
+  ModelInput input;
+  input.pixels = vision_array(model, number, "pixels").to_float("pixels");
+  return input;
+}
+
+// The pictures of all cases.
+inline std::vector<ModelInput> vision_inputs(const nlohmann::json& golden) {
+  std::vector<ModelInput> inputs;
+  for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
+    inputs.push_back(vision_input(golden.at("name").get<std::string>(), number));
+  }
+  return inputs;
+}
+
+// A classifier of pictures with random weights, in a folder of its own. `config` is a config.json without labels.
+class NewVision {
+ public:
+  NewVision(nlohmann::json config, std::size_t classes, std::uint64_t seed) {
+    for (std::size_t c = 0; c < classes; ++c) config["id2label"][std::to_string(c)] = "class " + std::to_string(c);
+    config_ = config.dump();
+    std::map<std::string, Tensor<float>> weights;
+    Random random(seed);
+    const ModelConfig parsed = parse_model_config(config_, "config.json");
+    for (const TensorPlan& plan : plan_tensors(parsed, ModelHead::kClassification, classes)) {
+      Tensor<float> tensor(plan.shape);
+      if (plan.kind == TensorPlan::Kind::kNormScale) {
+        std::fill(tensor.span().begin(), tensor.span().end(), 1.0F);
+      } else if (plan.kind == TensorPlan::Kind::kMatrix) {
+        const double deviation = plan.shape.size() == 2 ? 1.0 / std::sqrt(static_cast<double>(plan.shape[1])) : 0.1;
+        for (float& value : tensor.span()) value = static_cast<float>(deviation * random.normal());
+      }
+      weights.emplace(plan.name, std::move(tensor));
+    }
+    write(path(), weights);
+  }
+
+  const std::filesystem::path& path() const { return folder_.path(); }
+
+  // The same model with other weights.
+  void write(const std::filesystem::path& folder, const std::map<std::string, Tensor<float>>& weights) const {
+    std::vector<NamedArray> arrays;
+    for (const auto& [name, tensor] : weights) arrays.push_back({name, Array::from(tensor.view())});
+    put(folder / "config.json", config_);
+    write_safetensors(folder / "model.safetensors", arrays);
+  }
+
+ private:
+  TempFolder folder_;
+  std::string config_;
+};
+
+// Normal pixels.
+inline Tensor<float> random_pixels(Random& random, Shape shape) {
+  Tensor<float> pixels(std::move(shape));
+  for (float& pixel : pixels.span()) pixel = static_cast<float>(random.normal());
+  return pixels;
+}
+
+}  // namespace attnflow::test
+
+#endif  // ATTNFLOW_MODEL_TORCH_VISION_FOR_TEST_H_

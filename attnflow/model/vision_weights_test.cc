@@ -1,0 +1,225 @@
+// config.json and tensors of vision transformers.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model_for_test.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_error;
+using test::ModelCopy;
+using test::WeightsFile;
+
+std::filesystem::path golden_vision() {
+  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "vision";
+}
+
+Json vision_index() { return Json::parse(test::get(golden_vision() / "index.json")).at("models"); }
+
+Json vit() {
+  return {{"model_type", "vit"},      {"hidden_size", 24},       {"num_hidden_layers", 2}, {"image_size", 20},
+          {"num_attention_heads", 3}, {"intermediate_size", 40}, {"patch_size", 4}};
+}
+
+Json dinov2() {
+  Json config = vit();
+  config["model_type"] = "dinov2";
+  config.erase("intermediate_size");
+  return config;
+}
+
+Json registers() {
+  Json config = dinov2();
+  config["model_type"] = "dinov2_with_registers";
+  config["num_register_tokens"] = 4;
+  return config;
+}
+
+Json with(Json config, const std::string& key, Json value) {
+  config[key] = std::move(value);
+  return config;
+}
+
+ModelConfig parse(const Json& config) { return parse_model_config(config.dump(), "config.json"); }
+
+void expect_bad(const Json& config, const std::vector<std::string>& words) {
+  expect_error(ErrorKind::kBadFile, words, [&] { parse(config); });
+}
+
+TEST(VisionConfig, ReadsSizesAndTokens) {
+  const ModelConfig config = parse(vit());
+  ASSERT_TRUE(config.image.has_value());
+  EXPECT_EQ(*config.image, (ImageInfo{3, 20, 20, 4, 4, {TokenRole::kClass}}));
+  EXPECT_EQ(config.positions, 26U);
+  EXPECT_EQ(config.max_tokens(), 26U);
+  EXPECT_EQ(config.vocabulary, 0U);
+  EXPECT_EQ(config.embedding, 24U);
+  EXPECT_EQ(config.norm_eps, 1e-12);
+  EXPECT_TRUE(config.qkv_bias);
+  EXPECT_FALSE(config.gated);
+
+  // Sides that differ; a rest that makes no whole patch is no patch.
+  Json oblong = with(with(with(vit(), "image_size", {12, 24}), "patch_size", {4, 7}), "num_channels", 1);
+  EXPECT_EQ(*parse(oblong).image, (ImageInfo{1, 12, 24, 4, 7, {TokenRole::kClass}}));
+  EXPECT_EQ(parse(oblong).positions, 10U);
+
+  const ModelConfig deit = parse(with(vit(), "model_type", "deit"));
+  EXPECT_EQ(deit.image->leading, (std::vector{TokenRole::kClass, TokenRole::kDistillation}));
+  EXPECT_EQ(deit.positions, 27U);
+
+  const ModelConfig four = parse(registers());
+  EXPECT_EQ(four.image->leading.size(), 5U);
+  EXPECT_EQ(four.image->leading[4], TokenRole::kRegister);
+  EXPECT_EQ(four.positions, 26U);
+  EXPECT_EQ(four.max_tokens(), 30U);
+  EXPECT_EQ(parse(with(registers(), "num_register_tokens", 0)).image->leading.size(), 1U);
+}
+
+TEST(VisionConfig, WidthOfTheFeedForwardNet) {
+  EXPECT_EQ(parse(dinov2()).intermediate, 96U);
+  EXPECT_EQ(parse(dinov2()).norm_eps, 1e-6);
+  EXPECT_EQ(parse(with(dinov2(), "mlp_ratio", 2)).intermediate, 48U);
+  EXPECT_EQ(parse(with(dinov2(), "mlp_ratio", 1.6)).intermediate, 38U);
+  // DINOv2 states it as a ratio alone.
+  EXPECT_EQ(parse(with(dinov2(), "intermediate_size", 7)).intermediate, 96U);
+  const ModelConfig gated = parse(with(dinov2(), "use_swiglu_ffn", true));
+  EXPECT_TRUE(gated.gated);
+  EXPECT_EQ(gated.intermediate, 64U);
+  // DINOv2-giant: 1536 * 4 * 2 / 3 = 4096.
+  Json giant = with(with(dinov2(), "use_swiglu_ffn", true), "hidden_size", 1536);
+  EXPECT_EQ(parse(giant).intermediate, 4096U);
+  EXPECT_EQ(parse(with(with(dinov2(), "use_swiglu_ffn", true), "mlp_ratio", 1)).intermediate, 16U);
+  expect_bad(with(dinov2(), "mlp_ratio", 0.01), {"mlp_ratio", "at least 1"});
+  expect_bad(with(dinov2(), "mlp_ratio", "4"), {"mlp_ratio", "a number"});
+}
+
+TEST(VisionConfig, RefusesByName) {
+  for (const std::string key :
+       {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "image_size", "patch_size"}) {
+    Json config = vit();
+    config.erase(key);
+    expect_bad(config, {"model type vit needs", key});
+  }
+  Json config = registers();
+  config.erase("num_register_tokens");
+  expect_bad(config, {"num_register_tokens"});
+  expect_bad(with(registers(), "num_register_tokens", -1), {"num_register_tokens", "from 0 to"});
+  expect_bad(with(vit(), "image_size", 0), {"image_size", "from 1 to"});
+  expect_bad(with(vit(), "image_size", 1 << 20), {"image_size", "from 1 to"});
+  expect_bad(with(vit(), "image_size", {20}), {"image_size", "a height and a width", "[20]"});
+  expect_bad(with(vit(), "image_size", {20, -4}), {"image_size", "-4"});
+  expect_bad(with(vit(), "image_size", "20"), {"image_size"});
+  expect_bad(with(vit(), "patch_size", 24), {"patch_size", "at most image_size", "24 x 24", "20 x 20"});
+  expect_bad(with(vit(), "num_channels", 0), {"num_channels"});
+  const auto unsupported = [](const Json& one, const std::vector<std::string>& words) {
+    expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(one); });
+  };
+  unsupported(with(vit(), "hidden_act", "quick_gelu"), {"hidden_act", "quick_gelu"});
+  unsupported(with(vit(), "head_dim", 4), {"head_dim is 4", "= 8"});
+  unsupported(with(vit(), "pruned_heads", {{"0", {1}}}), {"pruned_heads"});
+  unsupported(with(vit(), "quantization_config", Json::object()), {"quantization_config"});
+  EXPECT_NO_THROW(parse(with(vit(), "head_dim", 8)));
+}
+
+// Tensors that the files hold but that the model does not compute with.
+bool is_unused(const std::string& name) {
+  return name == "__metadata__" || name.find("pooler") != name.npos || name.find("mask_token") != name.npos;
+}
+
+TEST(VisionWeights, EveryTensorOfEveryGoldenModelIsNeeded) {
+  std::size_t removed = 0;
+  for (const Json& golden : vision_index()) {
+    const auto name = golden.at("name").get<std::string>();
+    const WeightsFile file = WeightsFile::read(golden_vision() / name / "model.safetensors");
+    for (const auto& [tensor, about] : file.header.items()) {
+      if (is_unused(tensor)) continue;
+      SCOPED_TRACE(name + ", without " + tensor);
+      const ModelCopy copy(golden_vision(), name);
+      copy.edit_weights([&, lost = tensor](WeightsFile& weights) { weights.rename(lost, "set.aside"); });
+      if (tensor.ends_with("classifier.weight")) {
+        // The weight by which a file is known to hold a head.
+        EXPECT_EQ(find_encoder_weights(copy.path()).info.head, ModelHead::kNone);
+      } else {
+        expect_error(ErrorKind::kBadFile, {"missing", tensor}, [&] { find_encoder_weights(copy.path()); });
+      }
+      ++removed;
+    }
+  }
+  EXPECT_GT(removed, 250U);
+}
+
+// What a new model is made of is what transformers writes.
+TEST(VisionWeights, PlansAreWhatTransformersWrites) {
+  for (const Json& golden : vision_index()) {
+    const auto name = golden.at("name").get<std::string>();
+    SCOPED_TRACE(name);
+    const EncoderWeights weights = find_encoder_weights(golden_vision() / name);
+    std::set<std::pair<std::string, Shape>> stored;
+    const std::string prefix(weights.config.architecture->prefix);
+    for (const auto& [tensor, about] : weights.checkpoint->tensors()) {
+      if (is_unused(tensor)) continue;
+      // A base model alone is stored without the prefix, which plans have.
+      const bool bare = golden.at("head") == "none";
+      stored.insert({(bare ? prefix : "") + tensor, about.shape});
+    }
+    std::set<std::pair<std::string, Shape>> planned;
+    const ModelHead head = weights.info.head;
+    for (const TensorPlan& plan : plan_tensors(weights.config, head, golden.at("labels").size())) {
+      planned.insert({plan.name, plan.shape});
+      const bool scale = plan.name.find("lambda") != std::string::npos || plan.name.ends_with("norm1.weight");
+      EXPECT_TRUE(!scale || plan.kind == TensorPlan::Kind::kNormScale) << plan.name;
+    }
+    if (name == "deit_teacher") {
+      EXPECT_TRUE(planned.count({"distillation_classifier.weight", Shape{3, 24}}));
+    }
+    EXPECT_EQ(planned, stored);
+  }
+}
+
+TEST(VisionWeights, AGridThatDoesNotFitIsRefusedWithBothNumbers) {
+  const ModelCopy copy(golden_vision(), "vit_classification");
+  copy.edit_config([](Json& config) { config["image_size"] = 24; });
+  expect_error(ErrorKind::kBadFile,
+               {"vit.embeddings.position_embeddings", "[1, 26, 24]", "[1, 37, 24]", "image_size", "6 x 6 = 36 patches"},
+               [&] { find_encoder_weights(copy.path()); });
+  const ModelCopy deit(golden_vision(), "deit_classification");
+  deit.edit_config([](Json& config) { config["patch_size"] = 5; });
+  expect_error(ErrorKind::kBadFile, {"[24, 3, 4, 4]", "[24, 3, 5, 5]", "patch_size"},
+               [&] { find_encoder_weights(deit.path()); });
+}
+
+TEST(VisionWeights, WhichHead) {
+  const auto head_of = [](const std::string& name, const Json& classes, const auto& edit) {
+    const ModelCopy copy(golden_vision(), name);
+    copy.edit_config([&](Json& config) { config["architectures"] = classes; });
+    copy.edit_weights(edit);
+    return find_encoder_weights(copy.path());
+  };
+  const auto keep = [](WeightsFile&) {};
+  // Without a class name, what is stored decides.
+  EncoderWeights weights = head_of("deit_teacher", nullptr, keep);
+  EXPECT_EQ(weights.info.head, ModelHead::kClassification);
+  EXPECT_TRUE(weights.classifier->second.has_value());
+  weights = head_of("deit_classification", nullptr, keep);
+  EXPECT_EQ(weights.info.head, ModelHead::kClassification);
+  EXPECT_FALSE(weights.classifier->second.has_value());
+  // A class name decides: transformers would find no weights for this one's head.
+  EXPECT_EQ(head_of("deit_teacher", {"DeiTForImageClassification"}, keep).info.head, ModelHead::kNone);
+  EXPECT_EQ(head_of("deit_classification", {"DeiTForMaskedImageModeling"}, keep).info.head, ModelHead::kNone);
+  EXPECT_EQ(head_of("vit_classification", {"ViTModel"}, keep).info.head, ModelHead::kClassification);
+  // Names of classes that config.json does not state.
+  const ModelCopy copy(golden_vision(), "dinov2_classification");
+  copy.edit_config([](Json& config) { config.erase("id2label"); });
+  EXPECT_EQ(find_encoder_weights(copy.path()).info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+}
+
+}  // namespace
+}  // namespace attnflow

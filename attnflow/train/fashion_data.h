@@ -1,0 +1,96 @@
+// Fashion-MNIST (Xiao, Rasul and Vollgraf, arXiv:1708.07747): 28 x 28 grey pictures of ten kinds of clothing, 60,000 to
+// train on and 10,000 for test.
+//
+// A part of the training pictures, chosen at random, is kept apart for validation; the test pictures are those of the
+// data set.
+//
+// A training picture is seen changed, another way each time: moved by up to `shift` pixels down and right or up and
+// left (black enters at the border), and mirrored with probability `mirror`. Both leave its kind as it is.
+//
+// Normalisation. Pixels become (p / 255 - mean) / deviation, with the mean and the standard deviation of all pixels of
+// the training part, rounded to four digits, so that what a configuration states is what was used.
+#ifndef ATTNFLOW_TRAIN_FASHION_DATA_H_
+#define ATTNFLOW_TRAIN_FASHION_DATA_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/random.h"
+#include "attnflow/model/trainer.h"
+#include "attnflow/tensor/tensor.h"
+#include "attnflow/train/batch_plan.h"
+
+namespace attnflow {
+
+inline constexpr std::size_t kFashionEdge = 28;  // pixels
+
+// The names of the labels 0 to 9, as the authors of the data set give them.
+const std::vector<std::string>& fashion_labels();
+
+struct LabelledPictures {
+  Tensor<std::uint8_t> pixels;      // [count, 28, 28], 0 black
+  std::vector<std::size_t> labels;  // [count], below 10
+
+  std::size_t count() const { return labels.size(); }
+  std::span<const std::uint8_t> picture(std::size_t index) const {
+    return pixels.span().subspan(index * kFashionEdge * kFashionEdge, kFashionEdge * kFashionEdge);
+  }
+};
+
+struct FashionData {
+  LabelledPictures train;
+  LabelledPictures validation;
+  LabelledPictures test;
+};
+
+struct FashionDataOptions {
+  std::uint64_t seed = 1;              // of the choice of the validation part
+  double validation_share = 1.0 / 12;  // of the training pictures; one at least, and one at least is trained on
+};
+
+// Pictures and labels of two IDX files (idx_file.h). Throws Error(kBadFile): as read_idx; pictures that are not 28 x
+// 28; another number of labels than of pictures; a label above 9.
+LabelledPictures read_fashion_pictures(const std::filesystem::path& pictures, const std::filesystem::path& labels);
+
+// The test part of the data set in `folder`, which holds {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, with
+// ".gz" or without. Throws Error(kBadFile): a file is missing (the message says where to get them), or as above.
+LabelledPictures read_fashion_test(const std::filesystem::path& folder);
+
+// All of it. Throws as above, and Error(kBadFile) for fewer than two training pictures.
+FashionData read_fashion(const std::filesystem::path& folder, const FashionDataOptions& options = {});
+
+struct PixelScale {
+  double mean = 0.0;  // of p / 255
+  double deviation = 1.0;
+
+  // The value of each of the 256 pixels, to the last bit what an image processor of these settings makes of it.
+  std::array<float, 256> table() const;
+};
+
+// Of these pictures. One that has no contrast at all keeps a deviation of 1.
+PixelScale measure_scale(const LabelledPictures& pictures);
+
+struct Augmentation {
+  std::uint64_t seed = 1;
+  std::size_t shift = 2;  // pixels, below 28
+  double mirror = 0.5;
+};
+
+// A picture, changed: [28 * 28] into `out`.
+void augment(std::span<const std::uint8_t> picture, const Augmentation& augmentation, Random& random,
+             std::span<std::uint8_t> out);
+
+// The batch of a shard of `pictures`. With an augmentation, how a picture is changed follows from its seed, the step
+// and the picture's number alone.
+TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale);
+TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale,
+                            const Augmentation& augmentation, std::size_t step);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAIN_FASHION_DATA_H_

@@ -1,0 +1,502 @@
+// Opens every page of a picture in $ATTNFLOW_HTML/image. Beside NAME.html lies NAME.json, the same report in full
+// precision, with which the page's numbers are compared.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { open, startBrowser } from "./browser.js";
+
+const root = process.env.ATTNFLOW_HTML;
+if (!root) throw new Error("expected ATTNFLOW_HTML to name a folder of pages; see tests/browser/run");
+const folder = join(root, "image");
+const names = readdirSync(folder)
+  .filter((file) => file.endsWith(".html"))
+  .map((file) => file.replace(/\.html$/u, ""));
+if (names.length === 0) throw new Error(`expected pages in ${folder}, found none`);
+
+/** The report beside a page, with `row(method, layerIndex, token)`: the values of all tokens, or null. */
+function readReport(name) {
+  const report = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
+  const arrays = {};
+  for (const [key, { data, dtype }] of Object.entries(report.arrays)) {
+    if (dtype === "f64") arrays[key] = new Float64Array(new Uint8Array(Buffer.from(data, "base64")).buffer);
+  }
+  const n = report.input.tokens.length;
+  const { rows, columns, first_patch: first } = report.input.image;
+  const rowsOf = (method) => (method === "flow" ? report.flow_output_tokens : report.output_tokens);
+  const row = (method, layerIndex, token) => {
+    const at = rowsOf(method).indexOf(token);
+    if (at < 0) return null;
+    const begin = (layerIndex * rowsOf(method).length + at) * n;
+    return [...arrays[method].subarray(begin, begin + n)];
+  };
+  const methods = ["raw", "rollout", "flow"].filter((method) => arrays[method]);
+  const patches = [...Array(rows * columns).keys()].map((p) => first + p);
+  const specials = [...Array(n).keys()].filter((i) => !patches.includes(i));
+  return { ...report, n, rows, columns, first, patches, specials, methods, row, rowsOf };
+}
+
+const cellValues = (page) =>
+  page.$$eval("#stages .cell", (cells) =>
+    cells.map(({ dataset }) => (dataset.value === "" ? null : Number(dataset.value))),
+  );
+const selected = (page) =>
+  page.$$eval('#stages .cell[aria-selected="true"]', (all) => all.map((cell) => Number(cell.dataset.token)));
+const pressed = (page) =>
+  page.$$eval('#specials [aria-pressed="true"]', (all) => all.map((button) => Number(button.dataset.token)));
+const focused = (page) => page.evaluate(() => Number(document.activeElement.dataset.token));
+const choose = (page, method) => page.locator(`#methods input[value="${method}"]`).check({ force: true });
+const setRange = (page, id, value) =>
+  page.$eval(
+    id,
+    (input, to) => {
+      input.value = String(to);
+      input.dispatchEvent(new Event("input"));
+    },
+    value,
+  );
+const cell = (page, token) => page.locator(`#stages .cell[data-token="${token}"]`);
+/** Chooses an output token as a reader would. */
+const chooseToken = (page, report, token) =>
+  report.specials.includes(token)
+    ? page.locator(`#specials button[data-token="${token}"]`).click()
+    : cell(page, token).click();
+
+function assertClose(actual, expected, half, what) {
+  assert.equal(actual.length, expected.length, what);
+  for (const [i, value] of expected.entries()) {
+    const error = Math.abs(actual[i] - value);
+    const bound = (half ? 2 ** -11 : 2 ** -23) * Math.abs(value) + 2 ** -24;
+    assert.ok(error <= bound, `${what}, patch ${i}: ${actual[i]} is not ${value}`);
+  }
+}
+
+/** "37%" as the page prints a share. */
+function assertShare(text, share, what) {
+  const printed = text === "under 1%" ? 0.0025 : text === "over 99%" ? 0.9975 : Number(text.replace("%", "")) / 100;
+  assert.ok(Math.abs(printed - share) <= 0.0061, `${what}: printed ${text}, expected ${share}`);
+}
+
+/** Colours of a canvas, [r, g, b, a] each. */
+const pixelsOf = (page, selector) =>
+  page.$eval(selector, (canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const pixels = [];
+    for (let i = 0; i < data.length; i += 4) pixels.push([...data.slice(i, i + 4)]);
+    return { width: canvas.width, height: canvas.height, pixels };
+  });
+
+describe("pictures", () => {
+  let browser;
+  before(async () => {
+    browser = await startBrowser();
+  });
+  after(() => browser?.close());
+
+  for (const name of names) {
+    describe(name, () => {
+      const path = join(folder, `${name}.html`);
+      const report = readReport(name);
+      const half = readFileSync(path, "utf8").includes('"dtype":"f16"');
+      const last = report.settings.layers.length - 1;
+      const first = report.methods.includes("rollout") ? "rollout" : report.methods[0];
+      const mapOf = (method, layerIndex, token) =>
+        report.row(method, layerIndex, token).slice(report.first, report.first + report.patches.length);
+      let page, watch, close;
+      const openPage = async (options) => {
+        const opened = await open(browser, path, options);
+        await opened.page.locator("#page[data-ready]").waitFor(); // the picture is decoded
+        return opened;
+      };
+      before(async () => {
+        ({ page, watch, close } = await openPage());
+      });
+      after(() => close());
+
+      test("asks for nothing and reports nothing", async () => {
+        assert.equal(await page.locator("#page").isVisible(), true);
+        assert.equal(await page.locator("#failure").isVisible(), false);
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("cannot ask for anything even when it tries", async () => {
+        const blocked = await page.evaluate(() => {
+          const image = new Image();
+          const loaded = new Promise((done) =>
+            Object.assign(image, { onload: () => done(false), onerror: () => done(true) }),
+          );
+          image.src = "https://example.org/picture.png";
+          const fetched = fetch("https://example.org/").then(
+            () => false,
+            () => true,
+          );
+          return Promise.all([loaded, fetched]);
+        });
+        assert.deepEqual(blocked, [true, true]);
+        assert.deepEqual(watch.requests, []); // stopped by the page's own policy, before any request
+        watch.messages.length = 0; // Chromium says so on the console
+      });
+
+      test("shows the picture where the grid says it is", async () => {
+        const { image } = report.input;
+        const boxes = await page.evaluate(() => {
+          const box = (selector) => {
+            const { left, top, width, height } = document.querySelector(selector).getBoundingClientRect();
+            return { left, top, width, height };
+          };
+          const stage = "#stages figure:not([hidden])";
+          return { photo: box(`${stage} .photo`), map: box(`${stage} .map`), grid: box("#stages .grid") };
+        });
+        const scale = boxes.photo.width / image.width;
+        assert.ok(scale > 0);
+        assert.ok(Math.abs(boxes.photo.height / image.height - scale) < 0.01 * scale + 1 / image.height);
+        const [left, top, right, bottom] = image.seen;
+        for (const part of [boxes.map, boxes.grid]) {
+          assert.ok(Math.abs(part.left - (boxes.photo.left + scale * left)) < 1);
+          assert.ok(Math.abs(part.top - (boxes.photo.top + scale * top)) < 1);
+          assert.ok(Math.abs(part.width - scale * (right - left)) < 1);
+          assert.ok(Math.abs(part.height - scale * (bottom - top)) < 1);
+        }
+        const photo = await pixelsOf(page, "#stages figure:not([hidden]) .photo");
+        assert.equal(photo.width, image.picture.width);
+        assert.equal(photo.height, image.picture.height);
+        assert.ok(new Set(photo.pixels.map(String)).size > 3, "the picture is blank");
+      });
+
+      test("its numbers are those of the report, for every method and layer", async () => {
+        for (const method of report.methods) {
+          await choose(page, method);
+          const token = report.rowsOf(method).at(-1);
+          await chooseToken(page, report, token);
+          for (const [index] of report.settings.layers.entries()) {
+            await setRange(page, "#layer", index);
+            assertClose(await cellValues(page), mapOf(method, index, token), half, `${method}, layer ${index}`);
+          }
+        }
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("the map has the colours of its legend", async () => {
+        await choose(page, "raw");
+        await setRange(page, "#layer", last);
+        const token = report.output_token;
+        await chooseToken(page, report, token);
+        const values = mapOf("raw", last, token);
+        const map = await pixelsOf(page, '#stages figure[data-method="raw"] .map');
+        assert.equal(map.width, report.columns);
+        assert.equal(map.height, report.rows);
+        // Nobody sees itself: it may lie above the scale. All others darken (or, in the dark, lighten) with the value.
+        const order = [...values.keys()]
+          .filter((p) => report.first + p !== token)
+          .sort((a, b) => values[a] - values[b]);
+        const light = order.map((p) => map.pixels[p][0] + map.pixels[p][1] + map.pixels[p][2]);
+        for (let k = 1; k < light.length; ++k) assert.ok(light[k] <= light[k - 1] + 2, `${k}: ${light[k]}`);
+        const [low, , top] = await page.$$eval('figure[data-method="raw"] > .legend span', (all) =>
+          all.map((part) => part.textContent),
+        );
+        assert.equal(low, "0");
+        const largest = Math.max(...values);
+        const rest = Math.max(...order.map((p) => values[p]));
+        const expected = largest > 2 * rest && rest > 0 ? rest : largest;
+        assert.ok(Math.abs(Number(top) - expected) <= 0.00006 + 0.06 * (expected < 0.001 ? expected : 0), top);
+        // From the least value: the palest patch has the first colour.
+        await page.locator("#least").check();
+        const stretched = await page.$eval('figure[data-method="raw"] > .legend', (all) => all.firstChild.textContent);
+        const least = Math.min(...values);
+        if (least < expected) assert.ok(Math.abs(Number(stretched) - least) <= 0.00006 + 0.06 * least, stretched);
+        await page.locator("#least").uncheck();
+      });
+
+      test("a smooth map keeps the range of the values and has more pixels", async () => {
+        await choose(page, "raw");
+        const exact = await pixelsOf(page, '#stages figure[data-method="raw"] .map');
+        await page.locator("#smooth").check();
+        const smooth = await pixelsOf(page, '#stages figure[data-method="raw"] .map');
+        await page.locator("#smooth").uncheck();
+        assert.ok(smooth.width >= 3 * exact.width);
+        const light = ({ pixels }) => pixels.map(([r, g, b]) => r + g + b);
+        assert.ok(Math.min(...light(smooth)) >= Math.min(...light(exact)) - 1);
+        assert.ok(Math.max(...light(smooth)) <= Math.max(...light(exact)) + 1);
+      });
+
+      test("a patch is chosen with the pointer and from the keyboard", async () => {
+        await choose(page, first);
+        const middle = report.patches[Math.floor(report.patches.length / 2)];
+        await cell(page, middle).click();
+        assert.deepEqual(await selected(page), [middle]);
+        assert.deepEqual(await pressed(page), []);
+        assert.equal(await focused(page), middle);
+        const row = Math.floor((middle - report.first) / report.columns);
+        const column = (middle - report.first) % report.columns;
+        const at = (r, c) => report.first + r * report.columns + c;
+        const steps = [
+          ["Home", at(row, 0)],
+          ["End", at(row, report.columns - 1)],
+          ["ArrowLeft", at(row, Math.max(0, report.columns - 2))],
+          ["ArrowUp", at(Math.max(0, row - 1), Math.max(0, report.columns - 2))],
+          ["PageDown", at(report.rows - 1, Math.max(0, report.columns - 2))],
+          ["ArrowDown", at(report.rows - 1, Math.max(0, report.columns - 2))],
+          ["PageUp", at(0, Math.max(0, report.columns - 2))],
+          ["ArrowRight", at(0, report.columns - 1)],
+          ["ArrowRight", at(0, report.columns - 1)],
+        ];
+        assert.ok(column >= 0);
+        for (const [key, token] of steps) {
+          await page.keyboard.press(key);
+          assert.deepEqual(await selected(page), [token], key);
+          assert.equal(await focused(page), token, key);
+        }
+        assert.equal(await page.$$eval('#stages .cell[tabindex="0"]', (all) => all.length), 1);
+        const box = await page.locator("#stages figure:not([hidden]) .picked").boundingBox();
+        const chosen = await cell(page, steps.at(-1)[1]).boundingBox();
+        assert.ok(Math.abs(box.x - chosen.x) < 1.5 && Math.abs(box.y - chosen.y) < 1.5);
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("special tokens are buttons", async () => {
+        const buttons = await page.$$eval("#specials button", (all) =>
+          all.map((b) => [b.dataset.token, b.textContent]),
+        );
+        assert.deepEqual(
+          buttons,
+          report.specials.map((token) => [String(token), report.input.tokens[token].text]),
+        );
+        for (const token of report.specials) {
+          await page.locator(`#specials button[data-token="${token}"]`).click();
+          assert.deepEqual(await pressed(page), [token]);
+          assert.deepEqual(await selected(page), []);
+          assert.equal(await page.locator("#stages figure:not([hidden]) .picked").isVisible(), false);
+        }
+      });
+
+      test("says which share lies on special tokens", async () => {
+        for (const method of report.methods) {
+          await choose(page, method);
+          const token = report.rowsOf(method)[0];
+          await chooseToken(page, report, token);
+          await setRange(page, "#layer", last);
+          const row = report.row(method, last, token);
+          const all = row.reduce((a, b) => a + b, 0);
+          const shares = await page.$$eval("#shares li", (items) => items.map((item) => item.lastChild.textContent));
+          assert.equal(shares.length, 1 + report.specials.length);
+          const patches = report.patches.reduce((sum, j) => sum + row[j], 0);
+          assertShare(shares[0], patches / all, `${method}, patches`);
+          for (const [k, j] of report.specials.entries()) assertShare(shares[k + 1], row[j] / all, `${method}, ${j}`);
+          assert.match(await page.locator("#picture-readout").textContent(), / draws .* from the patches/u);
+        }
+      });
+
+      test("ranks the patches, with thumbnails", async () => {
+        await choose(page, first);
+        await chooseToken(page, report, report.output_token);
+        await setRange(page, "#layer", last);
+        if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+        const values = report.row(first, last, report.output_token);
+        const shown = await page.$$eval("#rank tbody tr", (lines) =>
+          lines.map((line) => [Number(line.dataset.token), Number(line.querySelector("[data-value]").dataset.value)]),
+        );
+        assert.deepEqual(
+          shown.map(([token]) => token).sort((a, b) => a - b),
+          report.patches,
+        );
+        for (const [k, [token, value]] of shown.entries()) {
+          assertClose([value], [values[token]], half, `patch ${token}`);
+          if (k > 0) assert.ok(value <= shown[k - 1][1]);
+        }
+        assert.equal(await page.locator("#rank .thumbnail").count(), report.patches.length);
+        if (report.patches.length > report.settings.top_k) await page.locator("#rank-all").click();
+        // A click goes to the patch.
+        const token = shown[Math.min(2, shown.length - 1)][0];
+        await page.locator(`#rank tr[data-token="${token}"] button`).click();
+        assert.deepEqual(await selected(page), [token]);
+      });
+
+      test("thumbnails are cut from where the patch is", async () => {
+        const { image } = report.input;
+        const token =
+          report.patches[Math.floor(report.patches.length / 2) + Math.floor(report.columns / 2)] ?? report.first;
+        const p = token - report.first;
+        await chooseToken(page, report, report.output_token);
+        await choose(page, first);
+        if ((await page.locator("#rank-all").textContent()).startsWith("Show all")) {
+          if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+        }
+        const cut = await pixelsOf(page, `#rank tr[data-token="${token}"] .thumbnail`);
+        const photo = await pixelsOf(page, "#stages figure:not([hidden]) .photo");
+        const [left, top, right, bottom] = image.seen;
+        const x =
+          ((left + ((p % report.columns) + 0.5) * ((right - left) / report.columns)) * photo.width) / image.width;
+        const y =
+          ((top + (Math.floor(p / report.columns) + 0.5) * ((bottom - top) / report.rows)) * photo.height) /
+          image.height;
+        assert.ok(x > 0 && x < photo.width && y > 0 && y < photo.height);
+        const center = cut.pixels[20 * cut.width + 20];
+        // The middle of the patch may fall on the border of two pixels.
+        const near = [];
+        for (const dx of [-1, 0, 1]) {
+          for (const dy of [-1, 0, 1]) {
+            const at = photo.pixels[Math.floor(y + dy) * photo.width + Math.floor(x + dx)];
+            if (at) near.push(at);
+          }
+        }
+        const low = [0, 1, 2].map((c) => Math.min(...near.map((pixel) => pixel[c])) - 3);
+        const high = [0, 1, 2].map((c) => Math.max(...near.map((pixel) => pixel[c])) + 3);
+        for (const c of [0, 1, 2]) assert.ok(center[c] >= low[c] && center[c] <= high[c], `${center} near ${near[0]}`);
+        if ((await page.locator("#rank-all").textContent()).startsWith("Show the first")) {
+          if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+        }
+      });
+
+      test("a layer is chosen in the strip, by click and by key", async () => {
+        assert.equal(await page.locator("#layers-card").isVisible(), last > 0);
+        if (last === 0) return;
+        await choose(page, first);
+        await chooseToken(page, report, report.output_token);
+        const strip = page.locator(`#strips figure[data-method="${first}"]`);
+        assert.equal(await strip.locator(".layer").count(), last + 1);
+        await strip.locator(".layer").first().click();
+        const values = (index) => mapOf(first, index, report.output_token);
+        assertClose(await cellValues(page), values(0), half, "the first layer");
+        await page.keyboard.press("ArrowRight");
+        assertClose(await cellValues(page), values(1), half, "the second layer");
+        await page.keyboard.press("End");
+        assertClose(await cellValues(page), values(last), half, "the last layer");
+        assert.equal(await strip.locator('[aria-selected="true"]').count(), 1);
+        assert.equal(await strip.locator('[tabindex="0"]').count(), 1);
+        await page.locator("#own-scale").check();
+        await page.locator("#own-scale").uncheck();
+      });
+
+      test("methods stand side by side", async () => {
+        assert.equal(await page.locator("#side-control").isVisible(), report.methods.length > 1);
+        if (report.methods.length < 2) return;
+        await page.locator("#side").check();
+        assert.equal(await page.locator("#stages figure:visible").count(), report.methods.length);
+        const tops = await page.$$eval("#stages figure", (all) => all.map((one) => one.getBoundingClientRect().top));
+        assert.equal(new Set(tops.map(Math.round)).size, 1);
+        // A click on another method's map chooses the patch there too.
+        const other = report.methods.find((method) => method !== first);
+        const stage = page.locator(`#stages figure[data-method="${other}"] .map`);
+        const box = await stage.boundingBox();
+        await page.mouse.click(box.x + (0.5 * box.width) / report.columns, box.y + (0.5 * box.height) / report.rows);
+        assert.deepEqual(await selected(page), [report.first]);
+        await page.locator("#side").uncheck();
+        assert.equal(await page.locator("#stages figure:visible").count(), 1);
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("a token that was not computed is said to be missing", async () => {
+        const missing = report.patches.find((token) => !report.flow_output_tokens.includes(token));
+        if (!report.methods.includes("flow") || missing === undefined) return;
+        await choose(page, "flow");
+        await cell(page, missing).click();
+        assert.match(await page.locator("#picture-readout").textContent(), /No flow values.*flow was computed for/u);
+        assert.equal(await page.locator('#stages figure[data-method="flow"] .missing').isVisible(), true);
+        assert.ok((await cellValues(page)).every((value) => value === null));
+        assert.equal(await page.locator("#rank tbody tr").count(), 0);
+        await choose(page, first);
+        assert.equal(await page.locator(`#stages figure[data-method="${first}"] .missing`).isVisible(), false);
+      });
+
+      test("the map can be made transparent", async () => {
+        for (const value of [0, 100, 65]) {
+          await setRange(page, "#opacity", value);
+          const opacity = await page.$eval("#stages figure:not([hidden]) .map", (map) => getComputedStyle(map).opacity);
+          assert.equal(Number(opacity), value / 100);
+        }
+      });
+
+      test("says what the model predicted", async () => {
+        const bars = await page.$$eval("#predictions li", (all) =>
+          all.map((bar) => [bar.firstChild.textContent, Number(bar.lastChild.textContent)]),
+        );
+        assert.deepEqual(
+          bars.map(([label]) => label),
+          report.predictions[0].choices.map(({ label }) => label),
+        );
+        for (const [k, [, number]] of bars.entries()) {
+          assert.ok(Math.abs(number - report.predictions[0].choices[k].probability) < 0.0001);
+        }
+      });
+
+      test("nothing of the texts runs or becomes an element", async () => {
+        assert.notEqual(await page.title(), "run");
+        const foreign = await page.$$eval("#page img, #page script, #page iframe", (all) =>
+          all.map((element) => element.outerHTML),
+        );
+        assert.deepEqual(foreign, []);
+      });
+
+      test("fits a narrow screen, light and dark", async () => {
+        for (const colorScheme of ["light", "dark"]) {
+          const narrow = await openPage({ viewport: { width: 360, height: 740 }, colorScheme });
+          for (const side of [false, true]) {
+            if (side && report.methods.length > 1) await narrow.page.locator("#side").check();
+            const width = await narrow.page.evaluate(() => document.documentElement.scrollWidth);
+            assert.ok(width <= 360, `${width} pixels wide`);
+          }
+          assert.deepEqual(narrow.watch, { requests: [], messages: [] });
+          await narrow.close();
+        }
+      });
+
+      test("no two controls overlap", async () => {
+        const boxes = await page.$$eval(
+          "#controls button, #controls select, #controls label, #controls input[type=range], #specials button",
+          (all) =>
+            all
+              .filter((element) => element.checkVisibility())
+              .map((element) => {
+                const { left, right, top, bottom } = element.getBoundingClientRect();
+                return { left, right, top, bottom, name: element.id || element.textContent };
+              }),
+        );
+        for (const [i, a] of boxes.entries()) {
+          for (const b of boxes.slice(i + 1)) {
+            const apart =
+              a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+            assert.ok(apart, `${a.name} and ${b.name}`);
+          }
+        }
+      });
+
+      test("names what can be operated", async () => {
+        const unnamed = await page.$$eval(
+          "button, input, select, [role=listbox], [role=option], [role=grid], [role=gridcell], [role=img], [role=region]",
+          (all) =>
+            all
+              .filter((element) => element.checkVisibility())
+              .filter(
+                (element) =>
+                  !element.getAttribute("aria-label") &&
+                  !element.getAttribute("aria-labelledby") &&
+                  !element.labels?.length &&
+                  !element.textContent.trim(),
+              )
+              .map((element) => element.outerHTML.slice(0, 80)),
+        );
+        assert.deepEqual(unnamed, []);
+      });
+    });
+  }
+
+  test("a picture that cannot be read is said to be, and the numbers stay", async () => {
+    const folderOfOne = mkdtempSync(join(tmpdir(), "attnflow-picture-"));
+    const broken = join(folderOfOne, "broken.html");
+    const whole = readFileSync(join(folder, `${names[0]}.html`), "utf8");
+    const changed = whole.replace(/("data":")iVBORw0KGgo/u, "$1AAAAAAAAAAA");
+    assert.notEqual(changed, whole);
+    writeFileSync(broken, changed);
+    const { page, close } = await open(browser, broken);
+    try {
+      await page.locator("#failure").waitFor();
+      assert.match(await page.locator("#failure").textContent(), /could not be read/u);
+      assert.ok((await cellValues(page)).length > 0);
+    } finally {
+      await close();
+      rmSync(folderOfOne, { recursive: true });
+    }
+  });
+});

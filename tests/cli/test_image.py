@@ -1,0 +1,200 @@
+"""`attnflow image` and `attnflow evaluate image`: pictures, models of pictures, maps."""
+
+import csv
+import json
+import shutil
+import struct
+import unittest
+import zlib
+
+import numpy as np
+from support import BAD_FILE, ROOT, UNSUPPORTED, USAGE, CommandTest
+
+VISION = ROOT / "tests" / "golden" / "vision"
+KINDS = ("png", "svg", "pdf", "html", "json", "csv", "npz", "safetensors", "md", "txt")
+
+
+def png(pixels, depth=8):
+    """The bytes of a PNG of uint8 [height, width, 3], without a filter."""
+
+    def chunk(name, data):
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+class ImageTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        random = np.random.default_rng(7)
+        self.pixels = random.integers(0, 256, (33, 47, 3), dtype=np.uint8)
+        self.picture = self.folder / "picture.png"
+        self.picture.write_bytes(png(self.pixels))
+
+    def model(self, name):
+        """A golden model with a preprocessor_config.json of its own size."""
+        folder = self.folder / name
+        shutil.copytree(VISION / name, folder)
+        config = json.loads((folder / "config.json").read_text())
+        size, channels = config["image_size"], config["num_channels"]
+        height, width = (size, size) if isinstance(size, int) else size
+        processor = {
+            "image_processor_type": "ViTImageProcessor",
+            "size": {"height": height, "width": width},
+            "resample": 2,
+            "image_mean": [0.5] * channels,
+            "image_std": [0.25] * channels,
+        }
+        (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+        return str(folder)
+
+    def image(self, *arguments, model, code=0):
+        return self.run_program("image", self.picture, "--model", model, *arguments, code=code)
+
+    def test_rollout_is_that_of_numpy(self):
+        for name in ("vit_classification", "deit_teacher", "dinov2_registers"):
+            with self.subTest(name):
+                model = self.model(name)
+                self.image("--keep-attention", "--residual", "0.4", "-o", "a.npz", "-o", "a.json", model=model)
+                made = np.load(self.folder / "a.npz")
+                attention = made["attention"].astype(np.float64)
+                n = attention.shape[-1]
+                product = np.eye(n)
+                for at, layer in enumerate(attention.mean(axis=1)):
+                    product = (0.6 * layer + 0.4 * np.eye(n)) @ product
+                    np.testing.assert_allclose(made["rollout"][at], product, atol=1e-12)
+                    np.testing.assert_allclose(made["raw"][at], layer, atol=1e-12)
+                report = json.loads((self.folder / "a.json").read_text())
+                image = report["input"]["image"]
+                self.assertEqual((image["width"], image["height"]), (47, 33))
+                self.assertEqual(n, image["first_patch"] + image["rows"] * image["columns"])
+                self.assertEqual(image["seen"], [0.0, 0.0, 47.0, 33.0])
+                roles = [token["role"] for token in report["input"]["tokens"]]
+                self.assertEqual(roles.count("patch"), image["rows"] * image["columns"])
+                self.assertEqual(roles[image["first_patch"] :], ["patch"] * roles.count("patch"))
+                leading = {"vit": ["class"], "deit": ["class", "distillation"]}
+                expected = leading.get(name.split("_")[0], ["class", "register", "register", "register"])
+                self.assertEqual(roles[: image["first_patch"]], expected)
+                patch = report["input"]["tokens"][image["first_patch"] + image["columns"] + 2]
+                self.assertEqual(patch["text"], "1,2")
+                total = sum(choice["probability"] for choice in report["predictions"][0]["choices"])
+                self.assertAlmostEqual(total, 1.0, places=6)
+
+    def test_every_kind_of_file_and_the_same_again(self):
+        model = self.model("dinov2_registers")
+        files = [word for kind in KINDS for word in ("-o", f"a.{kind}")]
+        self.image(*files, model=model)
+        again = [word for kind in KINDS for word in ("-o", f"b.{kind}")]
+        self.image(*again, "--threads", 1, model=model)
+        for kind in KINDS:
+            first, second = ((self.folder / f"{name}.{kind}").read_bytes() for name in "ab")
+            self.assertGreater(len(first), 100, kind)
+            self.assertEqual(first, second, kind)
+        with open(self.folder / "a.csv", encoding="utf-8", newline="") as file:
+            self.assertIn("0,1", {row["input_text"] for row in csv.DictReader(file)} | {"0,1"})
+
+    def test_views_patches_and_columns_set_aside(self):
+        model = self.model("dinov2_registers")
+        for view in ("overview", "overlay", "layers"):
+            for shown in ("smooth", "patches"):
+                words = ["--view", view, "--map", shown, "--tone", "color", "-o", f"{view}-{shown}.svg"]
+                self.image(*words, "--output-token", "1,2", model=model)
+                self.assertIn("patch 1,2", (self.folder / f"{view}-{shown}.svg").read_text())
+        self.image("--set-aside", "registers", "-o", "registers.npz", model=model)
+        made = np.load(self.folder / "registers.npz")
+        np.testing.assert_array_equal(made["raw"][:, :, 1:4], 0.0)
+        np.testing.assert_allclose(made["raw"].sum(axis=-1), 1.0, atol=1e-12)
+        self.assertGreater(made["raw"][:, :, 0].min(), 0.0)
+        self.image("--set-aside", "special", "-o", "special.npz", model=model)
+        self.assertEqual(np.load(self.folder / "special.npz")["raw"][:, :, :4].max(), 0.0)
+        self.image("--discard", "0.5", "--discard-keep-special", "-o", "discard.npz", model=model)
+        kept = np.load(self.folder / "discard.npz")["raw"]
+        self.assertGreater(kept[:, :, :4].min(), 0.0)
+        np.testing.assert_allclose(kept.sum(axis=-1), 1.0, atol=1e-12)
+
+    def test_gradients_follow_the_class(self):
+        model = self.model("vit_classification")
+        labels = list(json.loads((self.folder / "vit_classification" / "config.json").read_text())["id2label"].values())
+        maps = []
+        for label in labels[:2]:
+            self.image("--mixing", "gradient", "--target", label, "-o", "a.npz", "-o", "a.json", model=model)
+            self.assertEqual(json.loads((self.folder / "a.json").read_text())["target"]["label"], label)
+            maps.append(np.load(self.folder / "a.npz")["rollout"])
+            self.assertTrue(np.all(maps[-1] >= 0.0))
+            # R = (I + G_L) ... (I + G_1): at least the identity.
+            self.assertTrue(np.all(np.einsum("lii->li", maps[-1]) >= 1.0))
+        self.assertGreater(np.abs(maps[0] - maps[1]).max(), 0.0)
+
+    def test_bad_input(self):
+        model = self.model("vit_classification")
+        text = self.folder / "text.png"
+        text.write_text("no picture")
+        self.refuse(BAD_FILE, ["text.png", "PNG, JPEG or WebP"], "image", text, "--model", model)
+        cut = self.folder / "cut.png"
+        cut.write_bytes(self.picture.read_bytes()[:-400])
+        self.refuse(BAD_FILE, ["cut.png"], "image", cut, "--model", model)
+        big = self.folder / "big.png"
+        data = bytearray(png(self.pixels))
+        data[16:24] = struct.pack(">II", 60000, 60000)
+        data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
+        big.write_bytes(data)
+        self.refuse(BAD_FILE, ["big.png", "60000"], "image", big, "--model", model)
+        self.refuse(BAD_FILE, ["nowhere.png"], "image", self.folder / "nowhere.png", "--model", model)
+        self.refuse(UNSUPPORTED, ["agreement", "attnflow explain"], "image", self.picture, "--model", "agreement")
+        self.refuse(USAGE, ["attnflow image"], "explain", "a text", "--model", model)
+        (self.folder / "vit_classification" / "preprocessor_config.json").unlink()
+        self.refuse(BAD_FILE, ["preprocessor_config.json"], "image", self.picture, "--model", model)
+        model = self.model("deit_teacher")
+        refused = [
+            (["--words"], ["--words"]),
+            (["--view", "graph", "-o", "a.svg"], ["--view", "graph"]),
+            (["--map", "round"], ["--map", "round"]),
+            (["--opacity", "2"], ["--opacity"]),
+            (["--output-token", "9,9"], ["9,9"]),
+            (["--set-aside", "registers"], ["registers"]),
+            (["-o", "a.jpg"], ["a.jpg"]),
+        ]
+        for options, words in refused:
+            with self.subTest(options):
+                self.refuse(USAGE, words, "image", self.picture, "--model", model, *options)
+
+    def test_curves(self):
+        model = self.model("vit_classification")
+        random = np.random.default_rng(3)
+        lines = []
+        for i in range(6):
+            name = f"p{i}.png"
+            (self.folder / name).write_bytes(png(random.integers(0, 256, (20, 20, 3), dtype=np.uint8)))
+            lines.append(f"{name}\t{i % 2}")
+        (self.folder / "list.tsv").write_text("\n".join(lines) + "\n")
+        words = ["evaluate", "image", "--model", model, "--data", "list.tsv", "--resamples", 200]
+        words += ["--method", "raw,rollout,flow,gradient-rollout,gradient-flow"]
+        self.run_program(*words, "-o", "a.json", "-o", "a.csv", "-o", "a.md")
+        self.run_program(*words, "--threads", 1, "-o", "b.json")
+        self.assertEqual((self.folder / "a.json").read_bytes(), (self.folder / "b.json").read_bytes())
+        made = json.loads((self.folder / "a.json").read_text())
+        self.assertEqual(made["pictures"]["scored"], 6)
+        self.assertEqual(made["pictures"]["with_label"], 6)
+        self.assertEqual([c["method"] for c in made["curves"]][-1], "random")
+        x = np.array(made["removed"])
+        for curve in made["curves"]:
+            # The area of a mean is the mean of the areas; all curves share their ends.
+            for kind in ("deletion", "insertion"):
+                y = np.array(curve[kind])
+                area = np.sum((y[1:] + y[:-1]) / 2 * np.diff(x))
+                self.assertAlmostEqual(area, curve[f"{kind}_area"]["mean"], places=9)
+            self.assertAlmostEqual(curve["deletion"][0], curve["insertion"][-1], places=6)
+            self.assertAlmostEqual(curve["deletion"][-1], curve["insertion"][0], places=6)
+        table = (self.folder / "a.md").read_text()
+        self.assertIn("| gradient-flow |", table)
+        (self.folder / "wrong.tsv").write_text("p0.png\tno such class\n")
+        self.refuse(BAD_FILE, ["line 1", "no such class"], *words[:4], "--data", "wrong.tsv")
+        self.refuse(USAGE, ["--method", "saliency"], *words[:6], "--method", "saliency")
+
+
+if __name__ == "__main__":
+    unittest.main()

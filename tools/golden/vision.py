@@ -1,0 +1,277 @@
+"""Small random vision transformers: a Hugging Face folder for each, and what transformers computes from it."""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from golden_io import softmax, write_json, write_npz
+
+LABELS = ["shirt", "boot", "bag"]
+# What is differentiated: as in gradients.py.
+TARGETS = {
+    "logit": lambda logits: logits[1],
+    "probability": lambda logits: torch.softmax(logits, dim=-1)[0],
+    "difference": lambda logits: torch.softmax(logits, dim=-1)[2] - torch.softmax(logits, dim=-1)[0],
+}
+# [height, width] of the pictures, in patches of 4 x 4. The first is the one of the training: 5 x 5 patches.
+TRAINED = (20, 20)
+SIZES = {"trained": TRAINED, "wide": (12, 28), "large": (24, 24), "small": (8, 12)}
+# A picture of as many patches as the training's, but not of their shape.
+SAME_COUNT = {"same_count": (4, 100)}
+WITH_GRADIENTS = ("trained", "wide")
+
+
+@dataclass
+class Recipe:
+    name: str
+    model_class: str
+    about: str
+    settings: dict = field(default_factory=dict)
+    dtype: torch.dtype = torch.float32
+    sizes: dict = field(default_factory=lambda: SIZES)
+
+    @property
+    def classifies(self):
+        return "Classification" in self.model_class
+
+    @property
+    def family(self):
+        families = ("vit", "deit", "dinov2withregisters", "dinov2")
+        return next(family for family in families if self.model_class.lower().startswith(family))
+
+    @property
+    def interpolates(self):
+        """DINOv2 always does; the others are told to, where there is something to interpolate."""
+        told = not self.family.startswith("dinov2") and len(self.sizes) > 1
+        return {"interpolate_pos_encoding": True} if told else {}
+
+
+# A model's place is its seed: new ones come last.
+RECIPES = [
+    Recipe("vit_classification", "ViTForImageClassification", "3 named classes", sizes=SIZES | SAME_COUNT),
+    Recipe(
+        "vit_oblong",
+        "ViTModel",
+        "names without prefix, an unused pooler, no biases of query, key and value, gelu_new, grey, not square",
+        {
+            "image_size": [12, 24],
+            "patch_size": [4, 6],
+            "num_channels": 1,
+            "qkv_bias": False,
+            "hidden_act": "gelu_new",
+        },
+        # transformers interpolates from the square root of the number of patches: here only the trained size.
+        sizes={"trained": (12, 24)},
+    ),
+    Recipe("deit_classification", "DeiTForImageClassification", "a distillation token without a head"),
+    Recipe("deit_teacher", "DeiTForImageClassificationWithTeacher", "two heads, whose logits are averaged"),
+    Recipe("dinov2_classification", "Dinov2ForImageClassification", "layer scale; the head reads the patches' mean"),
+    Recipe("dinov2_swiglu", "Dinov2Model", "no head, a gated net, float16", {"use_swiglu_ffn": True}, torch.float16),
+    Recipe(
+        "dinov2_registers",
+        "Dinov2WithRegistersForImageClassification",
+        "3 registers, a gated net, no biases of query, key and value",
+        {"use_swiglu_ffn": True, "num_register_tokens": 3, "qkv_bias": False},
+    ),
+    Recipe(
+        "dinov2_registers_base",
+        "Dinov2WithRegistersModel",
+        "4 registers, no head, mlp_ratio 2",
+        {"mlp_ratio": 2},
+    ),
+]
+
+
+def make_config(recipe):
+    sizes = {
+        "hidden_size": 24,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+        "image_size": TRAINED[0],
+        "patch_size": 4,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    if not recipe.family.startswith("dinov2"):
+        sizes |= {"intermediate_size": 40}
+    if recipe.classifies:
+        sizes["id2label"] = dict(enumerate(LABELS))
+        sizes["label2id"] = {label: index for index, label in enumerate(LABELS)}
+    config_class = getattr(transformers, recipe.model_class).config_class
+    config = config_class(**(sizes | recipe.settings))
+    config.architectures = [recipe.model_class]
+    return config
+
+
+def fill(model, seed):
+    """Random weights, large enough that attention is far from uniform; norms, biases and scales are random too."""
+    random = np.random.RandomState(seed)
+    with torch.no_grad():
+        for name, parameter in sorted(model.named_parameters()):
+            noise = random.standard_normal(tuple(parameter.shape))
+            if name.endswith("bias"):
+                noise = 0.2 * noise
+            elif "norm" in name.lower() or name.endswith("lambda1"):
+                noise = 1.0 + 0.2 * noise
+            elif name.endswith("projection.weight"):
+                noise = 0.2 * noise
+            elif "embeddings" in name:
+                noise = 0.6 * noise
+            else:
+                noise = 0.4 * noise
+            parameter.copy_(torch.from_numpy(noise.astype(np.float32)))
+
+
+def load(recipe, folder, dtype=torch.float32):
+    """The model as transformers reads it from the folder; every weight must come from the files."""
+    model, info = getattr(transformers, recipe.model_class).from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True
+    )
+    if info["missing_keys"] or info["mismatched_keys"]:
+        raise AssertionError(f"{recipe.name}: {info}")
+    return model.to(dtype).eval()
+
+
+def write_folder(recipe, folder, seed):
+    folder.mkdir()
+    config = make_config(recipe)
+    model = getattr(transformers, recipe.model_class)._from_config(
+        config, attn_implementation="eager", dtype=torch.float32
+    )
+    fill(model, seed)
+    built = model.to(recipe.dtype).eval()
+    built.save_pretrained(folder)
+    read = load(recipe, folder)
+    for name, parameter in read.named_parameters():
+        if not torch.equal(parameter, built.get_parameter(name).float()):
+            raise AssertionError(f"{recipe.name}: {name} was not read back as written")
+    return config, read
+
+
+def leading_roles(recipe, config):
+    """Of the tokens before the patches."""
+    return ["class"] + {
+        "vit": [],
+        "deit": ["distillation"],
+        "dinov2": [],
+        "dinov2withregisters": ["register"] * getattr(config, "num_register_tokens", 0),
+    }[recipe.family]
+
+
+def with_embedding(recipe, model, pixels):
+    """What the embedding module gives, as a leaf of its own, and the output."""
+    kept = []
+
+    def keep(module, inputs, output):
+        leaf = output.detach().requires_grad_(True)
+        kept.append(leaf)
+        return leaf
+
+    handle = model.base_model.embeddings.register_forward_hook(keep)
+    output = model(pixel_values=pixels, output_attentions=True, **recipe.interpolates)
+    handle.remove()
+    if len(kept) != 1:
+        raise AssertionError(f"the embedding module ran {len(kept)} times")
+    return kept[0], output
+
+
+def gradients(recipe, model, pixels):
+    """For each target its value and gradient [n, hidden]."""
+    embedding, output = with_embedding(recipe, model, pixels)
+    arrays = {}
+    for name, target in TARGETS.items():
+        value = target(output.logits[0])
+        (gradient,) = torch.autograd.grad(value, embedding, retain_graph=True)
+        arrays[f"{name}_value"] = value.detach().numpy()
+        arrays[f"{name}_gradient"] = gradient[0].numpy()
+    return arrays
+
+
+def run(recipe, model, size, random):
+    pixels = torch.from_numpy(random.standard_normal((1, model.config.num_channels, *size)).astype(np.float32))
+    embedding, output = with_embedding(recipe, model, pixels)
+    arrays = {
+        "pixels": pixels[0].numpy(),
+        "embedding": embedding[0].detach().numpy(),
+        "attention": torch.cat(output.attentions).detach().numpy(),
+    }
+    if recipe.classifies:
+        arrays["logits"] = output.logits[0].detach().numpy()
+        arrays["probabilities"] = softmax(arrays["logits"])
+    for key, array in arrays.items():
+        if array.dtype not in (np.float32, np.float64) or not np.isfinite(array).all():
+            raise AssertionError(f"{recipe.name}: {key} is {array.dtype} or not finite")
+    return pixels, arrays
+
+
+def run_gradients(recipe, model, double, pixels):
+    rounded = gradients(recipe, model, pixels)
+    arrays = {}
+    for name, array in gradients(recipe, double, pixels.double()).items():
+        if not np.isfinite(array).all() or (name.endswith("gradient") and not array.any()):
+            raise AssertionError(f"{recipe.name}: {name} is zero or not finite")
+        arrays[name] = array.astype(np.float64 if array.ndim == 0 else np.float32)
+        if name.endswith("gradient"):
+            arrays[f"{name}_rounding"] = np.float64(np.abs(rounded[name] - array).max())
+    return arrays
+
+
+def generate(out):
+    out.mkdir()
+    models = []
+    for seed, recipe in enumerate(RECIPES):
+        folder = out / recipe.name
+        config, model = write_folder(recipe, folder, 3000 + seed)
+        double = load(recipe, folder, torch.float64)
+        random = np.random.RandomState(4000 + seed)
+        roles = leading_roles(recipe, config)
+        patch = recipe.settings.get("patch_size", [4, 4])
+        arrays = {}
+        cases = []
+        for number, (name, size) in enumerate(recipe.sizes.items()):
+            pixels, found = run(recipe, model, size, random)
+            rows, columns = size[0] // patch[0], size[1] // patch[1]
+            n = len(roles) + rows * columns
+            if found["attention"].shape != (2, 3, n, n):
+                raise AssertionError(f"{recipe.name}: attention of shape {found['attention'].shape}")
+            sharpest = found["attention"].max(axis=-1).mean()
+            if not 1.5 / n < sharpest < 0.9:
+                raise AssertionError(f"{recipe.name}: attention is near uniform or near one-hot ({sharpest:.3f})")
+            has_gradients = recipe.classifies and name in WITH_GRADIENTS
+            if has_gradients:
+                found |= run_gradients(recipe, model, double, pixels)
+            arrays |= {f"case{number}_{key}": value for key, value in found.items()}
+            cases.append({"name": name, "rows": rows, "columns": columns, "n": n, "gradients": has_gradients})
+        write_npz(out / f"{recipe.name}.npz", arrays)
+        about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        models.append(
+            {
+                "name": recipe.name,
+                "about": recipe.about,
+                "class": recipe.model_class,
+                "architecture": about["model_type"],
+                "head": "classification" if recipe.classifies else "none",
+                "layers": 2,
+                "heads": 3,
+                "hidden": 24,
+                "channels": config.num_channels,
+                "image": recipe.settings.get("image_size", list(TRAINED)),
+                "patch": patch,
+                "leading": roles,
+                "labels": LABELS if recipe.classifies else [],
+                "cases": cases,
+            }
+        )
+    write_json(out / "index.json", {"format": "attnflow-golden-vision", "version": 1, "models": models})
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    generate(Path(sys.argv[1]))
