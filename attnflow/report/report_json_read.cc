@@ -233,6 +233,10 @@ ReportImage read_image(const Field& json, std::size_t tokens) {
 ReportInput read_input(const Field& json) {
   ReportInput input;
   json.read("kind", input.kind);
+  if (input.kind == "generation") {
+    fail("input.kind", "the report of a text, an attention file or a picture",
+         "that of a generation, which only pages read");
+  }
   json.read("text", input.text);
   json.read("text_pair", input.text_pair);
   const Field tokens = json.at("tokens");

@@ -409,6 +409,7 @@ TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
   EXPECT_TRUE(refused_with(with("/settings/layers", {1, 1, 2}), "settings.layers[1]"));
   EXPECT_TRUE(refused_with(with("/settings/layers", {0, 1, 2}), "settings.layers[0]"));
   EXPECT_TRUE(refused_with(with("/settings/layers", {1, 2, 5}), "settings.layers[2]"));
+  EXPECT_TRUE(refused_with(with("/input/kind", "generation"), "generation"));
   EXPECT_TRUE(refused_with(with("/input/tokens", json::array()), "input.tokens"));
   EXPECT_TRUE(refused_with(with("/input/tokens/1/text", 1), "input.tokens[1].text"));
   EXPECT_TRUE(refused_with(with("/input/tokens/1/end", 4000), "input.tokens[1]"));
