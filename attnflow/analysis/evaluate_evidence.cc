@@ -304,6 +304,13 @@ class Measurement {
 
 void check_options(const EvidenceOptions& options) {
   validate_settings(options.settings);
+  const ReportSettings usual;
+  if (options.settings.set_aside != usual.set_aside || options.settings.normalize != usual.normalize ||
+      options.settings.discard != usual.discard) {
+    throw Error(ErrorKind::kUsage,
+                "evidence: expected no set_aside, normalize or discard, since every method is scored with and without "
+                "the first token and receptive-field normalisation, found one of them");
+  }
   for (const std::string& score : options.scores) {
     if (score != "gradient" && score != "gradient-x-input" && score != "blank-out") {
       throw Error(ErrorKind::kUsage,

@@ -17,13 +17,16 @@ namespace attnflow {
 namespace {
 
 constexpr std::size_t kMostSteps = 50;
+constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pictures
 
 bool is_method(const std::string& method) {
   return method == "raw" || method == "rollout" || method == "flow" || method == "gradient-rollout" ||
          method == "gradient-flow";
 }
 
-void check_options(const ImageEvaluationOptions& options, const ModelInfo& info, const PictureSet& pictures) {
+void check_options(const ImageEvaluationOptions& options, const ModelInfo& info, const PictureSet& pictures,
+                   const ImageProcessor& processor) {
+  const bool normalizes = processor.do_normalize;
   if (!info.image || info.head != ModelHead::kClassification) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model that classifies pictures, found {} ({}) without such a head", info.name,
@@ -43,6 +46,11 @@ void check_options(const ImageEvaluationOptions& options, const ModelInfo& info,
   }
   if (pictures.entries.empty()) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected pictures, found none", pictures.source));
+  }
+  if (options.blank == PictureBlank::kMean && !normalizes) {
+    throw Error(ErrorKind::kUsage,
+                "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; take "
+                "--blank black");
   }
   if (options.own_class) {
     for (const auto& entry : pictures.entries) {
@@ -159,9 +167,14 @@ class Scorer {
       explain.settings = options_.settings;
       explain.settings.method = *methods;
       explain.settings.layers = {layer_};
+      explain.settings.mixing = "attention";
+      explain.settings.target = "auto";
       if (methods == &by_gradient_) {
         explain.settings.mixing = "gradient";
-        explain.settings.target = std::to_string(label);
+        explain.settings.target = fmt::format("id:{}", label);
+        // By its definition heads are averaged and the identity is added whole.
+        explain.settings.heads = ReportSettings{}.heads;
+        explain.settings.residual = ReportSettings{}.residual;
       }
       explain.threads = options_.threads;
       explain.stop_token = options_.stop_token;
@@ -181,20 +194,32 @@ class Scorer {
       orders.push_back(importance_order(nothing, stream_seed(seed, r + 1)));
     }
 
-    std::vector<ModelInput> inputs;
-    for (const auto& order : orders) {
-      for (const std::size_t k : points) inputs.push_back(perturbation.without(order, 0, k));
-      for (const std::size_t k : points) inputs.push_back(perturbation.without(order, k, patches));
-    }
-    const std::vector<Tensor<float>> logits = model_.model->classify(inputs, batch);
-    std::vector<Curves> curves;
-    for (std::size_t o = 0; o < orders.size(); ++o) {
-      Curves& curve = curves.emplace_back();
-      const auto at = [&](std::size_t j) { return softmax(logits[2 * o * points.size() + j].span())[label]; };
-      for (std::size_t j = 0; j < points.size(); ++j) {
-        curve.deletion.push_back(at(j));
-        curve.insertion.push_back(at(points.size() + j));
+    // A few pictures at a time: a curve of a large one would take gigabytes.
+    const auto probability = [&](const std::vector<std::pair<std::size_t, std::size_t>>& removed,
+                                 const std::vector<std::size_t>& of) {
+      const std::size_t at_once =
+          std::max<std::size_t>(1, kBytesAtOnce / (prepared.input.pixels.size() * sizeof(float)));
+      std::vector<double> found;
+      for (std::size_t begin = 0; begin < removed.size(); begin += at_once) {
+        std::vector<ModelInput> inputs;
+        for (std::size_t j = begin; j < std::min(removed.size(), begin + at_once); ++j) {
+          inputs.push_back(perturbation.without(of, removed[j].first, removed[j].second));
+        }
+        for (const Tensor<float>& logits : model_.model->classify(inputs, batch)) {
+          found.push_back(softmax(logits.span())[label]);
+        }
       }
+      return found;
+    };
+    std::vector<Curves> curves;
+    for (const auto& order : orders) {
+      std::vector<std::pair<std::size_t, std::size_t>> first;
+      std::vector<std::pair<std::size_t, std::size_t>> rest;
+      for (const std::size_t k : points) {
+        first.emplace_back(0, k);
+        rest.emplace_back(k, patches);
+      }
+      curves.push_back({probability(first, order), probability(rest, order)});
     }
     // Random orders become their mean.
     Curves random{std::vector<double>(points.size(), 0.0), std::vector<double>(points.size(), 0.0)};
@@ -225,7 +250,7 @@ class Scorer {
 ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& pictures,
                                      const ImageEvaluationOptions& options) {
   const ModelInfo& info = model.model->info();
-  check_options(options, info, pictures);
+  check_options(options, info, pictures, model.processor);
   ImageEvaluationReport report;
   report.settings = options.settings;
   report.settings.method = options.methods;
@@ -244,6 +269,14 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   if (options.samples != 0 && order.size() > options.samples) order.resize(options.samples);
   report.scored = order.size();
 
+  const bool adjusted = std::any_of(options.methods.begin(), options.methods.end(),
+                                    [](const std::string& method) { return method.starts_with("gradient-"); });
+  if (adjusted &&
+      (options.settings.heads != ReportSettings{}.heads || options.settings.residual != ReportSettings{}.residual)) {
+    report.notes.emplace_back(
+        "--heads and --residual do not apply to the gradient methods, which average over heads and add the identity "
+        "whole.");
+  }
   Scorer scorer(model, options);
   scorer.set_layer(layer);
   const std::size_t methods = options.methods.size() + 1;

@@ -7,7 +7,8 @@
 // What orders the patches:
 //
 //     raw, rollout, flow               of the last layer asked for, by attention
-//     gradient-rollout, gradient-flow  the same by gradient-adjusted attention of the class (graph/gradient_mixing.h)
+//     gradient-rollout, gradient-flow  the same by gradient-adjusted attention of the class (graph/gradient_mixing.h),
+//                                      whatever heads and residual say
 //     random                           random orders: the mean over several
 //
 // The class is the one that the model gives the whole picture, unless the picture's own is asked for. A removed patch

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,7 +17,6 @@
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/analysis/unknown_words.h"
-#include "attnflow/base/checked_size.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/safetensors.h"
@@ -81,19 +78,6 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
       report.predictions.push_back(std::move(prediction));
     }
   }
-}
-
-// Bytes of the arrays of a report of n tokens, and of the graph that they are computed from.
-std::size_t report_bytes(const Report& report, const ExplainOptions& options, std::size_t n) {
-  const std::size_t layers = report.model.layers;
-  std::size_t matrices = 2 * layers;  // the weights, and with the residual while they are multiplied
-  const std::size_t asked = resolve_layers(report.settings.layers, report.settings.to_layer, layers).size();
-  for (const char* method : {"raw", "rollout"}) matrices += wants(report.settings, method) ? asked : 0;
-  if (options.keep_attention) matrices += layers * report.model.heads;  // twice, in float32
-  // One layer's attention, its gradient, and what the pass back makes of them, in float32.
-  if (has_gradient_mixing(report.settings)) matrices += 2 * report.model.heads;
-  const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
-  return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
 }
 
 }  // namespace

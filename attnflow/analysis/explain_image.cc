@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <utility>
 
 #include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_words.h"
-#include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
@@ -99,18 +97,8 @@ void check_options(const ExplainOptions& options) {
   if (!options.candidates.empty()) refuse("--candidates", "masked words");
   if (!options.referents.empty()) refuse("--referents", "words");
   if (options.only_output_token) refuse("--only-output-token", "decoder");
-}
-
-// Bytes of the matrices of a report, and of the graph that they are computed from.
-std::size_t matrix_bytes(const Report& report, const ExplainOptions& options, std::size_t n) {
-  const std::size_t layers = report.model.layers;
-  const std::size_t asked = resolve_layers(report.settings.layers, report.settings.to_layer, layers).size();
-  std::size_t matrices = 2 * layers;
-  for (const char* method : {"raw", "rollout"}) matrices += wants(report.settings, method) ? asked : 0;
-  if (options.keep_attention) matrices += layers * report.model.heads;
-  if (has_gradient_mixing(report.settings)) matrices += 2 * report.model.heads;  // one layer's, with its gradient
-  const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
-  return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
+  if (options.truncate) refuse("--truncate", "positions behind which it could be cut");
+  if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
 }
 
 }  // namespace
@@ -185,7 +173,8 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   std::vector<std::string> notes_of_later;
   resolve_output_token(report, notes_of_later);
-  require_memory(matrix_bytes(report, options, n),
+  certified_pairs(options, report.input.tokens, info.causal);
+  require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
                  "A smaller picture size in preprocessor_config.json, or fewer --layers, take less");
 

@@ -68,8 +68,21 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
                                                     info.max_tokens, info.name, prompt));
 }
 
-void check_memory(const GenerationSinkOptions& sink, std::size_t prompt, std::size_t generated) {
-  const std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
+// The rows that are kept while the model runs, and the arrays of the report.
+void check_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
+                  std::size_t prompt, std::size_t generated) {
+  std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
+  std::size_t columns = prompt;
+  if (options.settings.normalize == "receptive-field") columns += prompt;
+  if (options.generated_columns) columns += generated;
+  for (const char* method : {"raw", "rollout"}) {
+    if (wants(options.settings, method)) bytes += sizeof(double) * generated * columns * layers;
+  }
+  if (wants(options.settings, "flow")) {  // with gaps and flags
+    const std::size_t rows = options.flow_tokens.empty() ? generated : options.flow_tokens.size();
+    const std::size_t from = options.flow_layers.empty() ? 1 : options.flow_layers.size();
+    bytes += rows * from * (sizeof(double) * (columns + prompt) + prompt);
+  }
   require_memory(
       bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
       "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns take less");
@@ -179,6 +192,7 @@ class Values {
 
   void add_flow() {
     report_.flow_tokens = options_.flow_tokens;
+    std::sort(report_.flow_tokens.begin(), report_.flow_tokens.end());
     if (report_.flow_tokens.empty()) {
       report_.flow_tokens.resize(count());
       std::iota(report_.flow_tokens.begin(), report_.flow_tokens.end(), std::size_t{0});
@@ -187,7 +201,6 @@ class Values {
       report_.notes.push_back(fmt::format("Flow was asked for tokens that were not generated: there are {}.", count()));
     }
     if (report_.flow_tokens.empty()) return;
-    report_.flow_layers = options_.flow_layers;
     if (report_.flow_layers.empty()) report_.flow_layers = {report_.settings.layers.back()};
     const std::size_t rows = report_.flow_tokens.size();
     const std::size_t layers = report_.flow_layers.size();
@@ -343,7 +356,9 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   const std::size_t m = encoding.tokens.size();
   check_room(info, m);
   report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
-  if (!options.flow_layers.empty()) resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
+  if (wants(options.settings, "flow") && !options.flow_layers.empty()) {
+    report.flow_layers = resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
+  }
 
   GenerationReport shown = report;
   if (options.settings.words) merge_prompt_words(shown);
@@ -365,14 +380,15 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
                 "--heads: expected mean, max or min for the rollout or flow of a generation, found a single head; "
                 "--method raw shows one head");
   }
-  check_memory(keep, m, most);
+  // The model's own memory first, so that what is left counts for the rows.
+  decoder.clear();
+  decoder.reserve(m + most - 1);
+  check_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
   Sampler sampler(options.sampling);
 
   std::vector<std::int64_t> next;
   for (const EncodedToken& token : encoding.tokens) next.push_back(token.id);
-  decoder.clear();
-  decoder.reserve(m + most - 1);
   internal::GeneratedText text(codec, options.said);
   report.stopped = most < options.tokens ? "context" : "length";
   while (report.tokens.size() < most) {

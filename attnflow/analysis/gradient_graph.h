@@ -29,8 +29,8 @@ GradientMixingOptions gradient_mixing_options(const ReportSettings& settings, co
 // Throws Error(kUnsupportedModel) unless the model has an output to take the gradient of: classes, or the next token.
 void check_gradient_head(const ModelInfo& info);
 
-// The class that `asked` (--target) names: its label, exactly or in other letters' case, or its number; nothing for
-// auto. Throws Error(kUsage) for none of these.
+// The class that `asked` (--target) names: its label, exactly or in other letters' case, its number,
+// or id:N where labels are numbers; nothing for auto. Throws Error(kUsage) for none of these.
 std::optional<std::size_t> asked_class(const std::string& asked, const ModelInfo& info);
 
 // The token that `asked` names, a word of one token as it would follow a space, or id:N; nothing for auto. Throws

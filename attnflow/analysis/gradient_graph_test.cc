@@ -149,7 +149,7 @@ TEST(GradientExplain, TargetsByNameAndNumber) {
   EXPECT_EQ(label("YES"), "Yes");
   EXPECT_EQ(label("5 stars"), "5 stars");
   EXPECT_EQ(label("0"), "no");
-  for (const char* wrong : {"3", "maybe", "-1", "id:1"}) {
+  for (const char* wrong : {"3", "maybe", "-1", "id:3", "id:1x"}) {
     const Refusal refused = refusal([&] { label(wrong); });
     EXPECT_EQ(refused.kind, ErrorKind::kUsage);
     EXPECT_NE(refused.message.find("--target: expected auto, a class of made-up (no, Yes, 5 stars)"), std::string::npos)

@@ -250,6 +250,11 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       page.rows.push_back(std::move(strip));
     }
   }
+  if (methods.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a method that was computed for the output token {}, found none",
+                            report.input.tokens[maps.output()].text));
+  }
   if (page.rows.empty()) {
     throw Error(ErrorKind::kUsage, "layers: expected a report of several layers, found one; use the view overlay");
   }

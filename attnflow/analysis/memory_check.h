@@ -5,11 +5,18 @@
 #include <cstddef>
 #include <string>
 
+#include "attnflow/analysis/explain.h"
+#include "attnflow/report/report.h"
+
 namespace attnflow {
 
 // Throws Error(kOther) when `bytes` are more than the machine could give (base/available_memory.h): the message says
 // what they are for, how much they and the free memory are, and `remedy`, a sentence without its full stop.
 void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy);
+
+// Bytes of the arrays of a report of n tokens whose settings and model are set, and of the graphs that they are
+// computed from; the largest number where they have no number.
+std::size_t report_bytes(const Report& report, const ExplainOptions& options, std::size_t n);
 
 }  // namespace attnflow
 

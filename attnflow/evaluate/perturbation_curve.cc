@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -27,14 +28,14 @@ std::vector<std::size_t> importance_order(std::span<const double> values, std::u
   random.shuffle(order);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
   if (gaps.empty()) return order;
-  // A run of enclosures that meet: the next one's upper end reaches the lower end of one before it.
+  // highest[i]: the largest upper end of order[i] and those behind it. A run ends where it lies below all of the run.
+  std::vector<double> highest(order.size() + 1, -std::numeric_limits<double>::infinity());
+  for (std::size_t i = order.size(); i-- > 0;) {
+    highest[i] = std::max(highest[i + 1], values[order[i]] + gaps[order[i]]);
+  }
   for (std::size_t begin = 0; begin < order.size();) {
-    double lowest = values[order[begin]];
     std::size_t end = begin + 1;
-    while (end < order.size() && values[order[end]] + gaps[order[end]] >= lowest) {
-      lowest = std::min(lowest, values[order[end]]);
-      ++end;
-    }
+    while (end < order.size() && highest[end] >= values[order[end - 1]]) ++end;
     std::vector<std::size_t> run(order.begin() + static_cast<std::ptrdiff_t>(begin),
                                  order.begin() + static_cast<std::ptrdiff_t>(end));
     std::sort(run.begin(), run.end());

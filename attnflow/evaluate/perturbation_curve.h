@@ -28,9 +28,9 @@
 
 namespace attnflow {
 
-// Positions by falling value, ties shuffled by `seed`. gaps: empty, or the width of each value's enclosure; a run of
-// values each of which meets the next is one tie. O(n log n). Throws Error(kUsage): a value or gap that is not finite,
-// or another number of gaps.
+// Positions by falling value, ties shuffled by `seed`. gaps: empty, or the width of each value's enclosure;
+// patches whose enclosures meet, directly or by way of others, are one tie. O(n log n). Throws Error(kUsage): a value
+// or gap that is not finite, or another number of gaps.
 std::vector<std::size_t> importance_order(std::span<const double> values, std::uint64_t seed,
                                           std::span<const double> gaps = {});
 

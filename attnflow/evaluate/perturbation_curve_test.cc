@@ -44,6 +44,12 @@ TEST(ImportanceOrder, EnclosuresThatMeetAreTies) {
     seen.insert(order);
   }
   EXPECT_EQ(seen.size(), 6U);
+  // The widest enclosure reaches over the one between.
+  std::set<Order> wide;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    wide.insert(importance_order(std::vector<double>{3.0, 2.0, 1.0}, seed, std::vector<double>{0.0, 0.0, 5.0}));
+  }
+  EXPECT_EQ(wide.size(), 6U);
   const std::vector<double> none(4, 0.0);
   EXPECT_EQ(importance_order(values, 1, none), (Order{1, 0, 3, 2}));
 }

@@ -54,14 +54,17 @@ std::size_t IncrementalRollout::width_of(std::size_t position) const {
 
 double* IncrementalRollout::append_row(Layer& layer, std::size_t position) const {
   const std::size_t index = position - layer.begin;
-  if (index % kBlockRows == 0) {
+  if (index / kBlockRows >= layer.blocks.size()) {
     Block block;
     block.width = width_of(position + kBlockRows - 1);
     block.values.resize(kBlockRows * block.width);
     layer.blocks.push_back(std::move(block));
   }
-  Block& block = layer.blocks.back();
-  return block.values.data() + index % kBlockRows * block.width;
+  Block& block = layer.blocks[index / kBlockRows];
+  double* const row = block.values.data() + index % kBlockRows * block.width;
+  // A computation that failed for want of memory and is tried again finds what the first one left.
+  std::fill_n(row, width_of(position), 0.0);
+  return row;
 }
 
 const double* IncrementalRollout::find_row(const Layer& layer, std::size_t position) const {
@@ -93,7 +96,7 @@ void IncrementalRollout::fused_layer(std::size_t layer, std::size_t query_begin,
   const std::size_t keys = weights.extent(1);
   const std::size_t end = query_begin + queries;
   if (layer == 0 || layer > options_.layers || layers_[layer].seen != query_begin || keys < end ||
-      (layer > 1 && layers_[layer - 1].seen != end)) {
+      (layer == 1 && layers_.back().seen != query_begin) || (layer > 1 && layers_[layer - 1].seen != end)) {
     throw Error(ErrorKind::kOther, fmt::format("rollout of a generation: expected the rows of each of {} layers in "
                                                "order, found rows {} to {} of layer {} with {} keys",
                                                options_.layers, query_begin, end, layer, keys));

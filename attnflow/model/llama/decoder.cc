@@ -66,7 +66,10 @@ void LlamaDecoder::clear() {
   session_.clear();
 }
 
-void LlamaDecoder::reserve(std::size_t tokens) { session_.reserve(std::min(tokens, weights_.info.max_tokens), {}); }
+void LlamaDecoder::reserve(std::size_t tokens) {
+  ++*uses_;  // a replay's keys may move
+  session_.reserve(std::min(tokens, weights_.info.max_tokens), {});
+}
 
 std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
                                                AttentionSink* sink, NodeObserver* observer,
