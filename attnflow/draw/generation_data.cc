@@ -184,8 +184,13 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
   if (options.token) {
     const auto found = std::find(data.source.tokens.begin(), data.source.tokens.end(), *options.token);
     if (found == data.source.tokens.end()) {
-      bad_option(fmt::format("expected a generated token that {} was computed for ({}), found {}", data.method,
-                             listed(data.source.tokens), *options.token));
+      const std::size_t count = data.report.tokens.size();
+      bad_option(*options.token >= count
+                     ? fmt::format("token: expected one of the {} that were generated, from 0 on, found {}: the text "
+                                   "ended before it",
+                                   count, *options.token)
+                     : fmt::format("token: expected one that {} was computed for ({}), found {}", data.method,
+                                   listed(data.source.tokens), *options.token));
     }
     data.row = static_cast<std::size_t>(found - data.source.tokens.begin());
   }

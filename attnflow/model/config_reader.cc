@@ -118,7 +118,9 @@ std::string read_config_text(const Folder& folder) {
     const bool exists = std::filesystem::exists(folder.path(), ignored);
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a folder with config.json and model.safetensors, found {}", folder.label(),
-                            exists ? "a file; give the folder that holds it" : "nothing of that name"));
+                            exists ? "a file; give the folder that holds it, or a GGUF file by a name "
+                                     "that ends in .gguf"
+                                   : "nothing of that name"));
   }
   if (!folder.has(kConfig)) {
     throw Error(ErrorKind::kBadFile,

@@ -43,9 +43,13 @@ Content content_of(const GenerationReport& report) {
   content.method = has_rollout ? "rollout" : methods.front();
   const GenerationMethod method = generation_method(report, content.method);
   const auto& layers = method.layers;
-  content.span = layers.size() == 1
-                     ? fmt::format("{}, layer {}", content.method, layers.front())
-                     : fmt::format("{}, mean over layers {} to {}", content.method, layers.front(), layers.back());
+  if (layers.size() == 1) {
+    content.span = fmt::format("{}, layer {}", content.method, layers.front());
+  } else if (layers.back() - layers.front() + 1 == layers.size()) {
+    content.span = fmt::format("{}, mean over layers {} to {}", content.method, layers.front(), layers.back());
+  } else {
+    content.span = fmt::format("{}, mean over layers {}", content.method, fmt::join(layers, ", "));
+  }
   for (std::size_t row = 0; row < method.tokens.size(); ++row) {
     const std::size_t t = method.tokens[row];
     const std::vector<double> values = mean_over_layers(method.values->prompt, row);

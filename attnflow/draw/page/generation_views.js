@@ -159,7 +159,8 @@ function cellMap({ name, rows, columns, value, top, colours, width, sideName = "
 /** The bars of a token's most probable alternatives. @param {any} token of the document */
 function choiceBars(token) {
   const choices = [...token.choices];
-  let chosen = choices.findIndex(({ label }) => label === token.text);
+  // A choice is written for people, "Paris", a token as the tokenizer spells it, "ĠParis"; both hold the same number.
+  let chosen = choices.findIndex(({ label, probability }) => label === token.text || probability === token.probability);
   if (chosen < 0) chosen = choices.push({ label: token.text, probability: token.probability }) - 1;
   return choices.map(({ label, probability }, at) => {
     const bar = html("span", { class: "bar" });

@@ -118,7 +118,7 @@ function start(data) {
       button.setAttribute("aria-pressed", String(Number(button.getAttribute("data-token")) === state.token));
     }
     byId("chosen-patch").textContent = data.isPatch(state.token) ? `Chosen: ${data.tokens[state.token].label}` : "";
-    const heading = ["What ", own(data.tokens[state.token].label, "quote"), " draws from"];
+    const heading = ["What ", own(data.tokens[state.token].label, "quote"), " draws on"];
     if (image.name) heading.push(" in “", own(shorten(image.name, 60)), "”");
     byId("heading").replaceChildren(...heading);
   }
@@ -210,11 +210,15 @@ function start(data) {
     const { all, patches } = data.sums(row);
     const begin = `${method}, layer ${layers[state.layerIndex]}: `;
     if (input === null) {
-      target.replaceChildren(begin, name(state.token), " draws ", html("b", {}, percent(patches / all)));
-      target.append(" from the patches", patches < all ? ", the rest from special tokens" : "", ".");
+      target.replaceChildren(begin, html("b", {}, percent(all > 0 ? patches / all : 0)), " of what ");
+      target.append(
+        name(state.token),
+        " draws on are patches",
+        data.specials.length > 0 ? ", the rest special tokens." : ".",
+      );
     } else {
-      target.replaceChildren(begin, name(state.token), " draws ", html("b", {}, format(row[input])), " from ");
-      target.append(name(input), all > 0 ? `, ${percent(row[input] / all)} of all it draws` : "");
+      target.replaceChildren(begin, name(state.token), " draws ", html("b", {}, format(row[input])), " on ");
+      target.append(name(input), all > 0 ? `, ${percent(row[input] / all)} of all` : "");
     }
   }
 
@@ -240,7 +244,7 @@ function start(data) {
     if (!row) text.push(byId("picture-readout").textContent);
     else if (state.method === "flow")
       text.push("Shares of the sum of the flow values, each of which is a flow by itself.");
-    else text.push("Shares of all that the output token draws.");
+    else text.push("Shares of all that the output token draws on.");
     if (row && data.specials.length > 0)
       text.push("Special tokens stand for no part of the picture and are not on the map.");
     byId("share-help").textContent = text.join(" ");

@@ -60,10 +60,10 @@ void write_image_samples(const std::filesystem::path& folder) {
               {.name = "", .width = 200, .height = 20, .rows = 1, .columns = 10, .specials = {}, .layers = 1}));
   }
   {
-    // A large grid in float16.
+    // So many numbers that they are float16.
     write(folder, "large",
           synthetic_picture(
-              {.width = 448, .height = 448, .rows = 24, .columns = 24, .layers = 2, .flow = FlowRows::kOne}));
+              {.width = 448, .height = 448, .rows = 12, .columns = 12, .layers = 12, .flow = FlowRows::kOne}));
   }
   {
     // Text that would be markup, or end the script that holds it.

@@ -11,7 +11,8 @@ function gradientMixing(report) {
   const { target } = report.document;
   const score = target?.kind === "next" ? "the next token" : "class";
   const of = target ? ` for ${score} “${visible(target.label)}”` : "";
-  const rows = report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
+  const rows =
+    report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
   return `gradient-adjusted attention${of}; identity added, ${rows}`;
 }
 
