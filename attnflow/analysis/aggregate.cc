@@ -150,12 +150,19 @@ void note_degenerate(Report& report) {
       if (kind == static_cast<std::uint8_t>(FlowDegeneracy::kTopRow)) ++counts.top_row;
     }
   };
+  // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
+  // their values would count as degenerate.
+  const std::optional<std::size_t> only =
+      question.gradient ? row_index(report.flow_output_tokens, report.output_token) : std::nullopt;
+  if (only) question.values = fmt::format("values of output token {}", report.output_token);
   for (std::size_t l = 0; l <= last; ++l) {
     DegeneracyCounts layer{report.settings.layers[l], 0, 0, 0};
-    for (std::size_t row = 0; row < report.flow_output_tokens.size(); ++row) count(layer, l, row);
+    for (std::size_t row = 0; row < report.flow_output_tokens.size(); ++row) {
+      if (!only || row == *only) count(layer, l, row);
+    }
     question.layers.push_back(layer);
   }
-  if (report.flow_output_tokens.size() > 1) {
+  if (report.flow_output_tokens.size() > 1 && !only) {
     if (const auto row = row_index(report.flow_output_tokens, report.output_token)) count(question.shown, last, *row);
   }
   if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));

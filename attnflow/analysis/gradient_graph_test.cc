@@ -149,6 +149,7 @@ TEST(GradientExplain, TargetsByNameAndNumber) {
   EXPECT_EQ(label("YES"), "Yes");
   EXPECT_EQ(label("5 stars"), "5 stars");
   EXPECT_EQ(label("0"), "no");
+  EXPECT_EQ(label("id:1"), "Yes");
   for (const char* wrong : {"3", "maybe", "-1", "id:3", "id:1x"}) {
     const Refusal refused = refusal([&] { label(wrong); });
     EXPECT_EQ(refused.kind, ErrorKind::kUsage);
@@ -270,6 +271,8 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
   model.scale = 100.0;
   const Report report = explain(model, by_gradient());
   ASSERT_TRUE(any_note(report, "degenerate"));
+  // Of the output token alone: the others' rows say nothing about the score.
+  EXPECT_TRUE(any_note(report, "of the values of output token 0 equal a cut"));
   EXPECT_TRUE(any_note(report, "Another --to-layer or --mixing (or --discard) changes that."));
   EXPECT_FALSE(any_note(report, "--residual"));
 }

@@ -146,10 +146,12 @@ void run_sentiment(SentimentArguments arguments) {
 void run_fashion(FashionTrainingOptions options) {
   const VitShape& shape = options.shape;
   options.command = fmt::format(
-      "attnflow train fashion --data {} -o {} --seed {} --epochs {} --rate {} --dropout {} --shift {} --mirror {} "
+      "attnflow train fashion --data {} -o {} --seed {} --epochs {} --rate {} --dropout {} --augment {} --shift {} "
+      "--mirror {} "
       "--layers {} --heads {} --hidden {} --intermediate {} --patch {}",
       options.data.string(), options.output.string(), options.seed, options.epochs, options.rate, options.dropout,
-      options.shift, options.mirror, shape.layers, shape.heads, shape.hidden, shape.intermediate, shape.patch);
+      options.augment, options.shift, options.mirror, shape.layers, shape.heads, shape.hidden, shape.intermediate,
+      shape.patch);
   if (!options.license.empty()) options.command += " --license " + options.license;
   interruptible(options.output, [&](const std::stop_token& token) { train_fashion(options, callbacks(), token); });
 }
@@ -178,8 +180,9 @@ void add_fashion(CLI::App* command) {
   add_count("--epochs", options.epochs, "Times that each picture is seen");
   add_number("--rate", options.rate, "Learning rate at its peak");
   add_number("--dropout", options.dropout, "Dropout");
-  add_count("--shift", options.shift, "Pixels that a training picture is moved by, at most");
-  add_number("--mirror", options.mirror, "Probability that a training picture is mirrored");
+  add_number("--augment", options.augment, "Share of the training pictures that are moved and mirrored");
+  add_count("--shift", options.shift, "Pixels that they are moved by, at most");
+  add_number("--mirror", options.mirror, "Share of them that are mirrored");
   add_count("--layers", options.shape.layers, "Layers");
   add_count("--heads", options.shape.heads, "Heads");
   add_count("--hidden", options.shape.hidden, "Hidden size");

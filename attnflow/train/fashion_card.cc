@@ -86,13 +86,13 @@ std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions
       "held out for validation; the {} test pictures are those of the data set.\n\n"
       "## Recipe\n\n"
       "From random weights; {} epochs of AdamW, {} pictures a step, rate {} at its peak (a linear rise over the first "
-      "twentieth of {} steps, then a linear fall to 0), dropout {}. Each time a picture is seen it is moved by up to "
-      "{} "
-      "pixels each way and mirrored with probability {}. Pixels are (p / 255 - {}) / {}: mean and deviation of the "
+      "twentieth of {} steps, then a linear fall to 0), dropout {}. Each time a picture is seen it is, "
+      "with probability {}, moved by up to {} pixels each way and mirrored with probability {}. Pixels are (p / 255 - "
+      "{}) / {}: mean and deviation of the "
       "training pictures. The weights after the last step are kept.\n\n",
       setup.data.train.count(), setup.data.validation.count(), setup.data.test.count(), options.epochs,
-      options.shard_pictures * options.shards_per_step, options.rate, setup.steps, options.dropout, options.shift,
-      options.mirror, setup.scale.mean, setup.scale.deviation);
+      options.shard_pictures * options.shards_per_step, options.rate, setup.steps, options.dropout, options.augment,
+      options.shift, options.mirror, setup.scale.mean, setup.scale.deviation);
   constexpr double kSecondsAMinute = 60.0;
   card += fmt::format(
       "Made by `attnflow train fashion` without an accelerator in {:.0f} minutes. The same data, seed and command give "

@@ -160,6 +160,10 @@ PixelScale measure_scale(const LabelledPictures& pictures) {
 void augment(std::span<const std::uint8_t> picture, const Augmentation& augmentation, Random& random,
              std::span<std::uint8_t> out) {
   assert(picture.size() == kPixels && out.size() == kPixels && augmentation.shift < kFashionEdge);
+  if (random.uniform() >= augmentation.share) {
+    std::copy(picture.begin(), picture.end(), out.begin());
+    return;
+  }
   const auto edge = static_cast<std::ptrdiff_t>(kFashionEdge);
   const auto most = static_cast<std::ptrdiff_t>(augmentation.shift);
   const auto move = [&] { return static_cast<std::ptrdiff_t>(random.below(2 * augmentation.shift + 1)) - most; };

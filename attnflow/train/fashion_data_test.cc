@@ -159,7 +159,7 @@ TEST(Augment, MovesAndMirrors) {
   Random random(4);
   for (int n = 0; n < 1000; ++n) {
     std::array<std::uint8_t, kPixels> out{};
-    augment(picture, {1, 2, 0.5}, random, out);
+    augment(picture, {1, 1.0, 2, 0.5}, random, out);
     std::size_t matches = 0;
     for (std::ptrdiff_t down = -2; down <= 2; ++down) {
       for (std::ptrdiff_t right = -2; right <= 2; ++right) {
@@ -182,14 +182,25 @@ TEST(Augment, MovesAndMirrors) {
   EXPECT_EQ(seen.size(), 50U);
 
   std::array<std::uint8_t, kPixels> same{};
-  augment(picture, {1, 0, 0.0}, random, same);
+  augment(picture, {1, 1.0, 0, 0.0}, random, same);
   EXPECT_TRUE(std::equal(same.begin(), same.end(), picture.begin(), picture.end()));
+  augment(picture, {1, 0.0, 2, 1.0}, random, same);
+  EXPECT_TRUE(std::equal(same.begin(), same.end(), picture.begin(), picture.end()));
+
+  // A quarter of them changed, of which one in 50 looks as before: 10,000 draws, four standard deviations.
+  std::size_t changed = 0;
+  for (int n = 0; n < 10000; ++n) {
+    std::array<std::uint8_t, kPixels> out{};
+    augment(picture, {1, 0.25, 2, 0.5}, random, out);
+    changed += std::equal(out.begin(), out.end(), picture.begin(), picture.end()) ? 0U : 1U;
+  }
+  EXPECT_NEAR(static_cast<double>(changed), 10000 * 0.25 * 49 / 50, 4 * std::sqrt(10000 * 0.245 * 0.755));
 }
 
 TEST(PictureBatch, FollowsFromSeedStepAndPicture) {
   const LabelledPictures pictures = random_pictures(8);
   const PixelScale scale = measure_scale(pictures);
-  const Augmentation augmentation = {7, 2, 0.5};
+  const Augmentation augmentation = {7, 1.0, 2, 0.5};
   const TrainingBatch batch = picture_batch(pictures, {5, 2, 7}, scale, augmentation, 3);
   EXPECT_EQ(batch.rows, 3U);
   EXPECT_EQ(batch.pixels.shape(), (Shape{3, 1, 28, 28}));

@@ -34,8 +34,8 @@ struct EncoderShape {
 struct VitShape {
   std::size_t layers = 4;
   std::size_t heads = 4;
-  std::size_t hidden = 64;
-  std::size_t intermediate = 256;
+  std::size_t hidden = 96;
+  std::size_t intermediate = 192;
   std::size_t picture = 28;  // pixels of an edge
   std::size_t patch = 4;     // likewise; divides `picture`
   std::size_t channels = 1;

@@ -38,9 +38,9 @@ void check_options(const FashionTrainingOptions& options) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--shift: expected a number of pixels below {}, found {}", kFashionEdge, options.shift));
   }
-  if (!(options.mirror >= 0.0 && options.mirror <= 1.0)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mirror: expected a probability from 0 to 1, found {}", options.mirror));
+  for (const auto& [option, value] : {std::pair{"--augment", options.augment}, {"--mirror", options.mirror}}) {
+    if (value >= 0.0 && value <= 1.0) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected a probability from 0 to 1, found {}", option, value));
   }
   check_training_output(options.output);
 }
@@ -67,6 +67,7 @@ std::string describe_settings(const FashionTrainingOptions& options, const Fashi
               {"epochs", options.epochs},
               {"rate", options.rate},
               {"dropout", options.dropout},
+              {"augment", options.augment},
               {"shift", options.shift},
               {"mirror", options.mirror},
               {"step_pictures", {options.shard_pictures, options.shards_per_step}}}
@@ -149,7 +150,8 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
   phase.rate = options.rate;
   phase.batches = plan_of(options);
   phase.measure_every = steps_an_epoch;
-  const Augmentation augmentation = {stream_seed(options.seed, "augmentation"), options.shift, options.mirror};
+  const Augmentation augmentation = {stream_seed(options.seed, "augmentation"), options.augment, options.shift,
+                                     options.mirror};
   run_phase(
       *trainer, lengths,
       [&](const StepShards& shards, std::size_t step) {

@@ -5,9 +5,9 @@
 // starts from random weights and learns from Fashion-MNIST (fashion_data.h) alone. It is made to look at attention
 // with: small enough to be built into the program, and good enough that what it attends to means something.
 //
-// Recipe. AdamW on the cross-entropy of the label, each picture seen `epochs` times, moved and mirrored anew each time;
-// the rate rises over the first twentieth of the steps and falls to 0. The weights of the last step are kept; those of
-// the training pictures that are held out measure progress and choose nothing.
+// Recipe. AdamW on the cross-entropy of the label, each picture seen `epochs` times, half of the times moved and
+// perhaps mirrored (Augmentation); the rate rises over the first twentieth of the steps and falls to 0. The weights of
+// the last step are kept; those of the training pictures that are held out measure progress and choose nothing.
 //
 // The folder that is written: config.json, model.safetensors (half precision), preprocessor_config.json, README.md (the
 // model card), training.json (recipe, history, results). What is written is measured: the folder is loaded again and
@@ -36,9 +36,10 @@ struct FashionTrainingOptions {
   std::uint64_t seed = 1;
   std::size_t threads = 0;
   VitShape shape;  // its pictures are the data set's: 28 x 28, one channel
-  std::size_t epochs = 10;
-  double rate = 1e-3;  // at its peak
+  std::size_t epochs = 12;
+  double rate = 1.5e-3;  // at its peak
   double dropout = 0.0;
+  double augment = 0.5;             // share of the pictures that are moved and mirrored
   std::size_t shift = 2;            // pixels that a picture is moved by at most
   double mirror = 0.5;              // probability that it is mirrored
   std::size_t shard_pictures = 16;  // of a shard, whose gradient is taken on one thread

@@ -122,6 +122,7 @@ class TrainFashion(CommandTest):
         self.refuse(USAGE, ["--heads 5"], *command, "--heads", "5")
         self.refuse(USAGE, ["--shift", "below 28"], *command, "--shift", "28")
         self.refuse(USAGE, ["--mirror", "0 to 1"], *command, "--mirror", "1.5")
+        self.refuse(USAGE, ["--augment", "0 to 1"], *command, "--augment", "-0.5")
         self.refuse(USAGE, ["--dropout"], *command, "--dropout", "1")
         for option in "--seed --threads --epochs --shift --layers --heads --hidden --intermediate --patch".split():
             self.refuse(USAGE, [option, "whole number", "'-1'"], *command, option, "-1")
