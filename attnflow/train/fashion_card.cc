@@ -57,8 +57,7 @@ std::string hardest_label(const FashionResults& results) {
 constexpr const char* kLimits =
     "\n## Limits\n\nIt knows ten kinds of clothing, as single pieces, bright on black, centred and upright, in 28 x 28 "
     "grey pixels. Shown anything else, such as a photograph, it answers with one of the ten all the same, and its "
-    "probabilities mean nothing. A picture on white is a negative of what it has seen. A few hundred labels of the "
-    "data set are known to be doubtful.\n";
+    "probabilities mean nothing. A picture on white is a negative of what it has seen.\n";
 
 }  // namespace
 

@@ -2,6 +2,6 @@
 #: make the golden files of tests/golden anew from current transformers (3 GB of packages)
 
 command_golden() {
-  require_packages build test
+  require_packages build test data
   tools/golden/make "$@"
 }

@@ -10,8 +10,10 @@ import attention_gradients
 import decoders
 import encoders
 import evaluate
+import fashion
 import flow
 import gguf_models
+import gradient_mixing
 import gradients
 import pictures
 import quantised
@@ -56,7 +58,9 @@ def main():
         gradients.generate(scratch / "models", scratch / "gradients")
         decoders.generate(scratch / "decoders")
         vision.generate(scratch / "vision")
+        fashion.generate(scratch / "fashion")
         attention_gradients.generate(scratch, scratch / "attention_gradients")
+        gradient_mixing.generate(scratch, scratch / "gradient_mixing")
         gguf_models.generate(scratch / "gguf")
         pictures.generate(scratch / "pictures")
         quantised.generate(scratch / "quantised")

@@ -1,0 +1,78 @@
+"""The built-in model of pictures against transformers: tests/golden/fashion, made by tools/golden/fashion.py."""
+
+import json
+import struct
+import unittest
+import zlib
+
+import numpy as np
+from support import ROOT, USAGE, CommandTest
+
+ANSWERS = ROOT / "tests" / "golden" / "fashion" / "answers.npz"
+FOLDER = ROOT / "models" / "fashion"
+MOST_BYTES = 3_000_000
+
+
+def grey_png(pixels):
+    """The bytes of a PNG of uint8 [height, width]."""
+
+    def chunk(name, data):
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+class FashionModel(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.answers = np.load(ANSWERS)
+        cls.labels = list(json.loads((FOLDER / "config.json").read_text())["id2label"].values())
+
+    def picture(self, index):
+        path = self.folder / f"picture{index}.png"
+        path.write_bytes(grey_png(self.answers["pictures"][index]))
+        return path
+
+    def test_attention_is_that_of_transformers(self):
+        self.run_program("image", self.picture(0), "--keep-attention", "-o", "a.npz")
+        made = np.load(self.folder / "a.npz")["attention"]
+        self.assertEqual(made.shape, self.answers["attention"].shape)
+        np.testing.assert_allclose(made, self.answers["attention"], atol=2e-5)
+
+    def test_predictions_are_those_of_transformers(self):
+        logits = self.answers["logits"].astype(np.float64)
+        for index, row in enumerate(logits):
+            report = json.loads(self.run_program("image", self.picture(index), "--top-k", "10", "--json").stdout)
+            self.assertEqual(report["model"]["name"], "fashion")
+            [prediction] = report["predictions"]
+            expected = np.exp(row - row.max()) / np.exp(row - row.max()).sum()
+            for choice in prediction["choices"]:
+                probability = expected[self.labels.index(choice["label"])]
+                self.assertAlmostEqual(choice["probability"], probability, delta=1e-4)
+            self.assertEqual(prediction["choices"][0]["label"], self.labels[int(row.argmax())])
+        # Not that it fits the labels by accident: most of the first test pictures are told right.
+        self.assertGreater((logits.argmax(axis=1) == self.answers["labels"]).mean(), 0.7)
+
+    def test_it_is_what_its_card_says(self):
+        about = json.loads((FOLDER / "training.json").read_text())
+        everything = about["results"]["all"]
+        self.assertEqual(everything["count"], 10_000)
+        self.assertGreaterEqual(everything["accuracy"], 0.88)
+        self.assertIn(f"| all kinds | 10000 | {everything['accuracy']:.3f} |", (FOLDER / "README.md").read_text())
+        self.assertLess((FOLDER / "model.safetensors").stat().st_size, MOST_BYTES)
+        listed = {line.split()[0]: line for line in self.run_program("model").stdout.splitlines()}
+        self.assertIn("which of ten kinds it is", listed["fashion"])
+        self.assertEqual(self.run_program("model", "fashion", "--card").stdout, (FOLDER / "README.md").read_text())
+
+    def test_commands_for_texts_refuse_it(self):
+        words = ['expected a model of text, found "fashion"', "attnflow image"]
+        self.refuse(USAGE, words, "explain", "A text", "--model", "fashion")
+        self.refuse(USAGE, words, "evaluate", "agreement", "--model", "fashion", "--samples", "5")
+
+
+if __name__ == "__main__":
+    unittest.main()
