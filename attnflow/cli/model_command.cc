@@ -49,7 +49,11 @@ std::string size_of(const BuiltinModel& model) {
 
 void list_models() {
   std::vector<std::vector<std::string>> rows = {{"name", "size", "licence", "what"}};
+  std::string text_model;
+  std::string image_model;
   for (const BuiltinModel& model : builtin_models()) {
+    std::string& first = read_model_info(model.folder()).image ? image_model : text_model;
+    if (first.empty()) first = model.name;
     const ModelCard card = read_model_card(model.folder()).value_or(ModelCard{});
     rows.push_back({model.name, size_of(model), card.licence, card.summary});
   }
@@ -65,7 +69,8 @@ void list_models() {
     for (std::size_t c = 0; c + 1 < row.size(); ++c) fmt::print("{:<{}}  ", row[c], widths[c]);
     fmt::print("{}\n", row.back());
   }
-  fmt::print(stderr, "note: explain uses {} when no --model is given\n", rows[1][0]);
+  if (!text_model.empty()) fmt::print(stderr, "note: explain uses {} when no --model is given\n", text_model);
+  if (!image_model.empty()) fmt::print(stderr, "note: image uses {} when no --model is given\n", image_model);
 }
 
 // "1 class, 4 register and 256 patch".

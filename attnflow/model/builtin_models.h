@@ -21,8 +21,8 @@ struct BuiltinModel {
   Folder folder() const { return Folder::built_in(name, files); }
 };
 
-// All of them. The first that takes a text, and the first that takes a picture, are the defaults: what explains one when
-// nobody names a model.
+// All of them. The first that takes a text, and the first that takes a picture, are the defaults: what explains one
+// when nobody names a model.
 std::span<const BuiltinModel> builtin_models();
 
 // The model of that name among `models`; null when there is none.

@@ -1,4 +1,4 @@
-"""A Hugging Face folder of a small decoder as a GGUF file: the way back from `attnflow convert`, written apart from it."""
+"""A small Hugging Face decoder as a GGUF file: the way back from `attnflow convert`, apart from its code."""
 
 import json
 import struct

@@ -64,7 +64,9 @@ class FashionModel(CommandTest):
         self.assertGreaterEqual(everything["accuracy"], 0.88)
         self.assertIn(f"| all kinds | 10000 | {everything['accuracy']:.3f} |", (FOLDER / "README.md").read_text())
         self.assertLess((FOLDER / "model.safetensors").stat().st_size, MOST_BYTES)
-        listed = {line.split()[0]: line for line in self.run_program("model").stdout.splitlines()}
+        done = self.run_program("model")
+        self.assertIn("note: image uses fashion", done.stderr)
+        listed = {line.split()[0]: line for line in done.stdout.splitlines()}
         self.assertIn("which of ten kinds it is", listed["fashion"])
         self.assertEqual(self.run_program("model", "fashion", "--card").stdout, (FOLDER / "README.md").read_text())
 
