@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/base/error.h"
@@ -37,9 +39,13 @@ using internal::SvgElement;
 using internal::test_png;
 
 PicturePanel panel(const std::string& title, std::size_t width, std::size_t height) {
+  // Compressing the same picture again and again would take most of the tests' time.
+  static std::map<std::pair<std::size_t, std::size_t>, std::string> pngs;
+  std::string& png = pngs[{width, height}];
+  if (png.empty()) png = test_png(width, height);
   PicturePanel made;
   made.title = title;
-  made.png = test_png(width, height);
+  made.png = png;
   made.width = width;
   made.height = height;
   made.description = "a test picture, " + title;

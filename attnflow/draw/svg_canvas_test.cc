@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "attnflow/draw/svg_reader_for_test.h"
 
 namespace attnflow::internal {
@@ -57,6 +61,33 @@ TEST(SceneToSvg, RightToLeftTextIsAnchoredAtItsMiddle) {
   EXPECT_EQ(svg.attribute("text", "text-anchor"), "middle");
   const double width = measure.width("الكتاب", {.size = 20.0});
   EXPECT_NEAR(std::stod(svg.attribute("text", "x")), 90.0 - width / 2.0, 0.01);
+}
+
+TEST(SceneToSvg, BitmapsAreEmbeddedAsTheyAre) {
+  const TextMeasurer measure("en");
+  Scene part(measure);
+  const auto png = std::make_shared<const std::string>("any bytes");
+  part.bitmap({1.0, 2.0, 30.0, 40.0}, {.png = png, .sampling = Sampling::kPixels, .title = "a & b"});
+  part.bitmap({1.0, 2.0, 30.0, 40.0}, {.png = png});
+  Scene scene(measure);
+  scene.width = scene.height = 100.0;
+  scene.add(part, 10.0, 20.0);
+  const SvgDocument svg = read_svg(scene_to_svg(scene, "", "fig"));
+  EXPECT_EQ(svg.error, "");
+  std::vector<SvgElement> images;
+  for (const SvgElement& element : svg.elements) {
+    if (element.name == "image") images.push_back(element);
+  }
+  ASSERT_EQ(images.size(), 2U);
+  EXPECT_EQ(images[0].attributes.at("x"), "11");
+  EXPECT_EQ(images[0].attributes.at("y"), "22");
+  EXPECT_EQ(images[0].attributes.at("width"), "30");
+  EXPECT_EQ(images[0].attributes.at("height"), "40");
+  EXPECT_EQ(images[0].attributes.at("xlink:href"), "data:image/png;base64,YW55IGJ5dGVz");
+  EXPECT_EQ(images[0].title, "a & b");
+  EXPECT_NE(images[0].attributes.at("style").find("pixelated"), std::string::npos);
+  EXPECT_EQ(images[1].attributes.count("style"), 0U);
+  EXPECT_EQ(images[1].title, "");
 }
 
 TEST(SceneToSvg, SpansKeepTheTextInOnePiece) {
