@@ -30,8 +30,9 @@ using test::largest_difference;
 using test::StackedRows;
 
 // Two float32 passes over the same numbers, cut differently: some units in the last place of 6e-8, which deep random
-// layers multiply.
-constexpr double kChunkTolerance = 1e-5;
+// layers multiply. How many depends on the processor, whose vectors say in which order matrix products add: below 1e-5
+// on most, 1.3e-5 was seen on one with AVX-512.
+constexpr double kChunkTolerance = 4e-5;
 
 std::unique_ptr<Decoder> load(const std::filesystem::path& folder, std::size_t threads = 0) {
   LoadOptions options;

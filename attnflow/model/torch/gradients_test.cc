@@ -29,8 +29,8 @@ using test::largest_difference;
 constexpr double kGradientTolerance = 1e-5;
 constexpr double kRoundings = 4;
 // Two float32 passes over the same numbers, cut differently: some units in the last place of 6e-8, which the large
-// weights of these models multiply.
-constexpr double kBatchTolerance = 3e-6;
+// weights of these models multiply; how many depends on the processor's vectors (5e-6 was seen on one with AVX-512).
+constexpr double kBatchTolerance = 1e-5;
 
 constexpr std::array<ScoreTarget, 3> kTargets = {{
     {ScoreTarget::Kind::kLogit, 1, 0},
