@@ -1,0 +1,26 @@
+// node assemble.mjs REPORT.json PAGE.html [--server]
+//
+// Puts a report into the built page (npm run build), as attnflow does, to look at while working on the viewer.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+
+const [report, out, mode] = process.argv.slice(2);
+if (!out) throw new Error("usage: node assemble.mjs REPORT.json PAGE.html [--server]");
+const read = (name) => readFileSync(new URL(name, import.meta.url), "utf8");
+const hash = (text) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
+const [style, script] = [read("dist/viewer.css"), read("dist/viewer.js")];
+if (script.includes("</script") || style.includes("</")) throw new Error("the script would end its element");
+const document = JSON.stringify(JSON.parse(readFileSync(report, "utf8"))).replaceAll("<", "\\u003c");
+const values = {
+  POLICY: mode === "--server" ? "default-src 'none'; connect-src 'self'" : "default-src 'none'",
+  TITLE: "attnflow",
+  SCRIPT_HASH: hash(script),
+  STYLE_HASH: hash(style),
+  STYLE: style,
+  SCRIPT: script,
+  REPORT: document,
+};
+writeFileSync(
+  out,
+  read("viewer.html").replace(/@([A-Z_]+)@/g, (mark, name) => values[name] ?? mark),
+);

@@ -1,0 +1,79 @@
+// What is shown: method, layer, output token, and what changes the numbers.
+import { METHODS } from "../report/document";
+import { useViewer } from "../context";
+import { shorten } from "../report/text";
+
+export function Controls() {
+  const { report, state, explanation } = useViewer();
+  const { choices } = state;
+  const { layers, tokens } = report;
+  const layerIndex = layers.indexOf(choices.layer.value);
+  const has = (method: (typeof METHODS)[number]) =>
+    explanation.value.row(method, choices.layer.value, choices.token.value) !== null || report.methods.includes(method);
+  return (
+    <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+      <fieldset id="methods">
+        <legend>Method</legend>
+        {METHODS.map((method) => (
+          <label key={method}>
+            <input
+              type="radio"
+              name="method"
+              value={method}
+              disabled={!has(method)}
+              checked={choices.method.value === method}
+              onChange={() => (choices.method.value = method)}
+            />
+            <span>{method}</span>
+          </label>
+        ))}
+      </fieldset>
+      <div class="control">
+        <label for="layer">
+          Layer{" "}
+          <output id="layer-name" for="layer">
+            {choices.layer.value} of {report.model.layers}
+          </output>
+        </label>
+        <input
+          id="layer"
+          type="range"
+          min={0}
+          max={layers.length - 1}
+          step={1}
+          value={layerIndex}
+          disabled={layers.length < 2}
+          aria-valuetext={`layer ${choices.layer.value}`}
+          onInput={(event) => (choices.layer.value = layers[Number(event.currentTarget.value)])}
+        />
+      </div>
+      <div class="control">
+        <label for="output-token">Output token</label>
+        <select
+          id="output-token"
+          value={choices.token.value}
+          onChange={(event) => (choices.token.value = Number(event.currentTarget.value))}
+        >
+          {tokens.map((token) => (
+            <option key={token.index} value={token.index} dir="auto" lang="">
+              {`${token.index}: ${shorten(token.label, 24)}`}
+            </option>
+          ))}
+        </select>
+      </div>
+      {report.hasSpecial && (
+        <div class="control check" id="special-control">
+          <label>
+            <input
+              id="skip-special"
+              type="checkbox"
+              checked={choices.skipSpecial.value}
+              onChange={(event) => (choices.skipSpecial.value = event.currentTarget.checked)}
+            />{" "}
+            Leave special tokens out
+          </label>
+        </div>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,47 @@
+// What every view is given: the report, what is chosen, and the numbers and colours that follow.
+import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import { DivergingScale, Scale } from "./color/scale";
+import { Explanation } from "./explanation";
+import type { Report } from "./report/report";
+import { State } from "./state";
+import { dark } from "./theme";
+
+export class Viewer {
+  readonly state: State;
+  readonly explanation: ReadonlySignal<Explanation>;
+  readonly scale: ReadonlySignal<Scale>;
+  readonly differenceScale: ReadonlySignal<DivergingScale>;
+  /** A sentence for screen readers, about what was just chosen. */
+  readonly announcement: Signal<string> = signal("");
+
+  constructor(readonly report: Report) {
+    this.state = new State(report);
+    const { choices } = this.state;
+    this.explanation = computed(
+      () =>
+        new Explanation(report, {
+          toLayer: choices.toLayer.value,
+          heads: choices.heads.value,
+          residual: choices.residual.value,
+          normalize: choices.normalize.value,
+        }),
+    );
+    this.scale = computed(() => new Scale(dark.value, choices.palette.value));
+    this.differenceScale = computed(() => new DivergingScale(dark.value));
+  }
+
+  /** What a token is called where one is named: its label and, in grey, its position. */
+  name(token: number): { label: string; index: number } {
+    return { label: this.report.tokens[token].label, index: token };
+  }
+}
+
+export const ViewerContext = createContext<Viewer | null>(null);
+
+export function useViewer(): Viewer {
+  const viewer = useContext(ViewerContext);
+  if (!viewer) throw new Error("a view outside its viewer");
+  return viewer;
+}

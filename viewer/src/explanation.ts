@@ -1,0 +1,118 @@
+// The numbers behind every view: for what is chosen, what each output token draws on.
+//
+// Values that the document holds are taken from it. Others (another residual, other heads, fewer layers) are computed in
+// the page where the document holds the layers' attention; flow, which is expensive, is asked of the server or said to
+// be missing.
+import type { Method } from "./report/document";
+import type { Report } from "./report/report";
+import type { Numbers } from "./report/values";
+import type { Choices } from "./state";
+import { recomputedRow } from "./compute/recompute";
+
+/** Choices that change numbers. */
+export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "normalize">;
+
+export interface RowResult {
+  values: Numbers;
+  /** document: as C++ computed it; page: computed here */
+  source: "document" | "page";
+}
+
+export interface Ranked {
+  token: number;
+  /** from 1; flow values that their enclosures cannot tell apart share one */
+  rank: number;
+  value: number;
+}
+
+export class Explanation {
+  private readonly cache = new Map<string, RowResult | null>();
+
+  constructor(
+    readonly report: Report,
+    readonly recipe: Recipe,
+  ) {}
+
+  /** Whether the document's own numbers answer this recipe. */
+  get asComputed(): boolean {
+    const { settings } = this.report;
+    const { toLayer, heads, residual, normalize } = this.recipe;
+    return (
+      toLayer === settings.to_layer &&
+      heads === settings.heads &&
+      residual === settings.residual &&
+      normalize === settings.normalize
+    );
+  }
+
+  /** What `outputToken` after `layer` draws on, or null where that is not known here. */
+  result(method: Method, layer: number, outputToken: number): RowResult | null {
+    const key = `${method} ${layer} ${outputToken}`;
+    const known = this.cache.get(key);
+    if (known !== undefined) return known;
+    let result: RowResult | null = null;
+    if (this.asComputed) {
+      const values = this.report.row(method, layer, outputToken);
+      if (values) result = { values, source: "document" };
+    }
+    if (!result) {
+      const values = recomputedRow(this.report, this.recipe, method, layer, outputToken);
+      if (values) result = { values, source: "page" };
+    }
+    // Rows of thousands of tokens are cheap to make again.
+    if (this.cache.size > 4096) this.cache.clear();
+    this.cache.set(key, result);
+    return result;
+  }
+
+  row(method: Method, layer: number, outputToken: number): Numbers | null {
+    return this.result(method, layer, outputToken)?.values ?? null;
+  }
+
+  /** Flags of flow values that repeat an end of the network; null where there are none. */
+  degenerate(layer: number, outputToken: number): Numbers | null {
+    return this.asComputed ? this.report.row("flow_degenerate", layer, outputToken) : null;
+  }
+
+  /** Output tokens that the method has values of. */
+  outputTokens(method: Method): number[] {
+    if (this.asComputed) {
+      const own = this.report.outputTokens(method);
+      if (own.length === this.report.n || method === "flow") return own;
+    }
+    const layer = this.report.layers.at(-1) ?? 1;
+    const probe = recomputedRow(this.report, this.recipe, method, layer, 0);
+    return probe
+      ? this.report.tokens.map((token) => token.index)
+      : this.asComputed
+        ? this.report.outputTokens(method)
+        : [];
+  }
+
+  /** Input tokens of one output token that count, strongest first. */
+  ranking(method: Method, layer: number, outputToken: number, counts: readonly boolean[]): Ranked[] {
+    const values = this.row(method, layer, outputToken);
+    if (!values) return [];
+    const gaps = method === "flow" && this.asComputed ? this.report.row("flow_gap", layer, outputToken) : null;
+    const widest = method === "flow" && !gaps ? (this.report.document.flow_gap_max ?? 0) : 0;
+    const order = [...values.keys()].filter((i) => counts[i]);
+    order.sort((a, b) => (values[b] || 0) - (values[a] || 0) || a - b);
+    let rank = 0;
+    let first = NaN;
+    return order.map((i, at) => {
+      const high = values[i] + (gaps ? gaps[i] : widest);
+      if (!(high >= first)) [rank, first] = [at + 1, values[i]];
+      return { token: i, rank, value: values[i] };
+    });
+  }
+}
+
+/** The largest finite value of the tokens that count. */
+export function largest(values: Numbers, counts: readonly boolean[]): number {
+  let most = 0;
+  for (let i = 0; i < values.length; ++i) {
+    const value = values[i];
+    if (value > most && value < Infinity && counts[i]) most = value;
+  }
+  return most;
+}

@@ -1,0 +1,29 @@
+// Where the page begins: the report that stands in it, or the server's start page when there is none.
+import { render } from "preact";
+import { ReportApp } from "./app";
+import { Viewer } from "./context";
+import { Report } from "./report/report";
+import { followTheme } from "./theme";
+import "./styles/page.css";
+
+function fail(error: unknown) {
+  const box = document.createElement("p");
+  box.id = "failure";
+  box.setAttribute("role", "alert");
+  box.textContent = `This page could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+  document.body.prepend(box);
+}
+
+async function start() {
+  const root = document.getElementById("viewer");
+  const source = document.getElementById("report");
+  if (!root || !source) throw new Error("the page has lost its report");
+  followTheme(document.documentElement);
+  const report = await Report.read(JSON.parse(source.textContent ?? "null"));
+  render(<ReportApp viewer={new Viewer(report)} />, root);
+}
+
+start().catch((error: unknown) => {
+  fail(error);
+  throw error;
+});

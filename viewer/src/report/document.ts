@@ -1,0 +1,185 @@
+// The report document as JSON (docs/report-format.md): what C++ writes and this page reads. Names are those of the file.
+
+/** Part of an array: bytes in base64, compressed or not. */
+export interface EncodedBytes {
+  dtype: "u8" | "u16" | "f16" | "f32" | "f64";
+  encoding: "base64" | "zlib+base64";
+  data: string;
+}
+
+interface ArrayFields {
+  shape: number[];
+  /** Largest relative error of a kept value; absent where values are as exact as their dtype. */
+  error?: number;
+}
+
+export type PlainArray = ArrayFields & EncodedBytes;
+/** One logarithmic code a value. */
+export type LogArray = ArrayFields & {
+  dtype: "log8";
+  encoding: EncodedBytes["encoding"];
+  data: string;
+  decades: number;
+  scales: EncodedBytes;
+};
+/** The largest values of each row; the rest summed. */
+export type TopArray = ArrayFields & {
+  dtype: "top";
+  decades: number;
+  counts: EncodedBytes;
+  columns: EncodedBytes;
+  codes: EncodedBytes;
+  scales: EncodedBytes;
+  rest: EncodedBytes;
+};
+export type EncodedArray = PlainArray | LogArray | TopArray;
+
+export type Method = "raw" | "rollout" | "flow";
+export const METHODS: readonly Method[] = ["raw", "rollout", "flow"];
+
+export interface Settings {
+  method: Method[];
+  mixing: "attention" | "gradient" | "gradient-renormalized";
+  target: string;
+  /** mean, max, min or a head's number */
+  heads: string;
+  residual: number;
+  discard: number;
+  discard_keep_special: boolean;
+  set_aside: string;
+  layers: number[];
+  to_layer: number;
+  output_token: string;
+  normalize: "none" | "row" | "receptive-field";
+  words: boolean;
+  flow_tolerance: number;
+  top_k: number;
+}
+
+export interface ModelFields {
+  name: string;
+  architecture: string;
+  layers: number;
+  heads: number;
+  causal: boolean;
+}
+
+export interface TokenFields {
+  text: string;
+  begin?: number | null;
+  end?: number | null;
+  special?: boolean;
+  word?: number | null;
+  segment?: number;
+  unknown?: boolean;
+  role?: string;
+}
+
+export interface ImageFields {
+  name: string;
+  width: number;
+  height: number;
+  rows: number;
+  columns: number;
+  first_patch: number;
+  /** left, top, right, bottom of the grid in pixels of the picture */
+  seen: [number, number, number, number];
+  png: string;
+  png_width: number;
+  png_height: number;
+}
+
+export interface Choice {
+  label: string;
+  probability: number;
+}
+
+export interface Prediction {
+  kind: "classification" | "masked" | "next";
+  position?: number | null;
+  choices: Choice[];
+  candidates: Choice[];
+}
+
+export interface CutArc {
+  layer: number;
+  from: number;
+  to: number;
+  capacity: number;
+}
+
+export interface Target {
+  kind: "class" | "next";
+  label: string;
+  index: number;
+  logit: number;
+}
+
+export interface GeneratedToken {
+  id: number;
+  text: string;
+  begin: number;
+  end: number;
+  special?: boolean;
+  probability: number;
+  choices: Choice[];
+}
+
+export interface GenerationFields {
+  text: string;
+  stopped: "length" | "end" | "context" | "interrupted";
+  chat: boolean;
+  temperature: number;
+  top_p: number;
+  seed: number;
+  tokens: GeneratedToken[];
+  flow_tokens: number[];
+  flow_layers: number[];
+  dropped: { rule: string; tokens: number[] }[];
+}
+
+export interface ReportDocument {
+  format: "attnflow-report";
+  version: number;
+  settings: Settings;
+  model: ModelFields;
+  input: {
+    kind: "text" | "attention" | "image" | "generation";
+    text: string;
+    text_pair?: string;
+    tokens: TokenFields[];
+    image?: ImageFields;
+  };
+  predictions?: Prediction[];
+  target?: Target;
+  output_token?: number;
+  all_output_tokens?: boolean;
+  output_tokens?: number[];
+  flow_output_tokens?: number[];
+  flow_gap_max?: number;
+  referents?: { text: string; tokens: number[] }[];
+  generation?: GenerationFields;
+  notes: string[];
+  arrays: Record<string, EncodedArray>;
+}
+
+/** The newest version that this page reads. */
+export const NEWEST_VERSION = 2;
+
+/** Checks what everything else relies on; throws with a sentence for the user. */
+export function checkDocument(value: unknown): ReportDocument {
+  const document = value as Partial<ReportDocument> | null;
+  if (typeof document !== "object" || document === null || document.format !== "attnflow-report") {
+    throw new Error(`expected a report of attnflow, found ${JSON.stringify(value)?.slice(0, 80)}`);
+  }
+  const { version } = document;
+  if (!Number.isInteger(version) || (version as number) < 1) {
+    throw new Error(`expected the number of the report's version, found ${JSON.stringify(version)}`);
+  }
+  if ((version as number) > NEWEST_VERSION) {
+    throw new Error(
+      `this page reads reports up to version ${NEWEST_VERSION}, and found version ${version}; open it with a newer attnflow`,
+    );
+  }
+  return document as ReportDocument;
+}

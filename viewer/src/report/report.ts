@@ -1,0 +1,176 @@
+// A report document with its arrays decoded: everything that views ask about what C++ wrote. Nothing here depends on
+// what is chosen in the page; explanation.ts does.
+import { checkDocument, METHODS, type Method, type ReportDocument } from "./document";
+import { visible } from "./text";
+import { decodeArray, type Numbers, type Values } from "./values";
+
+export interface Token {
+  /** Position, from 0. */
+  index: number;
+  /** What people read: the user's own characters where there are some. */
+  label: string;
+  /** As the tokenizer spells it. */
+  piece: string;
+  special: boolean;
+  unknown: boolean;
+  segment: number;
+  /** Bytes [begin, end) of the text; begin = end: it stands for no text of the user. */
+  begin: number;
+  end: number;
+  /** Number of the word, or null. */
+  word: number | null;
+  role: string;
+}
+
+/** What the text strip shows, in order. */
+export type StripPart = { token: number; chip: boolean } | { gap: string } | { line: number };
+
+export class Report {
+  readonly tokens: Token[];
+  readonly n: number;
+  readonly layers: number[];
+  /** Methods that there are numbers of. */
+  readonly methods: Method[];
+  private readonly bytes: Uint8Array[];
+
+  private constructor(
+    readonly document: ReportDocument,
+    private readonly arrays: Map<string, Values>,
+  ) {
+    const { input, settings } = document;
+    const encoder = new TextEncoder();
+    this.bytes = [input.text, input.text_pair].map((text) => encoder.encode(text ?? ""));
+    this.tokens = input.tokens.map((token, index) => {
+      const segment = token.segment ?? 0;
+      const begin = token.begin ?? 0;
+      const end = token.end ?? begin;
+      const unknown = token.unknown ?? false;
+      const own = visible(this.slice(segment, begin, end) || token.text) || `#${index}`;
+      const label = token.role === "patch" ? `patch ${token.text}` : own + (unknown ? " [?]" : "");
+      const rest = { special: token.special ?? false, word: token.word ?? null, role: token.role ?? "" };
+      return { index, label, piece: token.text, unknown, segment, begin, end, ...rest };
+    });
+    this.n = this.tokens.length;
+    this.layers = settings.layers;
+    this.methods = METHODS.filter((method) => arrays.has(method));
+  }
+
+  /** Reads a parsed document. Throws with a sentence for the user. */
+  static async read(value: unknown): Promise<Report> {
+    const document = checkDocument(value);
+    const { causal } = document.model;
+    const n = document.input.tokens.length;
+    const rowsOf = (name: string) =>
+      name.startsWith("flow") ? (document.flow_output_tokens ?? []) : (document.output_tokens ?? []);
+    const decoded = Object.entries(document.arrays).map(async ([name, array]): Promise<[string, Values]> => {
+      const all = name === "attention" || name === "graph";
+      const positions = all ? null : rowsOf(name);
+      const visible = (row: number) => {
+        if (!causal) return n;
+        return 1 + (positions ? positions[row % positions.length] : row % n);
+      };
+      return [name, await decodeArray(array, visible)];
+    });
+    return new Report(document, new Map(await Promise.all(decoded)));
+  }
+
+  get settings() {
+    return this.document.settings;
+  }
+
+  get model() {
+    return this.document.model;
+  }
+
+  /** Whether attention was weighted with gradients. */
+  get gradient(): boolean {
+    return this.settings.mixing === "gradient" || this.settings.mixing === "gradient-renormalized";
+  }
+
+  get hasSpecial(): boolean {
+    return this.tokens.some((token) => token.special) && this.tokens.some((token) => !token.special);
+  }
+
+  array(name: string): Values | undefined {
+    return this.arrays.get(name);
+  }
+
+  /** Characters of a byte range of a text. */
+  slice(segment: number, begin: number, end?: number): string {
+    return new TextDecoder().decode(this.bytes[segment].subarray(begin, end));
+  }
+
+  /** Positions of the rows of a method. */
+  outputTokens(method: Method): number[] {
+    return (method === "flow" ? this.document.flow_output_tokens : this.document.output_tokens) ?? [];
+  }
+
+  /**
+   * The n values of one output token, or null when the document does not hold them.
+   * @param array a method, "flow_gap" or "flow_degenerate"
+   * @param layer l, counted from 1
+   */
+  row(array: string, layer: number, outputToken: number): Numbers | null {
+    const values = this.arrays.get(array);
+    const layerIndex = this.layers.indexOf(layer);
+    const rows = this.outputTokens(array.split("_")[0] as Method);
+    const row = rows.indexOf(outputToken);
+    if (!values || layerIndex < 0 || row < 0) return null;
+    const exact = outputToken === this.document.output_token ? this.arrays.get(`${array}_exact`) : undefined;
+    return exact ? exact.row(layerIndex) : values.row(layerIndex * rows.length + row);
+  }
+
+  /** Whether the document holds attention of single heads. */
+  get hasHeads(): boolean {
+    return this.arrays.has("attention");
+  }
+
+  /** Attention of one head for one query, from layer l (from 1); null without heads. */
+  headRow(layer: number, head: number, query: number): Numbers | null {
+    const attention = this.arrays.get("attention");
+    return attention?.row(((layer - 1) * this.model.heads + head) * this.n + query) ?? null;
+  }
+
+  /** Whether every layer's fused attention is there, so that rollout can be computed anew. */
+  get hasGraph(): boolean {
+    return this.graphValues() !== null;
+  }
+
+  private graphValues(): Values | null {
+    const graph = this.arrays.get("graph");
+    if (graph) return graph;
+    // Left out of the document when raw holds the same numbers: all layers, all output tokens, no single head.
+    const { document, settings, model, layers, n } = this;
+    const same =
+      ["mean", "max", "min"].includes(settings.heads) &&
+      settings.normalize === "none" &&
+      layers.length === model.layers &&
+      document.output_tokens?.length === n;
+    return (same && this.arrays.get("raw")) || null;
+  }
+
+  /** Fused attention of layer l (from 1) for one query, without the residual, or null. */
+  graphRow(layer: number, query: number): Numbers | null {
+    return this.graphValues()?.row((layer - 1) * this.n + query) ?? null;
+  }
+
+  /** The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own. */
+  stripParts(): StripPart[] {
+    const parts: StripPart[] = [];
+    const last = [0, 1].map((s) => this.tokens.findLastIndex((t) => t.segment === s && t.begin < t.end));
+    const shown = [0, 0];
+    let line = 0;
+    for (const [i, token] of this.tokens.entries()) {
+      const s = token.segment;
+      if (s !== line) parts.push({ line: (line = s) });
+      const own = token.begin < token.end && token.begin >= shown[s];
+      if (own) {
+        if (token.begin > shown[s]) parts.push({ gap: this.slice(s, shown[s], token.begin) });
+        shown[s] = token.end;
+      }
+      parts.push({ token: i, chip: !own });
+      if (i === last[s] && shown[s] < this.bytes[s].length) parts.push({ gap: this.slice(s, shown[s]) });
+    }
+    return parts;
+  }
+}

@@ -1,0 +1,27 @@
+// Text as people see it.
+
+const segmenter = new Intl.Segmenter();
+
+/** Characters as people see them. */
+export const graphemes = (text: string): string[] => [...segmenter.segment(text)].map((part) => part.segment);
+
+/** At most `most` characters. */
+export function shorten(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const characters = graphemes(text);
+  return characters.length <= most ? text : characters.slice(0, most - 1).join("") + "…";
+}
+
+/** White space that would be invisible on its own. */
+export function visible(text: string): string {
+  return /^\s+$/u.test(text)
+    ? text.replace(/\n/gu, "⏎").replace(/\t/gu, "⇥").replace(/\s/gu, "␣")
+    : text.replace(/\s+/gu, " ");
+}
+
+/** A value for people: four decimals, or two digits when it is small. */
+export function format(value: number | undefined | null): string {
+  if (value === undefined || value === null || Number.isNaN(value)) return "–";
+  if (value === 0) return "0";
+  return Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(4);
+}

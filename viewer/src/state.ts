@@ -1,0 +1,102 @@
+// What is chosen in the page. One signal a choice, so that a view is drawn again only when what it reads changes; all
+// views read the same ones, which is what links them. `Choices` are kept in the link (URL fragment); what the pointer is
+// over is not.
+import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { Method } from "./report/document";
+import type { Report } from "./report/report";
+
+export type Normalize = "none" | "row" | "receptive-field";
+/** What the arcs of the graph show. */
+export type GraphKind = "share" | "attention" | "flow";
+/** What is shown beside, with the difference; null: nothing. */
+export type Comparison = { method: Method; layer: number } | null;
+
+export interface Choices {
+  method: Method;
+  /** l, counted from 1 */
+  layer: number;
+  /** m: how far down the explanation goes; 0: the input */
+  toLayer: number;
+  /** position of the output token */
+  token: number;
+  /** mean, max, min or a head's number */
+  heads: string;
+  residual: number;
+  normalize: Normalize;
+  /** special tokens are left out of rankings and of colour scales */
+  skipSpecial: boolean;
+  /** tokens that are left out besides, by hand */
+  leftOut: readonly number[];
+  /** pieces of a word shown as one */
+  words: boolean;
+  /** each layer (head) on a colour scale of its own */
+  ownScale: boolean;
+  /** colour scale */
+  palette: "blue" | "cividis" | "grey";
+  /** values below this share of the largest are not drawn */
+  threshold: number;
+  graph: GraphKind;
+  comparison: Comparison;
+}
+
+export type ChoiceSignals = { readonly [K in keyof Choices]: Signal<Choices[K]> };
+
+/** What the pointer (or the keyboard, in a picture) is over. */
+export interface Pointed {
+  /** input token */
+  input: number;
+  /** output token, where the view shows several */
+  output?: number;
+  layer?: number;
+  /** id of the view it is in */
+  view: string;
+}
+
+export class State {
+  readonly choices: ChoiceSignals;
+  readonly pointed = signal<Pointed | null>(null);
+  /** Tokens that count in rankings and colour scales. */
+  readonly counts: ReadonlySignal<boolean[]>;
+  readonly initial: Choices;
+
+  constructor(readonly report: Report) {
+    this.initial = initialChoices(report);
+    this.choices = Object.fromEntries(
+      Object.entries(this.initial).map(([name, value]) => [name, signal(value)]),
+    ) as unknown as ChoiceSignals;
+    this.counts = computed(() => {
+      const skipSpecial = this.choices.skipSpecial.value;
+      const leftOut = new Set(this.choices.leftOut.value);
+      return report.tokens.map((token) => !(skipSpecial && token.special) && !leftOut.has(token.index));
+    });
+  }
+
+  /** Everything chosen, as plain values. */
+  snapshot(): Choices {
+    return Object.fromEntries(Object.entries(this.choices).map(([name, s]) => [name, s.value])) as unknown as Choices;
+  }
+}
+
+/** What a report shows when it is opened. */
+export function initialChoices(report: Report): Choices {
+  const { settings, document } = report;
+  return {
+    // Rollout's values neither stay in one layer nor saturate.
+    method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(-1) ?? "raw"),
+    layer: report.layers.at(-1) ?? 1,
+    toLayer: settings.to_layer,
+    token: document.output_token ?? 0,
+    heads: settings.heads,
+    residual: settings.residual,
+    normalize: settings.normalize,
+    // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
+    skipSpecial: report.hasSpecial,
+    leftOut: [],
+    words: false,
+    ownScale: false,
+    palette: "blue",
+    threshold: 0,
+    graph: document.all_output_tokens ? "attention" : "share",
+    comparison: null,
+  };
+}

@@ -1,0 +1,25 @@
+// Light or dark: what the system says, until the reader chooses. Printed pages are light.
+import { computed, effect, signal } from "@preact/signals";
+
+export type Theme = "system" | "light" | "dark";
+export const theme = signal<Theme>("system");
+
+const query = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
+const systemDark = signal(query?.matches ?? false);
+const printing = signal(false);
+query?.addEventListener("change", () => (systemDark.value = query.matches));
+if (typeof addEventListener === "function") {
+  addEventListener("beforeprint", () => (printing.value = true));
+  addEventListener("afterprint", () => (printing.value = false));
+}
+
+export const dark = computed(
+  () => !printing.value && (theme.value === "dark" || (theme.value === "system" && systemDark.value)),
+);
+
+/** Writes the theme where the style sheet reads it. */
+export function followTheme(root: HTMLElement) {
+  effect(() => {
+    root.dataset.theme = dark.value ? "dark" : "light";
+  });
+}

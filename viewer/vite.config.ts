@@ -1,0 +1,16 @@
+// One classic script and one style sheet without names that change: attnflow/draw/page/embed.cmake puts them into the
+// pages, with their hashes in the content security policy. Nothing is split off, nothing is fetched.
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+  build: {
+    outDir: "dist",
+    target: "es2022",
+    cssCodeSplit: false,
+    assetsInlineLimit: Number.MAX_SAFE_INTEGER,
+    reportCompressedSize: false,
+    lib: { entry: "src/main.tsx", formats: ["es"], fileName: () => "viewer.js", cssFileName: "viewer" },
+  },
+  test: { include: ["test/**/*.test.ts", "test/**/*.test.tsx"] },
+});
