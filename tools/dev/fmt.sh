@@ -10,4 +10,5 @@ command_fmt() {
   python_files | xargs "$RUFF" check --quiet --fix --config tools/ruff.toml
   cargo fmt --manifest-path rust/Cargo.toml
   tests/browser/run --format
+  (cd viewer && npm run --silent format)
 }

@@ -104,7 +104,7 @@ lint_rust() {
       --manifest-path rust/Cargo.toml -- --deny warnings
 }
 
-lint_page() { tests/browser/run --lint; }
+lint_page() { tests/browser/run --lint && (cd viewer && npm run --silent lint); }
 
 lint_shell() {
   local files

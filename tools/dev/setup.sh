@@ -12,9 +12,9 @@ command_setup() {
   require_packages "${groups[@]}"
   for group in "${groups[@]}"; do
     case "$group" in
-      build) require_rust && require_minilm && require_llama ;;
+      build) require_rust && require_viewer && require_minilm && require_llama ;;
       test) require_npm_packages && require_smollm2 ;;
-      lint) require_rust_lint && require_ruff && require_npm_packages ;;
+      lint) require_rust_lint && require_ruff && require_viewer && require_npm_packages ;;
     esac
   done
 }

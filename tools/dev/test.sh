@@ -4,7 +4,7 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli oracle browser consumer lint dev tsan)
+STAGES=(release cli oracle viewer browser consumer lint dev tsan)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -52,6 +52,20 @@ stage_tsan() {
 stage_cli() { unittest_folder tests/cli; }
 
 stage_oracle() { unittest_folder tests/oracle; }
+
+# The numbers of the html page, without a browser.
+stage_viewer() {
+  local log="$RESULTS/$STAGE.json" status=0 tally
+  (cd viewer && npm test --silent -- --reporter=default --reporter=json --outputFile.json="$ROOT/$log") || status=1
+  tally="$("$PYTHON" -c 'import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+pending = report["numPendingTests"] + report["numTodoTests"]
+unread = sum(file["status"] == "failed" and not file["assertionResults"] for file in report["testResults"])
+print(report["numPassedTests"], report["numFailedTests"] + unread, pending)' "$log")" || return 1
+  # shellcheck disable=SC2086  # three numbers
+  count $tally
+  return "$status"
+}
 
 # Node's test runner on sample pages; its closing lines are "# pass N" or, for people, "ℹ pass N".
 stage_browser() {

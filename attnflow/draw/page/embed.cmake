@@ -1,9 +1,10 @@
 cmake_minimum_required(VERSION 3.25)
 
-# cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js -D NAME=page -D OUT=... -P embed.cmake
+# cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js [-D POLICY=...] -D NAME=page -D OUT=... -P embed.cmake
 #
 # Puts styles and scripts into the page, with their hashes in its content security policy, and writes the result as C++
-# byte arrays NAME_before_title, NAME_before_report and NAME_after_report, split at the places of title and report.
+# byte arrays NAME_before_title, NAME_before_report and NAME_after_report, split at the places of title and report, and
+# NAME_policy, the policy. POLICY: the directives that it begins with.
 
 # base64 of a byte string given in hexadecimal, as content security policies want their hashes.
 function(base64_of_hex hex out)
@@ -73,8 +74,14 @@ endif()
 csp_hash("${css}" style_hash)
 csp_hash("${script}" script_hash)
 file(READ ${HTML} html)
+string(REPLACE "@POLICY@" "${POLICY}" html "${html}")
 string(REPLACE "@STYLE_HASH@" "${style_hash}" html "${html}")
 string(REPLACE "@SCRIPT_HASH@" "${script_hash}" html "${html}")
+string(REGEX MATCH "http-equiv=\"Content-Security-Policy\" content=\"([^\"]*)\"" found "${html}")
+set(policy "${CMAKE_MATCH_1}")
+if(policy STREQUAL "")
+  message(FATAL_ERROR "${HTML} has no content security policy")
+endif()
 string(REPLACE "@STYLE@" "${css}" html "${html}")
 string(REPLACE "@SCRIPT@" "${script}" html "${html}")
 
@@ -95,6 +102,8 @@ foreach(part IN ITEMS title report)
   string(APPEND arrays "${array}")
 endforeach()
 byte_array(${NAME}_after_report "${rest}" array)
+string(APPEND arrays "${array}")
+byte_array(${NAME}_policy "${policy}" array)
 string(APPEND arrays "${array}")
 
 file(WRITE ${OUT}

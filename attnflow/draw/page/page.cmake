@@ -36,6 +36,40 @@ embed_page(
   STYLES page.css image.css
   SCRIPTS report.js views.js image_data.js image_views.js image.js)
 
+# The viewer: TypeScript, built by Vite into one script and one style sheet (viewer/README.md). Node and the packages of
+# viewer/package-lock.json make it; `./dev` brings both.
+set(viewer_dir ${PROJECT_SOURCE_DIR}/viewer)
+set(viewer_out ${PROJECT_BINARY_DIR}/viewer)
+file(GLOB ATTNFLOW_PRIVATE_NODES ${PROJECT_SOURCE_DIR}/.cache/venv/node-*/node)
+find_program(ATTNFLOW_NODE node HINTS ${ATTNFLOW_PRIVATE_NODES} DOC "Node, 20.19 or newer: builds the html page")
+if(NOT ATTNFLOW_NODE)
+  message(FATAL_ERROR "expected Node (20.19 or newer), which builds the html page, found none; ./dev setup brings it")
+endif()
+file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer_dir}/src/*.ts ${viewer_dir}/src/*.tsx ${viewer_dir}/src/*.css)
+add_custom_command(
+  OUTPUT ${viewer_out}/viewer.js ${viewer_out}/viewer.css
+  COMMAND ${CMAKE_COMMAND} -D NODE=${ATTNFLOW_NODE} -D VIEWER=${viewer_dir} -D OUT=${viewer_out} -P
+          ${page_dir}/build_viewer.cmake
+  DEPENDS ${viewer_sources} ${viewer_dir}/package-lock.json ${viewer_dir}/vite.config.ts ${viewer_dir}/tsconfig.json
+          ${page_dir}/build_viewer.cmake
+  COMMENT "Building the viewer"
+  VERBATIM)
+
+# embed_viewer(<name> POLICY): the arrays <name>_before_title, ...
+function(embed_viewer name policy)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -D HTML=${viewer_dir}/viewer.html -D STYLES=${viewer_out}/viewer.css -D
+            SCRIPTS=${viewer_out}/viewer.js -D NAME=${name} -D POLICY=${policy} -D OUT=${source} -P ${page_dir}/embed.cmake
+    DEPENDS ${viewer_dir}/viewer.html ${viewer_out}/viewer.css ${viewer_out}/viewer.js ${page_dir}/embed.cmake
+    COMMENT "Embedding ${name}"
+    VERBATIM)
+  target_sources(attnflow_draw PRIVATE ${source})
+endfunction()
+embed_viewer(viewer_page "default-src 'none'")
+embed_viewer(viewer_server_page "default-src 'none'; connect-src 'self'")
+
 if(ATTNFLOW_TESTS)
   # Writes the pages that the browser test opens (tests/browser).
   add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc

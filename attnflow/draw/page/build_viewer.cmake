@@ -1,0 +1,25 @@
+cmake_minimum_required(VERSION 3.25)
+
+# cmake -D NODE=... -D VIEWER=folder -D OUT=folder -P build_viewer.cmake
+#
+# Builds viewer/ into OUT/viewer.js and OUT/viewer.css. Fetches its npm packages where they are not those of the lock
+# file (tools/dev/common.sh keeps the same mark, so that ./dev setup has done it before).
+execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+string(REGEX REPLACE "^v" "" version "${version}")
+if(version VERSION_LESS 20.19)
+  message(FATAL_ERROR "expected Node 20.19 or newer, found '${version}' (${NODE}); ./dev setup brings one")
+endif()
+set(lock ${VIEWER}/package-lock.json)
+set(mark ${VIEWER}/node_modules/.installed-lock.json)
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${lock} ${mark} RESULT_VARIABLE differs ERROR_QUIET)
+if(differs)
+  message(FATAL_ERROR "the npm packages of viewer/ are missing or old; ./dev setup brings them, or, by hand: "
+                      "cd viewer && npm ci && cp package-lock.json node_modules/.installed-lock.json")
+endif()
+execute_process(
+  COMMAND ${NODE} node_modules/vite/bin/vite.js build --logLevel warn --outDir ${OUT} --emptyOutDir
+  WORKING_DIRECTORY ${VIEWER}
+  RESULT_VARIABLE status)
+if(status)
+  message(FATAL_ERROR "the viewer could not be built")
+endif()
