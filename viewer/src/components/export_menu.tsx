@@ -1,0 +1,92 @@
+// The small menu of a card that saves what it shows: SVG, PNG, CSV, JSON.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useViewer } from "../context";
+import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
+import { fileStem } from "../export/name";
+import { save } from "../export/save";
+import "../styles/export.css";
+
+const NAMES: Record<ExportKind, string> = {
+  svg: "SVG, as shown",
+  png: "PNG, as shown",
+  csv: "CSV, the numbers",
+  json: "JSON, the numbers",
+};
+
+export function ExportMenu({ card, title, exporter }: { card: string; title: string; exporter: Exporter }) {
+  const viewer = useViewer();
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    const away = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", away);
+    return () => document.removeEventListener("pointerdown", away);
+  }, [open]);
+  const close = () => {
+    setOpen(false);
+    button.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const items = [...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+    const at = items.indexOf(document.activeElement as HTMLElement);
+    const to: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 };
+    if (event.key === "Escape") close();
+    else if (event.key === "Tab") setOpen(false);
+    else if (event.key in to) items.at(to[event.key] % items.length)?.focus();
+    else return;
+    if (event.key !== "Tab") event.preventDefault();
+    event.stopPropagation();
+  };
+  const choose = async (kind: ExportKind) => {
+    close();
+    const name = `${fileStem(viewer, card)}.${kind}`;
+    try {
+      await save(kind, name, exporter, { card, title, viewer });
+      viewer.announcement.value = `Saved ${name}`;
+    } catch (error) {
+      viewer.announcement.value = `${name} could not be saved: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  };
+  return (
+    <div class="export" ref={root}>
+      <button
+        type="button"
+        class="quiet"
+        ref={button}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        aria-label={`Save ${title}`}
+        title="Save as a file"
+        onClick={() => setOpen(!open)}
+        onKeyDown={(event) => {
+          if (event.key !== "ArrowDown" || open) return;
+          event.preventDefault();
+          setOpen(true);
+        }}
+      >
+        <span aria-hidden="true">⤓</span>
+      </button>
+      {open && (
+        <div class="menu" role="menu" aria-label={`Save ${title}`} onKeyDown={onKeyDown}>
+          {kindsOf(exporter).map((kind) => (
+            <button
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              key={kind}
+              data-kind={kind}
+              onClick={() => void choose(kind)}
+            >
+              {NAMES[kind]}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

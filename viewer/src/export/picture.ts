@@ -1,0 +1,119 @@
+// Pictures as files: an SVG that stands on its own, and a PNG of it.
+
+const NAMESPACE = "http://www.w3.org/2000/svg";
+// What the page's style sheet decides and a file must say itself.
+const PROPERTIES = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "opacity",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "text-anchor",
+  "dominant-baseline",
+  "direction",
+  "paint-order",
+  "text-decoration-line",
+  "visibility",
+  "image-rendering",
+];
+const DEFAULTS: Record<string, string> = {
+  "fill-opacity": "1",
+  stroke: "none",
+  "stroke-opacity": "1",
+  "stroke-dasharray": "none",
+  "stroke-linecap": "butt",
+  "stroke-linejoin": "miter",
+  opacity: "1",
+  "font-style": "normal",
+  "dominant-baseline": "auto",
+  direction: "ltr",
+  "paint-order": "normal",
+  "text-decoration-line": "none",
+  visibility: "visible",
+  "image-rendering": "auto",
+};
+const TEXT_ONLY = /^(font|text|direction|dominant)/;
+
+/** A live picture as a document of its own, on the page's ground. */
+export function standalone(picture: SVGSVGElement): string {
+  const copy = picture.cloneNode(true) as SVGSVGElement;
+  const [originals, copies] = [picture, copy].map((root) => [root, ...root.querySelectorAll("*")]);
+  originals.forEach((original, k) => {
+    const target = copies[k];
+    const style = getComputedStyle(original);
+    if (style.display === "none") {
+      target.setAttribute("display", "none");
+      return;
+    }
+    const text = original.closest("text") !== null || original.querySelector("text") !== null;
+    for (const name of PROPERTIES) {
+      if (TEXT_ONLY.test(name) && !text) continue;
+      const value = style.getPropertyValue(name);
+      if (value && value !== DEFAULTS[name] && !(name === "stroke-width" && style.stroke === "none")) {
+        target.setAttribute(name, value);
+      }
+    }
+    for (const name of ["class", "style", "tabindex", "aria-describedby"]) target.removeAttribute(name);
+  });
+  const box = picture.getBoundingClientRect();
+  const view = picture.viewBox.baseVal;
+  const width = Math.ceil(box.width || view?.width || 300);
+  const height = Math.ceil(box.height || view?.height || 150);
+  copy.setAttribute("xmlns", NAMESPACE);
+  if (!copy.hasAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  copy.setAttribute("width", String(width));
+  copy.setAttribute("height", String(height));
+  const { x, y, width: w, height: h } = copy.viewBox.baseVal;
+  const ground = document.createElementNS(NAMESPACE, "rect");
+  const paper = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim() || "white";
+  for (const [name, value] of Object.entries({ x, y, width: w, height: h, fill: paper })) {
+    ground.setAttribute(name, String(value));
+  }
+  copy.prepend(ground);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+/** Characters that XML cannot hold, even escaped, become U+FFFD. */
+export function xmlText(text: string): string {
+  return (
+    text
+      // eslint-disable-next-line no-control-regex
+      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
+      .replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+  );
+}
+
+/** What a canvas shows, for an SVG `<image href>`: pixels of their own, never smoothed. */
+export const canvasUrl = (canvas: HTMLCanvasElement) => canvas.toDataURL("image/png");
+
+const MOST_PIXELS = 16_000;
+
+/** A PNG of an SVG document, two pixels for one where that fits in a canvas. */
+export async function rasterise(svg: string): Promise<Blob> {
+  const image = new Image();
+  const loaded = new Promise<void>((done, failed) => {
+    image.onload = () => done();
+    image.onerror = () => failed(new Error("the picture could not be drawn"));
+  });
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await loaded;
+  const side = Math.max(image.width, image.height, 1);
+  const scale = Math.min(2, MOST_PIXELS / side);
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(1, Math.round(image.width * scale));
+  canvas.height = Math.max(1, Math.round(image.height * scale));
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser draws no canvas");
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+  if (!blob) throw new Error("the picture is too large for this browser");
+  return blob;
+}
