@@ -84,9 +84,8 @@ export interface ImageFields {
   first_patch: number;
   /** left, top, right, bottom of the grid in pixels of the picture */
   seen: [number, number, number, number];
-  png: string;
-  png_width: number;
-  png_height: number;
+  /** what views show; possibly smaller than the original */
+  picture: { width: number; height: number; encoding: "png+base64"; data: string };
 }
 
 export interface Choice {

@@ -14,6 +14,8 @@ export interface Values {
   readonly error: number;
   /** Not to be written to. Row numbers run over all dimensions but the last. */
   row(index: number): Numbers;
+  /** All of them, row after row, where they lie in memory so. */
+  readonly all?: Numbers;
   /** Sparse arrays: how many values of a row are kept, and what the others sum to. */
   kept?(index: number): { count: number; rest: number };
 }
@@ -76,7 +78,7 @@ function expectLength(found: number, expected: number, what: string) {
 /** Rows that lie one after another in memory. */
 export function denseValues(shape: readonly number[], data: Numbers, error = 0): Values {
   const n = shape.at(-1) ?? 0;
-  return { shape, rows: rowsOf(shape), n, error, row: (index) => data.subarray(index * n, (index + 1) * n) };
+  return { shape, rows: rowsOf(shape), n, error, all: data, row: (index) => data.subarray(index * n, (index + 1) * n) };
 }
 
 /** What code c of a row whose maximum is 1 stands for. */
