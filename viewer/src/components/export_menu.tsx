@@ -1,8 +1,8 @@
 // The small menu of a card that saves what it shows: SVG, PNG, CSV, JSON.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { useViewer } from "../context";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { ViewerContext } from "../context";
 import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
-import { fileStem } from "../export/name";
+import { SavingContext, savingOf } from "../export/name";
 import { save } from "../export/save";
 import "../styles/export.css";
 
@@ -14,7 +14,8 @@ const NAMES: Record<ExportKind, string> = {
 };
 
 export function ExportMenu({ card, title, exporter }: { card: string; title: string; exporter: Exporter }) {
-  const viewer = useViewer();
+  const viewer = useContext(ViewerContext);
+  const saving = useContext(SavingContext) ?? (viewer && savingOf(viewer));
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -44,12 +45,13 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
   };
   const choose = async (kind: ExportKind) => {
     close();
-    const name = `${fileStem(viewer, card)}.${kind}`;
+    if (!saving) return;
+    const name = `${saving.stem(card)}.${kind}`;
     try {
-      await save(kind, name, exporter, { card, title, viewer });
-      viewer.announcement.value = `Saved ${name}`;
+      await save(kind, name, exporter, saving.about(card));
+      saving.announce(`Saved ${name}`);
     } catch (error) {
-      viewer.announcement.value = `${name} could not be saved: ${error instanceof Error ? error.message : String(error)}`;
+      saving.announce(`${name} could not be saved: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
   return (

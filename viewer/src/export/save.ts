@@ -1,14 +1,7 @@
 // Makes a file of a view and hands it to the browser.
-import type { Viewer } from "../context";
 import type { Exporter, ExportKind } from "./exporter";
 import { rasterise, standalone } from "./picture";
 import { toCsv, toJson } from "./tables";
-
-export interface Source {
-  card: string;
-  title: string;
-  viewer: Viewer;
-}
 
 function svgOf(exporter: Exporter): string {
   const picture = exporter.svg?.();
@@ -16,14 +9,8 @@ function svgOf(exporter: Exporter): string {
   return typeof picture === "string" ? picture : standalone(picture);
 }
 
-/** What the numbers are numbers of. */
-function about({ card, viewer }: Source) {
-  const { report, state } = viewer;
-  const { leftOut, ...choices } = state.snapshot();
-  return { view: card, model: report.model.name, text: report.document.input.text, choices: { ...choices, leftOut } };
-}
-
-export async function makeFile(kind: ExportKind, exporter: Exporter, source: Source): Promise<Blob> {
+/** @param about what the numbers are numbers of: what was chosen, and of which model and text */
+export async function makeFile(kind: ExportKind, exporter: Exporter, about: Record<string, unknown>): Promise<Blob> {
   switch (kind) {
     case "svg":
       return new Blob([svgOf(exporter)], { type: "image/svg+xml" });
@@ -34,7 +21,7 @@ export async function makeFile(kind: ExportKind, exporter: Exporter, source: Sou
       if (!table) throw new Error("this view has no numbers");
       return kind === "csv"
         ? new Blob([toCsv(table)], { type: "text/csv" })
-        : new Blob([toJson(table, about(source))], { type: "application/json" });
+        : new Blob([toJson(table, about)], { type: "application/json" });
     }
   }
 }
@@ -49,6 +36,6 @@ export function download(blob: Blob, name: string) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-export async function save(kind: ExportKind, name: string, exporter: Exporter, source: Source) {
-  download(await makeFile(kind, exporter, source), name);
+export async function save(kind: ExportKind, name: string, exporter: Exporter, about: Record<string, unknown>) {
+  download(await makeFile(kind, exporter, about), name);
 }
