@@ -3,16 +3,22 @@ import { computed, signal, type ReadonlySignal, type Signal } from "@preact/sign
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { DivergingScale, Scale } from "./color/scale";
-import { Explanation } from "./explanation";
+import { Explanation, type Recipe } from "./explanation";
+import type { Method } from "./report/document";
 import type { Report } from "./report/report";
 import { State } from "./state";
 import { dark } from "./theme";
+
+/** Asks the server for what the page cannot compute; `method` and the recipe say what is wanted. */
+export type AskServer = (method: Method, recipe: Recipe) => void;
 
 export class Viewer {
   readonly state: State;
   readonly explanation: ReadonlySignal<Explanation>;
   readonly scale: ReadonlySignal<Scale>;
   readonly differenceScale: ReadonlySignal<DivergingScale>;
+  /** Set where there is a server. */
+  readonly askServer: Signal<AskServer | null> = signal(null);
   /** A sentence for screen readers, about what was just chosen. */
   readonly announcement: Signal<string> = signal("");
 
@@ -25,6 +31,8 @@ export class Viewer {
           toLayer: choices.toLayer.value,
           heads: choices.heads.value,
           residual: choices.residual.value,
+          setAside: choices.setAside.value,
+          discard: choices.discard.value,
           normalize: choices.normalize.value,
         }),
     );

@@ -10,7 +10,7 @@ import type { Choices } from "./state";
 import { recomputedRow } from "./compute/recompute";
 
 /** Choices that change numbers. */
-export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "normalize">;
+export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside" | "discard" | "normalize">;
 
 export interface RowResult {
   values: Numbers;
@@ -36,11 +36,13 @@ export class Explanation {
   /** Whether the document's own numbers answer this recipe. */
   get asComputed(): boolean {
     const { settings } = this.report;
-    const { toLayer, heads, residual, normalize } = this.recipe;
+    const { toLayer, heads, residual, setAside, discard, normalize } = this.recipe;
     return (
       toLayer === settings.to_layer &&
       heads === settings.heads &&
       residual === settings.residual &&
+      setAside === settings.set_aside &&
+      discard === settings.discard &&
       normalize === settings.normalize
     );
   }

@@ -22,6 +22,10 @@ export interface Choices {
   /** mean, max, min or a head's number */
   heads: string;
   residual: number;
+  /** columns that are set to zero: none, first, special, or positions "0,5" */
+  setAside: string;
+  /** share of each layer's smallest weights that is set to zero */
+  discard: number;
   normalize: Normalize;
   /** special tokens are left out of rankings and of colour scales */
   skipSpecial: boolean;
@@ -36,6 +40,10 @@ export interface Choices {
   /** values below this share of the largest are not drawn */
   threshold: number;
   graph: GraphKind;
+  /** input token of the pair whose flow the graph shows; null: the one that the output token draws on most */
+  input: number | null;
+  /** the head that the head grid shows large */
+  head: number;
   comparison: Comparison;
 }
 
@@ -88,6 +96,8 @@ export function initialChoices(report: Report): Choices {
     token: document.output_token ?? 0,
     heads: settings.heads,
     residual: settings.residual,
+    setAside: settings.set_aside,
+    discard: settings.discard,
     normalize: settings.normalize,
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: report.hasSpecial,
@@ -97,6 +107,8 @@ export function initialChoices(report: Report): Choices {
     palette: "blue",
     threshold: 0,
     graph: document.all_output_tokens ? "attention" : "share",
+    input: null,
+    head: 0,
     comparison: null,
   };
 }
