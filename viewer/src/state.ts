@@ -1,7 +1,8 @@
 // What is chosen in the page. One signal a choice, so that a view is drawn again only when what it reads changes; all
 // views read the same ones, which is what links them. `Choices` are kept in the link (URL fragment); what the pointer is
 // over is not.
-import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { isStopWord, matches, readPattern } from "./filters";
 import type { Method } from "./report/document";
 import type { Report } from "./report/report";
 
@@ -29,6 +30,10 @@ export interface Choices {
   normalize: Normalize;
   /** special tokens are left out of rankings and of colour scales */
   skipSpecial: boolean;
+  /** and so are English stop words and punctuation */
+  skipStopWords: boolean;
+  /** and tokens that this regular expression finds something in; "" finds none */
+  pattern: string;
   /** tokens that are left out besides, by hand */
   leftOut: readonly number[];
   /** pieces of a word shown as one */
@@ -74,8 +79,33 @@ export class State {
     ) as unknown as ChoiceSignals;
     this.counts = computed(() => {
       const skipSpecial = this.choices.skipSpecial.value;
+      const skipStopWords = this.choices.skipStopWords.value;
+      const pattern = readPattern(this.choices.pattern.value).expression;
       const leftOut = new Set(this.choices.leftOut.value);
-      return report.tokens.map((token) => !(skipSpecial && token.special) && !leftOut.has(token.index));
+      return report.tokens.map(
+        (token) =>
+          !(skipSpecial && token.special) &&
+          !leftOut.has(token.index) &&
+          !(skipStopWords && !token.special && isStopWord(token.label)) &&
+          !(pattern && matches(pattern, token.label)),
+      );
+    });
+  }
+
+  /** Leaves a token out, or takes it back in. */
+  toggleLeftOut(token: number) {
+    const { leftOut } = this.choices;
+    const others = leftOut.value.filter((other) => other !== token);
+    leftOut.value = others.length < leftOut.value.length ? others : [...others, token].sort((a, b) => a - b);
+  }
+
+  /** Chooses all at once. */
+  restore(choices: Choices) {
+    batch(() => {
+      for (const [name, value] of Object.entries(choices)) {
+        const target = this.choices[name as keyof Choices] as Signal<unknown>;
+        if (JSON.stringify(target.peek()) !== JSON.stringify(value)) target.value = value;
+      }
     });
   }
 
@@ -101,6 +131,8 @@ export function initialChoices(report: Report): Choices {
     normalize: settings.normalize,
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: report.hasSpecial,
+    skipStopWords: false,
+    pattern: "",
     leftOut: [],
     words: false,
     ownScale: false,

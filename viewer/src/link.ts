@@ -1,0 +1,151 @@
+// What is chosen, as the fragment of the page's address: #v=1&m=flow&l=3&t=5. Only what differs from what the page opens
+// with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
+import { effect } from "@preact/signals";
+import { LONGEST_PATTERN } from "./filters";
+import { METHODS, type Method } from "./report/document";
+import type { Report } from "./report/report";
+import type { Choices, State } from "./state";
+
+const VERSION = "1";
+
+interface Field<T> {
+  key: string;
+  write(value: T): string;
+  /** undefined: not a value of this report */
+  read(text: string, report: Report): T | undefined;
+}
+
+const whole = (text: string, from: number, to: number) => {
+  const value = /^\d{1,7}$/.test(text) ? Number(text) : NaN;
+  return value >= from && value <= to ? value : undefined;
+};
+const oneOf =
+  <T extends string>(...names: T[]) =>
+  (text: string): T | undefined =>
+    names.find((name) => name === text);
+const decimal = (text: string, from: number, to: number) => {
+  const value = /^\d{1,3}(\.\d{1,6})?(e-\d{1,2})?$/.test(text) ? Number(text) : NaN;
+  return value >= from && value <= to ? value : undefined;
+};
+const flag = (key: string): Field<boolean> => ({
+  key,
+  write: (value) => (value ? "1" : "0"),
+  read: (text) => (text === "1" ? true : text === "0" ? false : undefined),
+});
+
+const method = oneOf<Method>(...METHODS);
+const layerOf = (text: string, report: Report) => {
+  const layer = whole(text, 1, 100_000);
+  return layer !== undefined && report.layers.includes(layer) ? layer : undefined;
+};
+
+const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
+  method: { key: "m", write: String, read: (text) => method(text) },
+  layer: { key: "l", write: String, read: layerOf },
+  toLayer: { key: "d", write: String, read: (text, report) => whole(text, 0, Math.max(...report.layers) - 1) },
+  token: { key: "t", write: String, read: (text, report) => whole(text, 0, report.n - 1) },
+  heads: {
+    key: "h",
+    write: String,
+    read: (text, report) =>
+      oneOf("mean", "max", "min")(text) ?? whole(text, 0, report.model.heads - 1)?.toString() ?? undefined,
+  },
+  residual: { key: "r", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
+  normalize: { key: "n", write: String, read: oneOf("none", "row", "receptive-field") },
+  skipSpecial: flag("s"),
+  skipStopWords: flag("sw"),
+  pattern: {
+    key: "re",
+    write: String,
+    read: (text) => (text.length <= LONGEST_PATTERN ? text : undefined),
+  },
+  leftOut: {
+    key: "x",
+    write: (tokens) => tokens.join("."),
+    read: (text, report) => {
+      if (text === "") return [];
+      const tokens = text.split(".", report.n + 1).map((part) => whole(part, 0, report.n - 1));
+      const known = tokens.filter((token): token is number => token !== undefined);
+      return known.length === tokens.length ? [...new Set(known)].sort((a, b) => a - b) : undefined;
+    },
+  },
+  words: flag("w"),
+  ownScale: flag("o"),
+  palette: { key: "p", write: String, read: oneOf("blue", "cividis", "grey") },
+  threshold: { key: "c", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
+  graph: { key: "g", write: String, read: oneOf("share", "attention", "flow") },
+  comparison: {
+    key: "b",
+    write: (other) => (other ? `${other.method}.${other.layer}` : ""),
+    read: (text, report) => {
+      if (text === "") return null;
+      const [name, number] = text.split(".", 2);
+      const [found, layer] = [method(name), layerOf(number ?? "", report)];
+      return found && layer !== undefined ? { method: found, layer } : undefined;
+    },
+  },
+};
+const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
+
+/** The fragment of what is chosen, without "#"; "" when it is what the page opens with. */
+export function writeLink(choices: Choices, initial: Choices): string {
+  const parts = new URLSearchParams();
+  for (const name of NAMES) {
+    const field = FIELDS[name] as Field<unknown>;
+    const text = field.write(choices[name]);
+    if (text !== field.write(initial[name])) parts.set(field.key, text);
+  }
+  const text = parts.toString();
+  return text && `v=${VERSION}&${text}`;
+}
+
+/** What a fragment says, over what the page opens with. Unknown keys and values that do not fit are left alone. */
+export function readLink(fragment: string, report: Report, initial: Choices): Choices {
+  const choices = { ...initial } as Record<keyof Choices, unknown>;
+  const parts = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 20_000));
+  if (parts.get("v") !== VERSION) return { ...initial };
+  for (const name of NAMES) {
+    const field = FIELDS[name] as Field<unknown>;
+    const text = parts.get(field.key);
+    const value = text === null ? undefined : field.read(text, report);
+    if (value !== undefined) choices[name] = value;
+  }
+  return choices as unknown as Choices;
+}
+
+/** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
+export function followLink(state: State): () => void {
+  const { report, initial } = state;
+  state.restore(readLink(location.hash, report, initial));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const write = (fragment: string) => {
+    const here = location.hash.replace(/^#/, "");
+    if (fragment === here || (fragment === "" && !here.startsWith("v="))) return;
+    try {
+      history.pushState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
+    } catch {
+      // A page in a frame without a history of its own; the link button still works.
+    }
+  };
+  const stop = effect(() => {
+    const fragment = writeLink(state.snapshot(), initial);
+    clearTimeout(timer);
+    // A slider passes many values; one entry when it rests.
+    timer = setTimeout(() => write(fragment), 400);
+  });
+  const onMove = () => state.restore(readLink(location.hash, report, initial));
+  addEventListener("popstate", onMove);
+  addEventListener("hashchange", onMove);
+  return () => {
+    stop();
+    clearTimeout(timer);
+    removeEventListener("popstate", onMove);
+    removeEventListener("hashchange", onMove);
+  };
+}
+
+/** The page's address with what is chosen. */
+export function linkOf(state: State): string {
+  const fragment = writeLink(state.snapshot(), state.initial);
+  return location.href.replace(/#.*$/s, "") + (fragment ? `#${fragment}` : "");
+}
