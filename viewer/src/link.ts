@@ -51,6 +51,14 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       oneOf("mean", "max", "min")(text) ?? whole(text, 0, report.model.heads - 1)?.toString() ?? undefined,
   },
   residual: { key: "r", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
+  setAside: {
+    key: "a",
+    write: String,
+    read: (text) =>
+      oneOf("none", "first", "special")(text) ??
+      (text.length <= 2000 && /^\d{1,7}(,\d{1,7})*$/.test(text) ? text : undefined),
+  },
+  discard: { key: "q", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
   normalize: { key: "n", write: String, read: oneOf("none", "row", "receptive-field") },
   skipSpecial: flag("s"),
   skipStopWords: flag("sw"),
@@ -74,6 +82,12 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   palette: { key: "p", write: String, read: oneOf("blue", "cividis", "grey") },
   threshold: { key: "c", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
   graph: { key: "g", write: String, read: oneOf("share", "attention", "flow") },
+  input: {
+    key: "i",
+    write: (token) => (token === null ? "" : String(token)),
+    read: (text, report) => (text === "" ? null : whole(text, 0, report.n - 1)),
+  },
+  head: { key: "hd", write: String, read: (text, report) => whole(text, 0, report.model.heads - 1) },
   comparison: {
     key: "b",
     write: (other) => (other ? `${other.method}.${other.layer}` : ""),
