@@ -1,13 +1,39 @@
 // The page of one report: text or picture; a generation has its own (generation_app.tsx).
+import { effect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Controls } from "./components/controls";
+import { Help } from "./components/help";
 import { Own } from "./components/own_text";
+import { Predictions } from "./components/predictions";
+import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
+import { followLink } from "./link";
+import { followKeys } from "./shortcuts";
+import { format } from "./report/text";
+import { Ranking } from "./views/ranking";
+import { Referents } from "./views/referents";
+import { SettingsCard } from "./views/settings";
 import { Strip } from "./views/strip";
 
-export function ReportApp({ viewer }: { viewer: Viewer }) {
+export interface ReportAppProps {
+  viewer: Viewer;
+  /** above the page's head: the server's composer */
+  children?: ComponentChildren;
+}
+
+export function ReportApp({ viewer, children }: ReportAppProps) {
+  // Before the first drawing: a link's choices never flash past.
+  useLayoutEffect(() => followLink(viewer.state), [viewer]);
+  useEffect(() => followKeys(viewer), [viewer]);
+  useEffect(() => announceChoices(viewer), [viewer]);
+  const { report } = viewer;
+  const predicted = (report.document.predictions ?? []).length > 0;
   return (
     <ViewerContext.Provider value={viewer}>
       <div id="page">
+        <Toolbar />
+        {children}
         <Header />
         <Controls />
         <main>
@@ -15,22 +41,52 @@ export function ReportApp({ viewer }: { viewer: Viewer }) {
             {viewer.announcement}
           </p>
           <Notes />
-          <Strip />
+          <div class={predicted ? "lead wide with-aside" : "lead wide"}>
+            <Strip />
+            {predicted && (
+              <aside class="card" aria-label="Prediction">
+                <Predictions report={report} id="predictions" />
+              </aside>
+            )}
+          </div>
+          <Ranking />
+          <Referents />
+          <SettingsCard />
         </main>
+        <Help />
       </div>
     </ViewerContext.Provider>
   );
 }
 
+/** Says the choice and its three strongest input tokens, once a choice rests. */
+function announceChoices(viewer: Viewer) {
+  const { report, state, explanation, announcement } = viewer;
+  const { method, layer, token } = state.choices;
+  const plain = (i: number) => `${i} “${report.tokens[i].label}”`;
+  let first = true;
+  return effect(() => {
+    const best = explanation.value.ranking(method.value, layer.value, token.value, state.counts.value).slice(0, 3);
+    const strongest = best.map(({ token, value }) => `${plain(token)} ${format(value)}`).join(", ");
+    const text = `Output token ${plain(token.value)}, ${method.value}, layer ${layer.value}: ${strongest || "not computed"}`;
+    if (!first) announcement.value = text;
+    first = false;
+  });
+}
+
 function Header() {
   const { report, state } = useViewer();
-  const { model } = report;
-  const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
-  parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
-  parts.push(model.causal ? "causal" : "", `${report.n} ${report.n === 1 ? "token" : "tokens"}`);
+  const { text, text_pair: pair, kind } = report.document.input;
+  const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
     <header>
-      <p id="model">{parts.filter(Boolean).join(" · ")}</p>
+      <p id="input-text" hidden={texts.length === 0}>
+        {texts.map((part) => (
+          <span title={part} key={part}>
+            “<Own text={part} most={part.length} />”
+          </span>
+        ))}
+      </p>
       <h1 id="heading">
         What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
       </h1>
@@ -40,9 +96,9 @@ function Header() {
 
 function Notes() {
   const { notes } = useViewer().report.document;
-  if (notes.length === 0) return null;
+  if (!notes?.length) return null;
   return (
-    <ul id="notes">
+    <ul id="notes" class="wide">
       {notes.map((note) => (
         <li key={note}>{note}</li>
       ))}

@@ -19,6 +19,8 @@ export class Viewer {
   readonly differenceScale: ReadonlySignal<DivergingScale>;
   /** Set where there is a server. */
   readonly askServer: Signal<AskServer | null> = signal(null);
+  /** Another report that this one is compared with: opened from a file or asked of the server. */
+  readonly other: Signal<Report | null> = signal(null);
   /** A sentence for screen readers, about what was just chosen. */
   readonly announcement: Signal<string> = signal("");
 

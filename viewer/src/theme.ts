@@ -2,7 +2,18 @@
 import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
-export const theme = signal<Theme>("system");
+const KEY = "attnflow-theme";
+
+function remembered(): Theme {
+  try {
+    const name = localStorage.getItem(KEY);
+    return name === "light" || name === "dark" ? name : "system";
+  } catch {
+    return "system"; // pages from files may have no storage
+  }
+}
+
+export const theme = signal<Theme>(remembered());
 
 const query = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
 const systemDark = signal(query?.matches ?? false);
@@ -19,6 +30,14 @@ export const dark = computed(
 
 /** Writes the theme where the style sheet reads it. */
 export function followTheme(root: HTMLElement) {
+  effect(() => {
+    try {
+      if (theme.value === "system") localStorage.removeItem(KEY);
+      else localStorage.setItem(KEY, theme.value);
+    } catch {
+      // Then it lasts as long as the page.
+    }
+  });
   effect(() => {
     root.dataset.theme = dark.value ? "dark" : "light";
   });

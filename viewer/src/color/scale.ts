@@ -23,6 +23,29 @@ export function oklch(lightness: number, chroma: number, hue: number): Rgb {
   return [channel(linear[0]), channel(linear[1]), channel(linear[2])];
 }
 
+// Cividis (Nuñez, Anderton and Renslow, 2018), which looks nearly alike with and without red-green blindness, from its
+// dark end; the ends are drawn towards the page's grounds, so that nothing is no colour.
+const CIVIDIS: readonly Rgb[] = [
+  [0, 32, 77],
+  [0, 51, 111],
+  [57, 72, 107],
+  [87, 92, 109],
+  [112, 113, 115],
+  [138, 135, 121],
+  [166, 157, 117],
+  [196, 181, 108],
+  [228, 207, 91],
+  [255, 234, 70],
+];
+
+function alongCividis(t: number, dark: boolean): Rgb {
+  const stops: readonly Rgb[] = dark ? [[24, 28, 40], ...CIVIDIS] : [...CIVIDIS, [254, 250, 226]];
+  const place = t * (stops.length - 1);
+  const k = Math.min(stops.length - 2, Math.floor(place));
+  const mix = (c: number) => Math.round(stops[k][c] + (place - k) * (stops[k + 1][c] - stops[k][c]));
+  return [mix(0), mix(1), mix(2)];
+}
+
 /** t in [0, 1]: from the page's background to the strongest colour. */
 function rampColour(name: PaletteName, dark: boolean, t: number): Rgb {
   const lightness = dark ? 0.27 + 0.63 * t : 0.975 - 0.56 * t;
@@ -31,12 +54,7 @@ function rampColour(name: PaletteName, dark: boolean, t: number): Rgb {
     case "grey":
       return oklch(dark ? 0.25 + 0.7 * t : 0.98 - 0.72 * t, 0, 0);
     case "cividis":
-      // Yellow to blue through grey: dark at the end that is far from the background.
-      return oklch(
-        lightness,
-        0.012 + 0.1 * Math.abs(Math.cos(Math.PI * t)) * bend,
-        (dark ? 1 - t : t) < 0.5 ? 95 : 255,
-      );
+      return alongCividis(dark ? t : 1 - t, dark);
     default:
       return oklch(lightness, 0.012 + 0.115 * bend * (dark ? 0.9 : 1.15), dark ? 262 - 45 * t : 235 + 27 * t);
   }

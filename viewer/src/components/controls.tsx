@@ -1,6 +1,8 @@
 // What is shown: method, layer, output token, and what changes the numbers.
 import { METHODS } from "../report/document";
 import { useViewer } from "../context";
+import { Filters } from "./filters";
+import { Look } from "./look";
 import { shorten } from "../report/text";
 
 export function Controls() {
@@ -74,6 +76,10 @@ export function Controls() {
           </label>
         </div>
       )}
+      <div class="panels">
+        <Filters />
+        <Look />
+      </div>
     </form>
   );
 }

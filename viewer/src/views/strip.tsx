@@ -30,6 +30,11 @@ export function Strip() {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key === "x") {
+      const token = tokenOf(event);
+      if (token !== null) state.toggleLeftOut(token);
+      return;
+    }
     const line = (event.target as Element).closest(".line");
     const forward = line && getComputedStyle(line).direction === "rtl" ? -1 : 1;
     const n = report.n;
@@ -55,7 +60,9 @@ export function Strip() {
         onKeyDown={onKeyDown}
         onClick={(event) => {
           const token = tokenOf(event);
-          if (token !== null) choose(token, event.currentTarget);
+          if (token === null) return;
+          if (event.ctrlKey || event.metaKey) state.toggleLeftOut(token);
+          else choose(token, event.currentTarget);
         }}
         onPointerOver={(event) => {
           const input = tokenOf(event);

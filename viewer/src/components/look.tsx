@@ -1,0 +1,78 @@
+// How values are drawn: palette, threshold, light or dark.
+import type { PaletteName } from "../color/scale";
+import { useViewer } from "../context";
+import { Scale } from "../color/scale";
+import { dark, theme, type Theme } from "../theme";
+import { Popover } from "./popover";
+
+const PALETTES: { name: PaletteName; label: string }[] = [
+  { name: "blue", label: "Blue" },
+  { name: "cividis", label: "Cividis (colour-blind safe)" },
+  { name: "grey", label: "Grey" },
+];
+const THEMES: { name: Theme; label: string }[] = [
+  { name: "system", label: "As the system" },
+  { name: "light", label: "Light" },
+  { name: "dark", label: "Dark" },
+];
+const STOPS = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
+
+export function Look() {
+  const { choices } = useViewer().state;
+  return (
+    <Popover id="look" label="Look" title="Look">
+      <fieldset class="stack" id="palettes">
+        <legend>Colours</legend>
+        {PALETTES.map(({ name, label }) => {
+          const scale = new Scale(dark.value, name);
+          return (
+            <label class="check" key={name}>
+              <input
+                type="radio"
+                name="palette"
+                value={name}
+                checked={choices.palette.value === name}
+                onChange={() => (choices.palette.value = name)}
+              />
+              <span
+                class="ramp"
+                aria-hidden="true"
+                style={{ background: `linear-gradient(to right, ${STOPS.map((t) => scale.css(t, 1)).join()})` }}
+              />
+              {label}
+            </label>
+          );
+        })}
+      </fieldset>
+      <div class="field">
+        <label for="threshold">
+          Draw values from <output for="threshold">{(100 * choices.threshold.value).toFixed(0)}%</output> of the largest
+        </label>
+        <input
+          id="threshold"
+          type="range"
+          min={0}
+          max={0.5}
+          step={0.01}
+          value={choices.threshold.value}
+          onInput={(event) => (choices.threshold.value = Number(event.currentTarget.value))}
+        />
+      </div>
+      <fieldset class="stack" id="themes">
+        <legend>Page</legend>
+        {THEMES.map(({ name, label }) => (
+          <label class="check" key={name}>
+            <input
+              type="radio"
+              name="theme"
+              value={name}
+              checked={theme.value === name}
+              onChange={() => (theme.value = name)}
+            />
+            {label}
+          </label>
+        ))}
+      </fieldset>
+    </Popover>
+  );
+}

@@ -1,0 +1,63 @@
+// The page's top line: what was explained, and what can be done with the page.
+import { useSignal } from "@preact/signals";
+import { useViewer } from "../context";
+import { copyLink, toggleComparison } from "../shortcuts";
+import { dark, theme } from "../theme";
+import { showHelp } from "./help";
+
+export function Toolbar() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { model } = report;
+  const copied = useSignal(false);
+  const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
+  parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
+  parts.push(model.causal ? "causal" : "", `${report.n} ${report.n === 1 ? "token" : "tokens"}`);
+  const copy = async () => {
+    copied.value = await copyLink(viewer);
+    setTimeout(() => (copied.value = false), 2000);
+  };
+  return (
+    <div class="toolbar">
+      <p id="model">{parts.filter(Boolean).join(" · ")}</p>
+      <div class="tools">
+        <button
+          type="button"
+          class="quiet"
+          id="compare-button"
+          aria-pressed={state.choices.comparison.value !== null || viewer.other.value !== null}
+          onClick={() => toggleComparison(viewer)}
+        >
+          Compare
+        </button>
+        <button type="button" class="quiet" id="link-button" onClick={() => void copy()}>
+          {/* Both words take their room: nothing moves. */}
+          <span class="swap">
+            <span class={copied.value ? "gone" : ""}>Copy link</span>
+            <span class={copied.value ? "" : "gone"}>Copied</span>
+          </span>
+        </button>
+        <button
+          type="button"
+          class="quiet icon"
+          id="theme-button"
+          aria-label={dark.value ? "Light page" : "Dark page"}
+          title={dark.value ? "Light page (d)" : "Dark page (d)"}
+          onClick={() => (theme.value = dark.value ? "light" : "dark")}
+        >
+          <span aria-hidden="true">{dark.value ? "☀" : "☾"}</span>
+        </button>
+        <button
+          type="button"
+          class="quiet icon"
+          id="help-button"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={showHelp}
+        >
+          <span aria-hidden="true">?</span>
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,111 @@
+// Keys that work anywhere in the page, and the actions that buttons share with them.
+import { showHelp } from "./components/help";
+import type { Viewer } from "./context";
+import { linkOf } from "./link";
+import { METHODS, type Method } from "./report/document";
+import { dark, theme } from "./theme";
+
+/** Copies the page's address with what is chosen; whether that was possible. */
+export async function copyLink(viewer: Viewer): Promise<boolean> {
+  const link = linkOf(viewer.state);
+  let copied = false;
+  try {
+    await navigator.clipboard.writeText(link);
+    copied = true;
+  } catch {
+    // Pages from files may lack the clipboard: the older way asks nobody.
+    const field = document.createElement("textarea");
+    field.value = link;
+    document.body.append(field);
+    field.select();
+    copied = document.execCommand("copy");
+    field.remove();
+  }
+  viewer.announcement.value = copied ? "The link was copied" : `The link could not be copied: ${link}`;
+  return copied;
+}
+
+/** The method that says most beside the chosen one. */
+function otherMethod(viewer: Viewer, method: Method): Method {
+  const others = (["rollout", "flow", "raw"] as const).filter((name) => name !== method);
+  return others.find((name) => viewer.report.methods.includes(name)) ?? method;
+}
+
+export function toggleComparison(viewer: Viewer) {
+  const { comparison, method, layer } = viewer.state.choices;
+  if (comparison.value || viewer.other.value) {
+    comparison.value = null;
+    viewer.other.value = null;
+    return;
+  }
+  comparison.value = { method: otherMethod(viewer, method.value), layer: layer.value };
+  requestAnimationFrame(() => {
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    document.getElementById("compare-card")?.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+  });
+}
+
+interface Shortcut {
+  keys: string[];
+  does: string;
+  run(viewer: Viewer, key: string): void;
+}
+
+const step = (list: readonly number[], value: number, by: number) =>
+  list[Math.max(0, Math.min(list.length - 1, list.indexOf(value) + by))] ?? value;
+
+export const SHORTCUTS: readonly Shortcut[] = [
+  {
+    keys: ["1", "2", "3"],
+    does: "raw, rollout, flow",
+    run(viewer, key) {
+      const name = METHODS[Number(key) - 1];
+      if (viewer.report.methods.includes(name)) viewer.state.choices.method.value = name;
+    },
+  },
+  {
+    keys: ["[", "]"],
+    does: "the layer below, above",
+    run({ report, state }, key) {
+      const { layer } = state.choices;
+      layer.value = step(report.layers, layer.value, key === "]" ? 1 : -1);
+    },
+  },
+  {
+    keys: ["j", "k"],
+    does: "the next output token, the one before",
+    run({ report, state }, key) {
+      const { token } = state.choices;
+      token.value = Math.max(0, Math.min(report.n - 1, token.value + (key === "j" ? 1 : -1)));
+    },
+  },
+  {
+    keys: ["s"],
+    does: "leave special tokens out, or take them in",
+    run({ report, state }) {
+      if (report.hasSpecial) state.choices.skipSpecial.value = !state.choices.skipSpecial.value;
+    },
+  },
+  { keys: ["f"], does: "filters", run: () => document.getElementById("filters-button")?.click() },
+  { keys: ["c"], does: "compare, or stop comparing", run: toggleComparison },
+  { keys: ["y"], does: "copy the link", run: (viewer) => void copyLink(viewer) },
+  { keys: ["d"], does: "light or dark page", run: () => (theme.value = dark.value ? "light" : "dark") },
+  { keys: ["?"], does: "this list", run: showHelp },
+];
+
+/** Listens for the keys; returns how to stop. */
+export function followKeys(viewer: Viewer): () => void {
+  const onKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing) return;
+    const target = event.target as Element;
+    // Fields take letters; an open dialog or menu has keys of its own.
+    if (target.closest("textarea, select, [contenteditable], dialog, [role=menu]")) return;
+    if (target instanceof HTMLInputElement && !["checkbox", "radio", "range", "button"].includes(target.type)) return;
+    const shortcut = SHORTCUTS.find(({ keys }) => keys.includes(event.key));
+    if (!shortcut) return;
+    event.preventDefault();
+    shortcut.run(viewer, event.key);
+  };
+  document.addEventListener("keydown", onKey);
+  return () => document.removeEventListener("keydown", onKey);
+}
