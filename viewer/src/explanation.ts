@@ -7,7 +7,7 @@ import type { Method } from "./report/document";
 import type { Report } from "./report/report";
 import type { Numbers } from "./report/values";
 import type { Choices } from "./state";
-import { recomputedRow } from "./compute/recompute";
+import { recomputedRow, whyNot } from "./compute/recompute";
 
 /** Choices that change numbers. */
 export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside" | "discard" | "normalize">;
@@ -76,19 +76,18 @@ export class Explanation {
     return this.asComputed ? this.report.row("flow_degenerate", layer, outputToken) : null;
   }
 
-  /** Output tokens that the method has values of. */
-  outputTokens(method: Method): number[] {
-    if (this.asComputed) {
-      const own = this.report.outputTokens(method);
-      if (own.length === this.report.n || method === "flow") return own;
+  /** Why there are no values, as a sentence; null when there are some for every output token. */
+  whyNot(method: Method, layer: number): string | null {
+    if (this.asComputed && this.report.outputTokens(method).length === this.report.n) {
+      if (this.report.methods.includes(method) && this.report.layers.includes(layer)) return null;
     }
-    const layer = this.report.layers.at(-1) ?? 1;
-    const probe = recomputedRow(this.report, this.recipe, method, layer, 0);
-    return probe
-      ? this.report.tokens.map((token) => token.index)
-      : this.asComputed
-        ? this.report.outputTokens(method)
-        : [];
+    return whyNot(this.report, this.recipe, method, layer);
+  }
+
+  /** Output tokens that the method has values of. */
+  outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
+    if (this.whyNot(method, layer) === null) return this.report.tokens.map((token) => token.index);
+    return this.asComputed && this.report.methods.includes(method) ? this.report.outputTokens(method) : [];
   }
 
   /** Input tokens of one output token that count, strongest first. */

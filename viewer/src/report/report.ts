@@ -33,7 +33,7 @@ export class Report {
   readonly methods: Method[];
   private readonly bytes: Uint8Array[];
 
-  private constructor(
+  protected constructor(
     readonly document: ReportDocument,
     private readonly arrays: Map<string, Values>,
   ) {
@@ -136,7 +136,8 @@ export class Report {
     return this.graphValues() !== null;
   }
 
-  private graphValues(): Values | null {
+  /** Fused attention of every layer, [L, n, n], without the residual, or null. */
+  graphValues(): Values | null {
     const graph = this.arrays.get("graph");
     if (graph) return graph;
     // Left out of the document when raw holds the same numbers: all layers, all output tokens, no single head.

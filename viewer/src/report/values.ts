@@ -16,6 +16,11 @@ export interface Values {
   row(index: number): Numbers;
   /** All of them, row after row, where they lie in memory so. */
   readonly all?: Numbers;
+  /**
+   * Sparse arrays: adds `factor` times a row to `target`, in time of the kept values. The even part goes to `level` as
+   * differences: level[j] holds for the columns from j on.
+   */
+  add?(index: number, factor: number, target: Float64Array, level: Float64Array): void;
   /** Sparse arrays: how many values of a row are kept, and what the others sum to. */
   kept?(index: number): { count: number; rest: number };
 }
@@ -124,27 +129,48 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
   }
   expectLength(codes.length, firstCode[rows], "codes");
   expectLength(columns.length, byte, "bytes of columns");
+  // Where the kept value after the one at byte `at` stands, as columns to go on; leaves `next` behind it.
+  let next = 0;
+  const gapAt = (at: number) => {
+    let gap = 0;
+    let shift = 0;
+    for (next = at; ; shift += 7) {
+      const part = columns[next++];
+      gap |= (part & 0x7f) << shift;
+      if (!(part & 0x80)) return gap + 1;
+    }
+  };
+  const evenOf = (index: number, seen: number) => {
+    const others = seen - counts[index];
+    return others > 0 ? rest[index] / others : 0;
+  };
   const row = (index: number) => {
     const seen = visible(index);
-    const others = seen - counts[index];
     const values = new Float32Array(n);
-    if (others > 0) values.fill(rest[index] / others, 0, seen);
-    let at = firstByte[index];
+    const even = evenOf(index, seen);
+    if (even > 0) values.fill(even, 0, seen);
     let column = -1;
+    next = firstByte[index];
     for (let k = firstCode[index]; k < firstCode[index + 1]; ++k) {
-      let gap = 0;
-      for (let shift = 0; ; shift += 7) {
-        const part = columns[at++];
-        gap += (part & 0x7f) * 2 ** shift;
-        if (!(part & 0x80)) break;
-      }
-      column += gap + 1;
+      column += gapAt(next);
       values[column] = scales[index] * table[codes[k]];
     }
     return values;
   };
+  const add = (index: number, factor: number, target: Float64Array, level: Float64Array) => {
+    const seen = visible(index);
+    const even = evenOf(index, seen);
+    level[0] += factor * even;
+    if (seen < n) level[seen] -= factor * even;
+    let column = -1;
+    next = firstByte[index];
+    for (let k = firstCode[index]; k < firstCode[index + 1]; ++k) {
+      column += gapAt(next);
+      target[column] += factor * (scales[index] * table[codes[k]] - even);
+    }
+  };
   const kept = (index: number) => ({ count: counts[index], rest: rest[index] });
-  return { shape: array.shape, rows, n, error: array.error ?? 0, row, kept };
+  return { shape: array.shape, rows, n, error: array.error ?? 0, row, add, kept };
 }
 
 /**

@@ -1,0 +1,345 @@
+// The layers' matrices for what is chosen, from what the document holds: the definitions are those of
+// attnflow/graph/mixing.h and gradient_mixing.h.
+//
+// W_l is attention fused over heads, columns set aside, the smallest share discarded, and rows renormalised that one of
+// these steps changed. The residual comes in when rows are used (rollout.ts, max_flow.ts). One head means that head in
+// the layer looked at and the mean over heads in the layers below it, so there are two kinds of rows.
+import type { Recipe } from "../explanation";
+import type { Report } from "../report/report";
+import type { Numbers, Values } from "../report/values";
+import type { Work } from "./slices";
+
+/** Choices that W depends on. */
+export type MixingRecipe = Pick<Recipe, "heads" | "setAside" | "discard">;
+
+/** How the residual enters: (1 - rho) W + rho I; I + W; I + W with rows divided by their sums. */
+export type ResidualRule = "convex" | "added" | "added-normalized";
+
+/** Rows of W of every layer, l from 1. */
+export interface Weights {
+  readonly n: number;
+  /** Not to be written to. */
+  row(layer: number, query: number): Numbers;
+  /** Adds `factor` times a row to `target`; an even part as differences to `level` [n + 1] (see Values.add). */
+  add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array): void;
+  sum(layer: number, query: number): number;
+}
+
+/** Matrices of computed layers are kept while they have fewer numbers than this together (8 bytes each). */
+const MOST_KEPT = 8e6;
+/** Discarding sorts a layer's weights. */
+const MOST_DISCARD_TOKENS = 256;
+
+export const isHead = (heads: string): boolean => /^\d+$/.test(heads);
+
+/** Positions whose columns are set to zero. */
+export function setAsideColumns(report: Report, setAside: string): number[] {
+  if (setAside === "none") return [];
+  if (setAside === "first") return [0];
+  if (setAside === "special") return report.tokens.filter((token) => token.special).map((token) => token.index);
+  return setAside
+    .split(",")
+    .map(Number)
+    .filter((position) => Number.isInteger(position) && position >= 0 && position < report.n);
+}
+
+/** Rows from a function; everything else follows. */
+abstract class RowWeights implements Weights {
+  constructor(readonly n: number) {}
+  abstract row(layer: number, query: number): Numbers;
+
+  add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array) {
+    void level;
+    const row = this.row(layer, query);
+    for (let j = 0; j < row.length; ++j) target[j] += factor * row[j];
+  }
+
+  sum(layer: number, query: number): number {
+    const row = this.row(layer, query);
+    let sum = 0;
+    for (let j = 0; j < row.length; ++j) sum += row[j];
+    return sum;
+  }
+}
+
+/** Rows as the document has them. */
+class DocumentWeights extends RowWeights {
+  constructor(
+    n: number,
+    readonly values: Values,
+    /** top rows of a document made with one head stand elsewhere */
+    readonly other: ((layer: number, query: number) => Numbers | null) | null = null,
+  ) {
+    super(n);
+  }
+
+  row(layer: number, query: number): Numbers {
+    return this.other?.(layer, query) ?? this.values.row((layer - 1) * this.n + query);
+  }
+
+  override add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array) {
+    if (this.values.add && !this.other) this.values.add((layer - 1) * this.n + query, factor, target, level);
+    else super.add(layer, query, factor, target, level);
+  }
+}
+
+function normalizeRow(row: Float64Array) {
+  let sum = 0;
+  for (let j = 0; j < row.length; ++j) sum += row[j];
+  if (sum > 0) for (let j = 0; j < row.length; ++j) row[j] /= sum;
+}
+
+/** Rows after fusing, setting aside and discarding, whole layers kept when memory allows. */
+class ComputedWeights extends RowWeights {
+  private readonly layers = new Map<number, Float64Array>();
+  private readonly aside: number[];
+  private readonly keptByDiscard: boolean[];
+  private readonly keeps: boolean;
+
+  constructor(
+    private readonly report: Report,
+    private readonly heads: string,
+    private readonly recipe: MixingRecipe,
+    /** the fused rows, when they need not be fused from heads */
+    private readonly fused: Weights | null,
+  ) {
+    super(report.n);
+    this.aside = setAsideColumns(report, recipe.setAside);
+    const { discard_keep_special } = report.settings;
+    this.keptByDiscard = report.tokens.map((token) => discard_keep_special && token.special);
+    this.keeps = recipe.discard > 0 || report.model.layers * report.n ** 2 <= MOST_KEPT;
+  }
+
+  row(layer: number, query: number): Numbers {
+    if (!this.keeps) return this.finished(layer, query);
+    const { n } = this;
+    return this.matrix(layer).subarray(query * n, (query + 1) * n);
+  }
+
+  matrix(layer: number): Float64Array {
+    let matrix = this.layers.get(layer);
+    if (!matrix) {
+      const { n } = this;
+      matrix = new Float64Array(n * n);
+      if (this.recipe.discard > 0) this.discardInto(matrix, layer);
+      else for (let q = 0; q < n; ++q) matrix.set(this.finished(layer, q), q * n);
+      this.layers.set(layer, matrix);
+    }
+    return matrix;
+  }
+
+  /** Step 1. */
+  private fuse(layer: number, query: number): Float64Array {
+    if (this.fused) return Float64Array.from(this.fused.row(layer, query));
+    const { heads, report, n } = this;
+    const rowOf = (head: number) => report.headRow(layer, head, query) as Numbers;
+    if (isHead(heads)) return Float64Array.from(rowOf(Number(heads)));
+    const out = Float64Array.from(rowOf(0));
+    const count = report.model.heads;
+    for (let h = 1; h < count; ++h) {
+      const row = rowOf(h);
+      if (heads === "max") for (let j = 0; j < n; ++j) out[j] = Math.max(out[j], row[j]);
+      else if (heads === "min") for (let j = 0; j < n; ++j) out[j] = Math.min(out[j], row[j]);
+      else for (let j = 0; j < n; ++j) out[j] += row[j];
+    }
+    if (heads === "mean") for (let j = 0; j < n; ++j) out[j] /= count;
+    else if (count > 1) normalizeRow(out);
+    return out;
+  }
+
+  /** Steps 1 and 2; whether step 2 changed the row. */
+  private withoutAside(layer: number, query: number): { row: Float64Array; changed: boolean } {
+    const row = this.fuse(layer, query);
+    let changed = false;
+    for (const column of this.aside) {
+      changed ||= row[column] !== 0;
+      row[column] = 0;
+    }
+    return { row, changed };
+  }
+
+  /** Steps 1, 2 and 4. */
+  private finished(layer: number, query: number): Float64Array {
+    const { row, changed } = this.withoutAside(layer, query);
+    if (changed && !this.report.gradient) normalizeRow(row);
+    return row;
+  }
+
+  /** Steps 1 to 4. Of equal weights the later ones go first. */
+  private discardInto(matrix: Float64Array, layer: number) {
+    const { n, keptByDiscard } = this;
+    const changed: boolean[] = [];
+    for (let q = 0; q < n; ++q) {
+      const step = this.withoutAside(layer, q);
+      matrix.set(step.row, q * n);
+      changed.push(step.changed);
+    }
+    const candidates = matrix.filter((_, e) => !keptByDiscard[e % n]);
+    const count = Math.min(Math.floor(this.recipe.discard * n * n + 1e-9), candidates.length);
+    if (count > 0) {
+      const sorted = candidates.sort();
+      const limit = sorted[count - 1];
+      // How many of those that equal the limit go.
+      let equal = 0;
+      for (let k = count - 1; k >= 0 && sorted[k] === limit; --k) ++equal;
+      for (let e = n * n - 1; e >= 0; --e) {
+        if (keptByDiscard[e % n] || matrix[e] > limit) continue;
+        if (matrix[e] === limit && equal-- <= 0) continue;
+        if (matrix[e] !== 0) changed[Math.floor(e / n)] = true;
+        matrix[e] = 0;
+      }
+    }
+    if (this.report.gradient) return;
+    for (let q = 0; q < n; ++q) if (changed[q]) normalizeRow(matrix.subarray(q * n, (q + 1) * n));
+  }
+}
+
+/** Every row spread evenly over what its query sees: the baseline of receptive-field normalisation. */
+class EvenWeights extends RowWeights {
+  private readonly sums = new Map<number, Float64Array>();
+
+  constructor(
+    readonly report: Report,
+    /** with gradients: the rows whose sums are spread; null: 1 */
+    readonly of: Weights | null,
+  ) {
+    super(report.n);
+  }
+
+  private seen(query: number) {
+    return this.report.model.causal ? query + 1 : this.n;
+  }
+
+  override sum(layer: number, query: number): number {
+    if (!this.of) return 1;
+    let sums = this.sums.get(layer);
+    if (!sums) {
+      sums = Float64Array.from({ length: this.n }, (_, q) => this.of?.sum(layer, q) ?? 1);
+      this.sums.set(layer, sums);
+    }
+    return sums[query];
+  }
+
+  row(layer: number, query: number): Numbers {
+    const seen = this.seen(query);
+    return new Float64Array(this.n).fill(this.sum(layer, query) / seen, 0, seen);
+  }
+
+  override add(layer: number, query: number, factor: number, _target: Float64Array, level: Float64Array) {
+    const seen = this.seen(query);
+    const even = (factor * this.sum(layer, query)) / seen;
+    level[0] += even;
+    level[seen] -= even;
+  }
+}
+
+export interface Mixing {
+  readonly n: number;
+  /** W_l when l is the layer looked at. */
+  readonly top: Weights;
+  /** W_l when it lies below. */
+  readonly below: Weights;
+}
+
+/** Adds what differences stand for, and clears them. */
+export function settle(target: Float64Array, level: Float64Array) {
+  if (level.every((difference) => difference === 0)) return;
+  let sum = 0;
+  for (let j = 0; j < target.length; ++j) {
+    sum += level[j];
+    const value = target[j] + sum;
+    // What rounding leaves of columns that no row sees.
+    target[j] = value > 1e-14 ? value : 0;
+  }
+  level.fill(0);
+}
+
+const kept = new WeakMap<Report, Map<string, Mixing | string>>();
+/** Recipes whose matrices are kept. */
+const MOST_RECIPES = 4;
+
+/** The matrices, or a sentence that says why they cannot be made here. */
+export function mixingOf(report: Report, recipe: MixingRecipe): Mixing | string {
+  let known = kept.get(report);
+  if (!known) kept.set(report, (known = new Map()));
+  const key = `${recipe.heads} ${recipe.setAside} ${recipe.discard}`;
+  let mixing = known.get(key);
+  if (mixing === undefined) {
+    mixing = makeMixing(report, recipe);
+    if (known.size >= MOST_RECIPES) known.delete(known.keys().next().value as string);
+    known.set(key, mixing);
+  }
+  return mixing;
+}
+
+function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
+  const { settings, n } = report;
+  if (settings.words)
+    return "The report was made of whole words: it no longer holds the pieces that other numbers need.";
+  if (recipe.discard > 0 && recipe.discard !== settings.discard && n > MOST_DISCARD_TOKENS) {
+    return `Discarding weights is computed here for up to ${MOST_DISCARD_TOKENS} tokens.`;
+  }
+  const complete = settings.normalize === "none" && report.outputTokens("raw").length === n;
+  if (isHead(settings.heads) && !report.hasHeads && !complete)
+    return "The report holds that head of its last layer only.";
+  const weights = (heads: string, top: boolean): Weights | null => {
+    const graph = report.graphValues();
+    const sameSteps = recipe.setAside === settings.set_aside && recipe.discard === settings.discard;
+    const untouched = settings.set_aside === "none" && settings.discard === 0;
+    let base: Weights | null = null;
+    if (graph && heads === settings.heads) base = new DocumentWeights(n, graph, top ? topRowOf(report) : null);
+    // A document of one head has the mean in the layers below the last.
+    else if (graph && heads === "mean" && isHead(settings.heads) && !top) base = new DocumentWeights(n, graph);
+    if (base && sameSteps) return base;
+    if (base && untouched) return new ComputedWeights(report, heads, recipe, base);
+    if (report.gradient || !report.hasHeads) return null;
+    return new ComputedWeights(report, heads, recipe, null);
+  };
+  const top = weights(recipe.heads, true);
+  const below = isHead(recipe.heads) ? weights("mean", false) : top;
+  if (top && below) return { n, top, below };
+  if (report.gradient) return "Gradients are kept of the chosen settings only.";
+  if (!report.hasGraph) return "The report does not hold the layers' attention.";
+  return recipe.heads !== settings.heads
+    ? "The report does not hold the attention of single heads (--keep-attention)."
+    : "The report's attention has columns set aside or weights discarded already.";
+}
+
+/** Rows of the layer looked at in a document that was made with one head; null: those of the graph. */
+function topRowOf(report: Report) {
+  if (!isHead(report.settings.heads)) return null;
+  const last = report.layers.at(-1) ?? 1;
+  return (layer: number, query: number): Numbers | null => {
+    if (layer === last) return null;
+    if (report.hasHeads) return report.headRow(layer, Number(report.settings.heads), query);
+    const row = report.settings.normalize === "none" ? report.row("raw", layer, query) : null;
+    if (!row) throw new Error(`layer ${layer} is not in the report`);
+    return row;
+  };
+}
+
+/** The baseline's matrices. */
+export function evenMixing(report: Report, mixing: Mixing): Mixing {
+  const top = new EvenWeights(report, report.gradient ? mixing.top : null);
+  const below = report.gradient && mixing.below !== mixing.top ? new EvenWeights(report, mixing.below) : top;
+  return { n: report.n, top, below };
+}
+
+/** Whether fusing takes so long that it should be done in slices first (`prepare`). */
+export function isHeavy(report: Report, recipe: MixingRecipe): boolean {
+  const mixing = mixingOf(report, recipe);
+  if (typeof mixing === "string") return false;
+  const computed = [mixing.top, mixing.below].some((weights) => weights instanceof ComputedWeights);
+  return computed && report.model.layers * report.model.heads * report.n ** 2 > 4e6;
+}
+
+/** Makes the matrices that rows will be taken from. */
+export function* prepare(report: Report, recipe: MixingRecipe): Work<void> {
+  const mixing = mixingOf(report, recipe);
+  if (typeof mixing === "string" || report.model.layers * report.n ** 2 > MOST_KEPT) return;
+  for (let layer = 1; layer <= report.model.layers; ++layer) {
+    // Only that head's matrix of the chosen layer is needed, and it is cheap.
+    if (mixing.below instanceof ComputedWeights) mixing.below.matrix(layer);
+    yield;
+  }
+}

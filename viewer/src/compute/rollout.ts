@@ -1,0 +1,54 @@
+// Rollout of one output token (attnflow/rollout/rollout.h): a vector that passes through the layers from the top down,
+// so that it follows a slider at once. O((layer - toLayer) n^2), or of the kept values where rows are sparse.
+import { settle, type Mixing, type ResidualRule } from "./mixing";
+
+export interface RolloutQuestion {
+  mixing: Mixing;
+  rule: ResidualRule;
+  /** of the convex rule */
+  residual: number;
+  layer: number;
+  toLayer: number;
+  /** mass of each position after `layer`; a number: all of it on that position */
+  outputToken: number | Float64Array;
+}
+
+/** How row `sum` of W enters A: A = own W + stays I. */
+export function residualOf(rule: ResidualRule, residual: number, sum: () => number): { own: number; stays: number } {
+  if (rule === "convex") return { own: 1 - residual, stays: residual };
+  if (rule === "added") return { own: 1, stays: 1 };
+  const share = 1 / (1 + sum());
+  return { own: share, stays: share };
+}
+
+/** Mass at the positions after each layer from `layer` down to `toLayer`; the last is the rollout. */
+export function rolloutMasses(question: RolloutQuestion): Float64Array[] {
+  const { mixing, rule, residual, layer, toLayer, outputToken } = question;
+  const { n } = mixing;
+  let mass: Float64Array;
+  if (typeof outputToken === "number") {
+    mass = new Float64Array(n);
+    mass[outputToken] = 1;
+  } else {
+    mass = outputToken;
+  }
+  const masses = [mass];
+  const level = new Float64Array(n + 1);
+  for (let k = layer; k > toLayer; --k) {
+    const weights = k === layer ? mixing.top : mixing.below;
+    const next = new Float64Array(n);
+    for (let q = 0; q < n; ++q) {
+      if (mass[q] === 0) continue;
+      const { own, stays } = residualOf(rule, residual, () => weights.sum(k, q));
+      weights.add(k, q, own * mass[q], next, level);
+      next[q] += stays * mass[q];
+    }
+    settle(next, level);
+    masses.push((mass = next));
+  }
+  return masses;
+}
+
+export function rolloutRow(question: RolloutQuestion): Float64Array {
+  return rolloutMasses(question).at(-1) as Float64Array;
+}

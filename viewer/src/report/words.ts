@@ -1,0 +1,95 @@
+// A report with the pieces of words merged: a word is looked at by as much as its pieces together (columns are summed),
+// and looks as its pieces do on average (rows are averaged), as attnflow/graph/normalize.h has it. Flow cannot be merged
+// so: arcs that two pieces share count once, which takes a network with one sink for both.
+import type { Method, ReportDocument, TokenFields } from "./document";
+import { Report } from "./report";
+import { type Numbers, type Values } from "./values";
+
+/** Positions of the pieces of each word, in order; a token that belongs to no word stands alone. */
+export function wordGroups(report: Report): number[][] {
+  const groups: number[][] = [];
+  for (const [i, token] of report.tokens.entries()) {
+    const before = report.tokens[i - 1];
+    const joins = before && token.word !== null && before.word === token.word && before.segment === token.segment;
+    if (joins) groups.at(-1)?.push(i);
+    else groups.push([i]);
+  }
+  return groups;
+}
+
+/** Columns summed, rows averaged. */
+export function mergedRow(rows: readonly Numbers[], groups: readonly (readonly number[])[]): Float64Array {
+  const merged = new Float64Array(groups.length);
+  for (const row of rows) {
+    for (const [g, group] of groups.entries()) for (const j of group) merged[g] += row[j];
+  }
+  for (let g = 0; g < merged.length; ++g) merged[g] /= rows.length;
+  return merged;
+}
+
+/** Rows of an array [.., n, n] merged; null when rows or columns are not all there. */
+function mergedValues(values: Values | undefined, groups: number[][], n: number): Values | null {
+  if (!values || values.n !== n || values.rows % n !== 0) return null;
+  const words = groups.length;
+  const shape = [...values.shape.slice(0, -2), words, words];
+  const row = (index: number) => {
+    const block = Math.floor(index / words) * n;
+    return mergedRow(
+      groups[index % words].map((piece) => values.row(block + piece)),
+      groups,
+    );
+  };
+  const kept = values.kept ? () => ({ count: 0, rest: 0 }) : undefined;
+  return { shape, rows: (values.rows / n) * words, n: words, error: values.error, row, kept };
+}
+
+export class WordReport extends Report {
+  private constructor(
+    document: ReportDocument,
+    arrays: Map<string, Values>,
+    readonly pieces: Report,
+    readonly groups: number[][],
+    /** the word of each piece */
+    readonly wordOf: number[],
+  ) {
+    super(document, arrays);
+  }
+
+  /** Null when no word has several pieces. */
+  static of(report: Report): WordReport | null {
+    const groups = wordGroups(report);
+    if (report.settings.words || groups.length === report.n) return null;
+    const { document, n } = report;
+    const wordOf = groups.flatMap((group, word) => group.map(() => word));
+    const tokens = groups.map((group): TokenFields => {
+      const [first, last] = [document.input.tokens[group[0]], document.input.tokens[group.at(-1) ?? 0]];
+      if (group.length === 1) return first;
+      const text = group.map((piece) => document.input.tokens[piece].text).join("");
+      return { ...first, end: last.end, text, unknown: group.some((piece) => report.tokens[piece].unknown) };
+    });
+    const arrays = new Map<string, Values>();
+    // Normalised values are no longer those of the pieces together.
+    const mergeable = report.settings.normalize === "none" ? ["raw", "rollout"] : [];
+    const complete = mergeable.filter((name) => report.outputTokens(name as Method).length === n);
+    for (const name of [...complete, "graph", "attention"]) {
+      const values = name === "graph" ? (report.graphValues() ?? undefined) : report.array(name);
+      const merged = mergedValues(values, groups, n);
+      if (merged) arrays.set(name, merged);
+    }
+    const merged: ReportDocument = {
+      ...document,
+      input: { ...document.input, tokens },
+      output_token: wordOf[document.output_token ?? 0],
+      output_tokens: complete.length > 0 ? groups.map((_, word) => word) : [],
+      flow_output_tokens: [],
+      predictions: document.predictions?.map((prediction) =>
+        typeof prediction.position === "number" ? { ...prediction, position: wordOf[prediction.position] } : prediction,
+      ),
+      referents: document.referents?.map(({ text, tokens: of }) => ({
+        text,
+        tokens: [...new Set(of.map((piece) => wordOf[piece]))],
+      })),
+    };
+    return new WordReport(merged, arrays, report, groups, wordOf);
+  }
+}

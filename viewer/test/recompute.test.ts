@@ -1,0 +1,180 @@
+// What the page computes equals what C++ computed with the same settings (test/fixtures/make.py).
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { maximumFlow } from "../src/compute/max_flow";
+import { mixingOf, type Mixing } from "../src/compute/mixing";
+import { mixedRow, recomputedRow, residualRule, whyNot } from "../src/compute/recompute";
+import { finish } from "../src/compute/slices";
+import type { Recipe } from "../src/explanation";
+import type { EncodedArray, Method, ReportDocument, Settings } from "../src/report/document";
+import { Report } from "../src/report/report";
+import { decodeArray, denseValues } from "../src/report/values";
+import { WordReport } from "../src/report/words";
+
+interface Certificate {
+  output_token: number;
+  input_token: number;
+  layer: number;
+  to_layer?: number;
+  flow: number;
+  flow_gap: number;
+  minimum_cut: [number, number, number, number][];
+}
+interface Fixture {
+  report: ReportDocument & { certificates: Certificate[] };
+  cases: { arguments: string[]; settings: Settings; arrays: Record<Method, EncodedArray> }[];
+}
+
+const read = (name: string): Fixture =>
+  JSON.parse(readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8")) as Fixture;
+
+const recipeOf = (settings: Settings): Recipe => ({
+  toLayer: settings.to_layer,
+  heads: settings.heads,
+  residual: settings.residual,
+  setAside: settings.set_aside,
+  discard: settings.discard,
+  normalize: settings.normalize,
+});
+
+for (const name of ["text", "causal", "gradient", "renormalized"]) {
+  const fixture = read(name);
+  describe(`rows of ${name}`, () => {
+    for (const { arguments: given, settings, arrays } of fixture.cases) {
+      test(given.join(" ") || "as the report was made", async () => {
+        const document = structuredClone(fixture.report);
+        document.settings.discard_keep_special = settings.discard_keep_special;
+        const pieces = await Report.read(document);
+        const report = settings.words ? WordReport.of(pieces) : pieces;
+        if (!report) throw new Error("no word has several pieces");
+        const recipe = recipeOf(settings);
+        let compared = 0;
+        for (const method of ["raw", "rollout", "flow"] as const) {
+          const expected = await decodeArray(arrays[method]);
+          expect(expected.n).toBe(report.n);
+          for (const [at, layer] of settings.layers.entries()) {
+            if (method === "flow" && layer > settings.to_layer + 2) {
+              expect(recomputedRow(report, recipe, method, layer, 0)).toBeNull();
+              expect(whyNot(report, recipe, method, layer)).toMatch(/maximum flow/);
+              continue;
+            }
+            for (let token = 0; token < report.n; ++token) {
+              const row = recomputedRow(report, recipe, method, layer, token);
+              const truth = expected.row(at * report.n + token);
+              if (!row) throw new Error(`${method}: ${whyNot(report, recipe, method, layer)}`);
+              for (let j = 0; j < report.n; ++j) {
+                const error = Math.abs(row[j] - truth[j]);
+                const where = `${method}, layer ${layer}, from ${token} to ${j}: ${row[j]} is not ${truth[j]}`;
+                expect(error <= 1e-6 * Math.max(1, Math.abs(truth[j])), where).toBe(true);
+                ++compared;
+              }
+            }
+          }
+        }
+        expect(compared).toBeGreaterThan(0);
+      });
+    }
+  });
+
+  test(`certified flows of ${name}`, async () => {
+    const report = await Report.read(fixture.report);
+    const recipe = recipeOf(report.settings);
+    const mixing = mixingOf(report, recipe) as Mixing;
+    expect(fixture.report.certificates.length).toBe(3);
+    let cuts = 0;
+    for (const certificate of fixture.report.certificates) {
+      const { layer, to_layer: toLayer = 0, output_token: outputToken, input_token: inputToken } = certificate;
+      const rule = residualRule(report, "flow");
+      const row = (k: number, query: number) => mixedRow(mixing, rule, recipe.residual, k, query, k === layer);
+      const pair = finish(maximumFlow({ n: report.n, layer, toLayer, outputToken, inputToken, row }));
+      expect(Math.abs(pair.value - certificate.flow)).toBeLessThan(1e-9);
+      const cut = pair.cut.map(({ layer: k, from, to }) => `${k} ${from} ${to}`);
+      expect(cut).toEqual(certificate.minimum_cut.map(([k, from, to]) => `${k} ${from} ${to}`));
+      cuts += cut.length;
+    }
+    expect(cuts).toBeGreaterThan(0);
+  });
+}
+
+describe("what a report does not hold", () => {
+  const without = async (...names: string[]) => {
+    const { report } = read("text");
+    report.arrays = Object.fromEntries(Object.entries(report.arrays).filter(([name]) => !names.includes(name)));
+    return Report.read(report);
+  };
+  const recipe = recipeOf(read("text").report.settings);
+
+  test("single heads", async () => {
+    const report = await without("attention");
+    expect(whyNot(report, { ...recipe, residual: 0.1 }, "rollout", 6)).toBeNull();
+    expect(whyNot(report, { ...recipe, setAside: "first" }, "rollout", 6)).toBeNull();
+    expect(whyNot(report, { ...recipe, heads: "max" }, "rollout", 6)).toMatch(/keep-attention/);
+    expect(recomputedRow(report, { ...recipe, heads: "2" }, "raw", 6, 0)).toBeNull();
+  });
+
+  test("attention of the layers", async () => {
+    const report = await without("attention", "raw");
+    expect(whyNot(report, { ...recipe, residual: 0.1 }, "rollout", 6)).toMatch(/does not hold/);
+  });
+
+  test("layers below the last one looked down to", async () => {
+    const report = await without();
+    expect(whyNot(report, { ...recipe, toLayer: 3 }, "rollout", 3)).toMatch(/not above layer 3/);
+    expect(whyNot(report, { ...recipe, toLayer: 3 }, "rollout", 4)).toBeNull();
+  });
+});
+
+test("sparse rows give the rollout of the rows they stand for", async () => {
+  // Two layers of a causal model with four tokens; of each row the largest value is kept.
+  const base64 = (bytes: ArrayBufferView) =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  const f32 = (numbers: number[]) => ({
+    dtype: "f32" as const,
+    encoding: "base64" as const,
+    data: base64(Float32Array.from(numbers)),
+  });
+  const u8 = (numbers: number[]) => ({
+    dtype: "u8" as const,
+    encoding: "base64" as const,
+    data: base64(Uint8Array.from(numbers)),
+  });
+  const rows = [0, 1, 2, 3, 0, 1, 2, 3];
+  const document: ReportDocument = {
+    format: "attnflow-report",
+    version: 2,
+    settings: { ...read("causal").report.settings, layers: [1, 2] },
+    model: { name: "", architecture: "", layers: 2, heads: 1, causal: true },
+    input: { kind: "attention", text: "", tokens: ["a", "b", "c", "d"].map((text) => ({ text })) },
+    output_tokens: [0, 1, 2, 3],
+    notes: [],
+    arrays: {
+      graph: {
+        shape: [2, 4, 4],
+        dtype: "top",
+        decades: 5,
+        counts: { dtype: "u16", encoding: "base64", data: base64(Uint16Array.from(rows.map(() => 1))) },
+        columns: u8([0, 0, 2, 1, 0, 1, 1, 3]),
+        codes: u8(rows.map(() => 255)),
+        scales: f32(rows.map((i) => (i === 0 ? 1 : 0.75))),
+        rest: f32(rows.map((i) => (i === 0 ? 0 : 0.25))),
+      },
+    },
+  };
+  const report = await Report.read(document);
+  const recipe: Recipe = { toLayer: 0, heads: "mean", residual: 0.3, setAside: "none", discard: 0, normalize: "none" };
+  const dense = denseValues(
+    [2, 4, 4],
+    Float64Array.from(rows.flatMap((_, r) => [...(report.array("graph")?.row(r) ?? [])])),
+  );
+  for (let token = 0; token < 4; ++token) {
+    let mass = Float64Array.from({ length: 4 }, (_, i) => (i === token ? 1 : 0));
+    for (const layer of [2, 1]) {
+      mass = mass.map((_, j) =>
+        mass.reduce((sum, m, q) => sum + m * (0.7 * dense.row((layer - 1) * 4 + q)[j] + (q === j ? 0.3 : 0)), 0),
+      );
+    }
+    const row = recomputedRow(report, recipe, "rollout", 2, token);
+    expect([...(row ?? [])].slice(token + 1)).toEqual(Array(3 - token).fill(0));
+    for (let j = 0; j < 4; ++j) expect(row?.[j]).toBeCloseTo(mass[j], 7);
+  }
+});
