@@ -1,8 +1,5 @@
 // Where the page begins: the report that stands in it, or the server's start page when there is none.
-import { render } from "preact";
-import { ReportApp } from "./app";
-import { Viewer } from "./context";
-import { Report } from "./report/report";
+import { showReport } from "./show_report";
 import { followTheme } from "./theme";
 import "./styles/page.css";
 
@@ -19,8 +16,7 @@ async function start() {
   const source = document.getElementById("report");
   if (!root || !source) throw new Error("the page has lost its report");
   followTheme(document.documentElement);
-  const report = await Report.read(JSON.parse(source.textContent ?? "null"));
-  render(<ReportApp viewer={new Viewer(report)} />, root);
+  await showReport(JSON.parse(source.textContent ?? "null"), root);
 }
 
 start().catch((error: unknown) => {

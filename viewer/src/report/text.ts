@@ -25,3 +25,10 @@ export function format(value: number | undefined | null): string {
   if (value === 0) return "0";
   return Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(4);
 }
+
+/** A share for people. */
+export function percent(share: number): string {
+  if (share > 0 && share < 0.005) return "under 1%";
+  if (share < 1 && share >= 0.995) return "over 99%";
+  return `${Math.round(100 * share)}%`;
+}

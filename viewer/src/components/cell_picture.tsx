@@ -1,0 +1,385 @@
+// A picture of cells: rows with a label on the left (and a text on the right), columns with a label below. Cells are
+// pixels of one canvas, stretched; labels and marks are SVG over it. Made anew only when its numbers or labels change.
+import type { ReadonlySignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Rgb, Scale } from "../color/scale";
+import { canvasUrl, standalone } from "../export/picture";
+import { format, shorten } from "../report/text";
+import { textWidth } from "./measure";
+import "../styles/cells.css";
+
+export interface CellLabel {
+  text: string;
+  /** a grey sign in front: the piece begins with a space */
+  space?: boolean;
+}
+
+export interface CellRow {
+  label: CellLabel;
+  /** on the right */
+  side?: string;
+}
+
+export interface CellColumn {
+  label: CellLabel;
+  aside: boolean;
+}
+
+export interface CellPictureProps {
+  id: string;
+  /** for screen readers */
+  name: string;
+  rows: readonly CellRow[];
+  /** framed */
+  chosen: readonly number[];
+  columns: readonly CellColumn[];
+  /** a row of numbers each, or null where there are none */
+  values: readonly (ArrayLike<number> | null)[];
+  /** columns that row r can see; later ones stay blank */
+  seen?: (row: number) => number;
+  top: number;
+  scale: Scale;
+  sideName?: string;
+  /** a line before this column */
+  divider?: number;
+  /** what the pointer or the keyboard is over, here or elsewhere: marked */
+  pointed: ReadonlySignal<{ row: number | null; column: number } | null>;
+  onRow: (row: number) => void;
+  onPoint: (cell: { row: number; column: number } | null) => void;
+  describedby?: string;
+}
+
+/** Numbers stand in the cells where these are wide enough, and few. */
+const WIDE_CELL = 52;
+const MOST_NUMBERS = 1500;
+/** Cells of an exported picture are rectangles up to so many, one image beyond. */
+const MOST_RECTANGLES = 4000;
+const SPACE_SIGN = "␣";
+
+const labelText = ({ text, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(text, most);
+
+/** Where everything stands. */
+interface Layout {
+  left: number;
+  head: number;
+  cell: number;
+  height: number;
+  width: number;
+  total: number;
+  bottom: number;
+  /** column labels lie flat */
+  level: boolean;
+}
+
+function layoutOf({ rows, columns, sideName }: CellPictureProps, width: number): Layout {
+  const n = columns.length;
+  const left = Math.min(130, Math.max(...rows.map(({ label }) => textWidth(labelText(label, 14))))) + 14;
+  const side = sideName ? Math.max(textWidth(sideName), 62) + 10 : 0;
+  const widest = Math.max(...columns.map(({ label }) => textWidth(labelText(label, 16))));
+  const cell = Math.max(3, Math.min(72, (width - left - side - 4) / n));
+  const height = rows.length <= 16 ? 26 : rows.length <= 40 ? 18 : 14;
+  const level = widest + 8 <= cell;
+  const bottom = level ? 24 : Math.min(widest, 140) + 16;
+  const head = sideName ? 20 : 2;
+  return {
+    left,
+    head,
+    cell,
+    height,
+    level,
+    bottom,
+    width: left + n * cell + side + 4,
+    total: head + rows.length * height + bottom,
+  };
+}
+
+const isKnown = (props: CellPictureProps, r: number, c: number) => {
+  const number = props.values[r]?.[c];
+  return number !== undefined && !Number.isNaN(number) && c < (props.seen?.(r) ?? Infinity);
+};
+
+export function CellPicture(props: CellPictureProps) {
+  const { id, name, rows, chosen, columns, values, top, scale, divider } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = box.current?.parentElement;
+    if (!element) return;
+    const measure = () => setWidth(element.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const layout = useMemo(() => layoutOf(props, width || 600), [rows, columns, props.sideName, width]);
+  useLayoutEffect(() => paint(canvas.current, props), [values, columns, top, scale, rows.length]);
+  const marks = useMemo(() => <Marks {...props} layout={layout} />, [layout, values, top, scale]);
+  const labels = useMemo(() => <Labels {...props} layout={layout} />, [layout, rows, columns, chosen]);
+  const { left, head, cell, height } = layout;
+  const [n, m] = [columns.length, rows.length];
+  const place = { left: `${left}px`, top: `${head}px`, width: `${n * cell}px`, height: `${m * height}px` };
+
+  const locate = (event: MouseEvent) => {
+    const area = box.current?.getBoundingClientRect();
+    if (!area) return null;
+    const row = Math.floor((event.clientY - area.top - head) / height);
+    const column = Math.floor((event.clientX - area.left - left) / cell);
+    return { row: row >= 0 && row < m ? row : null, column: column >= 0 && column < n ? column : null };
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const at = props.pointed.value;
+    const row = at?.row ?? chosen[0] ?? 0;
+    const column = at?.column ?? 0;
+    const moves: Record<string, [number, number]> = {
+      ArrowRight: [row, column + 1],
+      ArrowLeft: [row, column - 1],
+      ArrowDown: [row + 1, column],
+      ArrowUp: [row - 1, column],
+      Home: [row, 0],
+      End: [row, n - 1],
+      PageUp: [0, column],
+      PageDown: [m - 1, column],
+    };
+    if (event.key in moves) {
+      const [r, c] = moves[event.key];
+      const cellAt = { row: Math.max(0, Math.min(m - 1, r)), column: Math.max(0, Math.min(n - 1, c)) };
+      props.onPoint(cellAt);
+      reveal(box.current?.parentElement, left + cellAt.column * cell, head + cellAt.row * height, left + cell, height);
+    } else if (event.key === "Enter" || event.key === " ") props.onRow(row);
+    else if (event.key === "Escape") props.onPoint(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div
+      class="cells-picture"
+      id={`${id}-cells`}
+      ref={box}
+      role="application"
+      aria-roledescription="picture of cells"
+      aria-label={name}
+      aria-describedby={props.describedby}
+      tabIndex={0}
+      style={{ width: `${layout.width}px`, height: `${layout.total}px` }}
+      onKeyDown={onKeyDown}
+      onBlur={() => props.onPoint(null)}
+      onPointerMove={(event) => {
+        const at = locate(event);
+        props.onPoint(at && at.row !== null && at.column !== null ? { row: at.row, column: at.column } : null);
+      }}
+      onPointerLeave={() => props.onPoint(null)}
+      onClick={(event) => {
+        const row = locate(event)?.row;
+        if (row !== null && row !== undefined) props.onRow(row);
+      }}
+    >
+      <canvas ref={canvas} width={n} height={m} style={place} aria-hidden="true" />
+      <svg
+        width={layout.width}
+        height={layout.total}
+        viewBox={`0 0 ${layout.width} ${layout.total}`}
+        aria-hidden="true"
+      >
+        {marks}
+        {divider !== undefined && divider < n && (
+          <path class="divider" d={`M${left + divider * cell} ${head}v${m * height + 6}`} />
+        )}
+        {labels}
+        {chosen.map((r) => (
+          <rect class="frame" key={r} x={left - 1} y={head + r * height - 1} width={n * cell + 2} height={height + 2} />
+        ))}
+        <Cursor pointed={props.pointed} layout={layout} rows={m} />
+      </svg>
+    </div>
+  );
+}
+
+/** What is pointed at: its column, and the cell where the row is known. */
+function Cursor({ pointed, layout, rows }: { pointed: CellPictureProps["pointed"]; layout: Layout; rows: number }) {
+  const at = pointed.value;
+  if (!at) return null;
+  const { left, head, cell, height } = layout;
+  const x = left + at.column * cell;
+  return (
+    <g class="cursor">
+      <rect class="column" x={x} y={head} width={cell} height={rows * height} />
+      {at.row !== null && <rect class="cell" x={x} y={head + at.row * height} width={cell} height={height} />}
+    </g>
+  );
+}
+
+function coloursOf({ scale }: CellPictureProps): { blank: Rgb; ground: Rgb } {
+  return scale.dark
+    ? { blank: [44, 48, 58], ground: [26, 29, 36] }
+    : { blank: [236, 238, 242], ground: [255, 255, 255] };
+}
+
+function paint(canvas: HTMLCanvasElement | null, props: CellPictureProps) {
+  const { rows, columns, values, top, scale } = props;
+  const context = canvas?.getContext("2d");
+  if (!context) return;
+  const { blank, ground } = coloursOf(props);
+  const n = columns.length;
+  const image = new ImageData(n, rows.length);
+  for (let r = 0; r < rows.length; ++r) {
+    for (let c = 0; c < n; ++c) {
+      const known = isKnown(props, r, c);
+      const colour = columns[c].aside ? ground : known ? scale.rgb(values[r]?.[c] ?? 0, top) : blank;
+      const at = 4 * (r * n + c);
+      [image.data[at], image.data[at + 1], image.data[at + 2]] = colour;
+      image.data[at + 3] = 255;
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+/** Corners of cells above the scale, hatches of columns set aside, numbers. */
+function Marks(props: CellPictureProps & { layout: Layout }) {
+  const { id, rows, columns, values, top, scale, layout } = props;
+  const { left, head, cell, height } = layout;
+  const n = columns.length;
+  const withCorners = cell >= 9 && height >= 9;
+  const withNumbers = cell >= WIDE_CELL && rows.length * n <= MOST_NUMBERS;
+  let corners = "";
+  let hatched = "";
+  const numbers: ComponentChildren[] = [];
+  for (let c = 0; c < n; ++c) {
+    const x = left + c * cell;
+    if (columns[c].aside) {
+      hatched += `M${x} ${head}h${cell}v${rows.length * height}h${-cell}z`;
+      continue;
+    }
+    for (let r = 0; (withCorners || withNumbers) && r < rows.length; ++r) {
+      if (!isKnown(props, r, c)) continue;
+      const value = values[r]?.[c] ?? 0;
+      const y = head + r * height;
+      if (withCorners && value > top * (1 + 1e-6)) corners += `M${x + cell - 7} ${y}h6v6z`;
+      if (withNumbers) {
+        numbers.push(
+          <text
+            key={r * n + c}
+            class="value"
+            x={x + cell / 2}
+            y={y + height / 2 + 4}
+            text-anchor="middle"
+            fill={scale.ink(value, top)}
+            data-value={value}
+          >
+            {format(value)}
+          </text>,
+        );
+      }
+    }
+  }
+  return (
+    <>
+      <defs>
+        <pattern id={`${id}-hatch`} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <path class="hatch" d="M0 0V6" />
+        </pattern>
+      </defs>
+      {hatched && <path d={hatched} fill={`url(#${id}-hatch)`} />}
+      {corners && <path class="corners" d={corners} />}
+      {numbers}
+    </>
+  );
+}
+
+function Labels({ rows, chosen, columns, sideName, layout }: CellPictureProps & { layout: Layout }) {
+  const { left, head, cell, height, level, width } = layout;
+  const step = level ? 1 : Math.max(1, Math.ceil(14 / cell));
+  const rowStep = Math.max(1, Math.ceil(12 / height));
+  const below = head + rows.length * height;
+  const content = (label: CellLabel, most: number) => (
+    <>
+      <title>{label.text}</title>
+      {label.space && <tspan class="space">{SPACE_SIGN}</tspan>}
+      {shorten(label.text, most)}
+    </>
+  );
+  return (
+    <>
+      {columns.map(({ label }, c) => {
+        if (c % step !== 0) return null;
+        const x = left + (c + 0.5) * cell;
+        return level ? (
+          <text key={c} x={x} y={below + 17} text-anchor="middle">
+            {content(label, 16)}
+          </text>
+        ) : (
+          <text key={c} transform={`translate(${x + 4} ${below + 8}) rotate(-90)`} text-anchor="end">
+            {content(label, 16)}
+          </text>
+        );
+      })}
+      {sideName && (
+        <text class="side" x={width - 4} y={14} text-anchor="end">
+          {sideName}
+        </text>
+      )}
+      {rows.map(({ label, side }, r) => {
+        const isChosen = chosen.includes(r);
+        const y = head + (r + 0.5) * height + 4;
+        return (
+          <g key={r}>
+            {(r % rowStep === 0 || isChosen) && (
+              <text class={isChosen ? "label chosen" : "label"} x={left - 8} y={y} text-anchor="end" data-row={r}>
+                {content(label, 14)}
+              </text>
+            )}
+            {side && (
+              <text class="side" x={width - 4} y={y} text-anchor="end">
+                {side}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
+/** Scrolls the picture's box so that a cell is in it. */
+function reveal(box: HTMLElement | null | undefined, x: number, y: number, width: number, height: number) {
+  if (!box) return;
+  if (x - width < box.scrollLeft) box.scrollLeft = x - width;
+  else if (x + width > box.scrollLeft + box.clientWidth) box.scrollLeft = x + width - box.clientWidth;
+  if (y < box.scrollTop) box.scrollTop = y - height;
+  else if (y + 2 * height > box.scrollTop + box.clientHeight) box.scrollTop = y + 2 * height - box.clientHeight;
+}
+
+/** The picture that stands in the page, as an SVG document with its cells in it. */
+export function exportedCells(
+  id: string,
+  props: Omit<CellPictureProps, "pointed" | "onRow" | "onPoint" | "id" | "name">,
+): string {
+  const root = document.getElementById(`${id}-cells`);
+  const picture = root?.querySelector("svg");
+  const canvas = root?.querySelector("canvas");
+  if (!root || !picture || !canvas) throw new Error("the picture is not there");
+  const { rows, columns, values } = props;
+  const known = { ...props, id, name: "" } as unknown as CellPictureProps;
+  const [x, y, width, height] = ["left", "top", "width", "height"].map((side) =>
+    parseFloat(canvas.style.getPropertyValue(side)),
+  );
+  const [cell, line] = [width / columns.length, height / rows.length];
+  let cells = "";
+  if (rows.length * columns.length <= MOST_RECTANGLES) {
+    for (let r = 0; r < rows.length; ++r) {
+      for (let c = 0; c < columns.length; ++c) {
+        const value = values[r]?.[c] ?? NaN;
+        if (columns[c].aside || !isKnown(known, r, c)) continue;
+        const fill = props.scale.css(value, props.top);
+        cells += `<rect x="${x + c * cell}" y="${y + r * line}" width="${cell}" height="${line}" fill="${fill}" data-value="${value}"/>`;
+      }
+    }
+  } else {
+    cells = `<image x="${x}" y="${y}" width="${width}" height="${height}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvasUrl(canvas)}"/>`;
+  }
+  // After the ground, below everything else.
+  return standalone(picture).replace(/<rect[^>]*\/>/, (ground) => ground + cells);
+}

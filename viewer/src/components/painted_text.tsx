@@ -1,0 +1,172 @@
+// Running text whose tokens are painted in place: the elements are made once, and what is chosen changes their colours
+// and labels only, so that thousands of tokens follow a player or a pointer at once.
+import { effect } from "@preact/signals";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { Report } from "../report/report";
+
+/** How a token looks. */
+export interface Look {
+  /** for tests and for readers of the page's source; undefined: none */
+  value?: number;
+  background?: string;
+  ink?: string;
+  classes: readonly string[];
+  attributes: Readonly<Record<string, string>>;
+}
+
+export interface PaintedTextProps {
+  id: string;
+  report: Report;
+  /** of a token */
+  role: "button" | "option";
+  labelledby: string;
+  describedby: string;
+  /** Runs in an effect: reads signals, and says how each token looks. */
+  look: () => (token: number) => Look;
+  /** the token that the keyboard is at; read in the same effect */
+  current: () => number;
+  /** the token that is pointed at, here or elsewhere; read in an effect of its own, for it changes often */
+  pointed: () => number | null;
+  onMove: (token: number) => void;
+  onChoose: (token: number) => void;
+  onPoint: (token: number | null) => void;
+  /** keeps the current token in view */
+  follow?: boolean;
+}
+
+const LOOKS = ["left-out", "above", "degenerate", "later"];
+
+export function PaintedText(props: PaintedTextProps) {
+  const root = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const { report } = props;
+  const elementsOf = () => {
+    const elements: HTMLElement[] = [];
+    for (const element of root.current?.querySelectorAll<HTMLElement>(".token") ?? []) {
+      elements[Number(element.dataset.token)] = element;
+    }
+    return elements;
+  };
+  useLayoutEffect(() => {
+    const elements = elementsOf();
+    let marked: HTMLElement | undefined;
+    const stopPointing = effect(() => {
+      const token = latest.current.pointed();
+      marked?.classList.remove("pointed");
+      marked = token === null ? undefined : elements[token];
+      marked?.classList.add("pointed");
+    });
+    const stopPainting = effect(() => {
+      const { look, current, follow } = latest.current;
+      const paint = look();
+      const at = current();
+      for (const [token, element] of elements.entries()) {
+        const { value, background = "", ink = "", classes, attributes } = paint(token);
+        element.style.backgroundColor = background;
+        element.style.color = ink;
+        for (const name of LOOKS) element.classList.toggle(name, classes.includes(name));
+        for (const [name, text] of Object.entries(attributes)) element.setAttribute(name, text);
+        element.dataset.value = value === undefined ? "" : String(value);
+        element.tabIndex = token === at ? 0 : -1;
+      }
+      if (follow && root.current && elements[at]) keepInView(root.current, elements[at]);
+    });
+    return () => {
+      stopPointing();
+      stopPainting();
+    };
+  }, [report]);
+
+  // The same elements as long as the text is the same.
+  const tokens = useMemo(() => <Tokens report={report} role={props.role} />, [report, props.role]);
+  const tokenOf = (event: Event) => {
+    const element = (event.target as Element).closest<HTMLElement>(".token");
+    return element ? Number(element.dataset.token) : null;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const { onMove, onChoose, current } = latest.current;
+    const token = tokenOf(event);
+    const line = (event.target as Element).closest(".line");
+    const forward = line && getComputedStyle(line).direction === "rtl" ? -1 : 1;
+    const n = report.n;
+    const moves: Record<string, number> = {
+      ArrowRight: forward,
+      ArrowLeft: -forward,
+      ArrowDown: 1,
+      ArrowUp: -1,
+      Home: -n,
+      End: n,
+    };
+    if (event.key in moves) {
+      const next = Math.max(0, Math.min(n - 1, current() + moves[event.key]));
+      onMove(next);
+      elementsOf()[next]?.focus();
+    } else if ((event.key === "Enter" || event.key === " ") && token !== null) {
+      onChoose(token);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div
+      class="strip"
+      id={props.id}
+      ref={root}
+      role={props.role === "option" ? "listbox" : "group"}
+      aria-labelledby={props.labelledby}
+      aria-describedby={props.describedby}
+      onKeyDown={onKeyDown}
+      onClick={(event) => {
+        const token = tokenOf(event);
+        if (token === null) return;
+        latest.current.onChoose(token);
+        elementsOf()[token].focus();
+      }}
+      onPointerOver={(event) => latest.current.onPoint(tokenOf(event))}
+      onPointerLeave={() => latest.current.onPoint(null)}
+    >
+      {tokens}
+    </div>
+  );
+}
+
+function Tokens({ report, role }: Pick<PaintedTextProps, "report" | "role">) {
+  return (
+    <div class="line" role="group" aria-label="text" dir="auto" lang="">
+      {report.stripParts().map((part, k) => {
+        if ("gap" in part) return part.gap;
+        if (!("token" in part)) return null;
+        const { label, special, segment, begin, end } = report.tokens[part.token];
+        // A token whose characters an earlier one has shown already (a piece of an emoji) continues it.
+        const text = part.chip ? (begin === end ? label : `…${label}`) : report.slice(segment, begin, end);
+        const classes = ["token"];
+        if (part.chip) classes.push("chip");
+        if (special) classes.push("special");
+        if (!part.chip && text.includes("\n")) classes.push("line-break");
+        return (
+          // A chip is not part of the text: the direction of the line must not depend on it.
+          <span
+            key={k}
+            role={role}
+            data-token={part.token}
+            class={classes.join(" ")}
+            dir={part.chip ? "auto" : undefined}
+          >
+            {text}
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+/** Scrolls a strip, not the page. */
+function keepInView(strip: HTMLElement, element: HTMLElement) {
+  const box = strip.getBoundingClientRect();
+  const own = element.getBoundingClientRect();
+  if (own.top < box.top || own.bottom > box.bottom) strip.scrollTop += own.top - box.top - box.height / 3;
+}

@@ -1,0 +1,165 @@
+// What is chosen in the page of a generation, one signal a choice, and what follows from it. All views read the same
+// signals, which links them.
+import { computed, signal, type ReadonlySignal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import { Scale } from "../color/scale";
+import { reportName, type Saving } from "../export/name";
+import type { Method } from "../report/document";
+import { dark } from "../theme";
+import type { GenerationReport, RankedColumn, Selection } from "./generation_report";
+import { reasonsAside, toggled, type Filters } from "./set_aside";
+
+/** Which layers' mean is shown. */
+export type Span = "all" | "last" | "one" | "range";
+
+/** What the pointer is over; views mark it wherever it stands. */
+export interface PointedColumn {
+  column: number;
+  /** the view it is in */
+  view: string;
+  /** in words, for the view's readout */
+  layer?: number;
+  token?: number;
+}
+
+export class GenerationState {
+  readonly method = signal<Method>("rollout");
+  readonly normalized = signal(false);
+  /** the generated token that is explained */
+  readonly token = signal(0);
+  readonly span = signal<Span>("all");
+  /** layers, of the spans "one" (from) and "range" */
+  readonly from = signal(1);
+  readonly to = signal(1);
+  readonly special = signal(false);
+  readonly generated = signal(false);
+  readonly rules = signal<readonly boolean[]>([]);
+  /** as it is typed */
+  readonly pattern = signal("");
+  readonly byHand = signal<ReadonlyMap<number, boolean>>(new Map());
+  readonly allRanks = signal(false);
+  readonly playing = signal(false);
+  /** milliseconds a token is shown */
+  readonly pace = signal(900);
+  readonly pointed = signal<PointedColumn | null>(null);
+  readonly announcement = signal("");
+
+  /** The expression, or why it is none. */
+  readonly expression: ReadonlySignal<{ pattern: RegExp | null; problem: string }>;
+  readonly filters: ReadonlySignal<Filters>;
+  readonly reasons: ReadonlySignal<string[]>;
+  /** positions in the method's layers */
+  readonly layers: ReadonlySignal<readonly number[]>;
+  readonly selection: ReadonlySignal<Selection>;
+  /** m or m + n values, or null */
+  readonly values: ReadonlySignal<Float64Array | null>;
+  readonly ranking: ReadonlySignal<RankedColumn[]>;
+  readonly scale: ReadonlySignal<Scale>;
+
+  constructor(readonly report: GenerationReport) {
+    this.method.value = report.methods.includes("rollout") ? "rollout" : report.methods[0];
+    this.fitLayers();
+    this.rules.value = report.fields.dropped.map(() => true);
+    this.expression = computed(() => {
+      try {
+        return { pattern: this.pattern.value ? new RegExp(this.pattern.value, "iu") : null, problem: "" };
+      } catch (error) {
+        return { pattern: null, problem: `Not a regular expression yet: ${(error as Error).message}` };
+      }
+    });
+    this.filters = computed(() => ({
+      special: this.special.value,
+      generated: this.generated.value,
+      rules: this.rules.value,
+      pattern: this.expression.value.pattern,
+      byHand: this.byHand.value,
+    }));
+    this.reasons = computed(() => reasonsAside(report, this.filters.value));
+    this.layers = computed(() => {
+      const layers = report.layersOf(this.method.value);
+      const all = [...layers.keys()];
+      if (this.span.value === "all") return all;
+      if (this.span.value === "last") return all.slice(-1);
+      const from = this.from.value;
+      const to = this.span.value === "one" ? from : this.to.value;
+      return all.filter((at) => layers[at] >= from && layers[at] <= to);
+    });
+    this.selection = computed(() => this.of(this.token.value, this.layers.value));
+    this.values = computed(() => report.values(this.selection.value));
+    this.ranking = computed(() => report.ranking(this.selection.value, this.reasons.value));
+    this.scale = computed(() => new Scale(dark.value));
+  }
+
+  /** The chosen method of another token or of other layers. */
+  of(token: number, layers: readonly number[]): Selection {
+    const method = this.method.value;
+    return { method, normalized: this.normalized.value && this.report.hasNormalized(method), token, layers };
+  }
+
+  choose(method: Method) {
+    this.method.value = method;
+    this.fitLayers();
+  }
+
+  /** Another generated token, as far as there are any. */
+  step(token: number) {
+    this.token.value = Math.max(0, Math.min(this.report.n - 1, token));
+  }
+
+  toggle(token: number) {
+    this.byHand.value = toggled(this.report, this.filters.value, token);
+  }
+
+  setNothingAside() {
+    this.special.value = false;
+    this.generated.value = false;
+    this.rules.value = this.rules.value.map(() => false);
+    this.pattern.value = "";
+    this.byHand.value = new Map();
+  }
+
+  /** "mean over layers 1–6" */
+  spanText(positions: readonly number[] = this.layers.value): string {
+    const layers = positions.map((at) => this.report.layersOf(this.method.value)[at]);
+    const [first, last] = [layers[0], layers[layers.length - 1]];
+    if (layers.length === 0) return "no layer";
+    if (layers.length === 1) return `layer ${first}`;
+    const contiguous = last - first === layers.length - 1;
+    return `mean over ${contiguous ? "" : `${layers.length} of the `}layers ${first}–${last}`;
+  }
+
+  /** Layers that the method has. */
+  private fitLayers() {
+    const layers = this.report.layersOf(this.method.value);
+    if (!layers.includes(this.from.value)) this.from.value = layers[0];
+    if (!layers.includes(this.to.value)) this.to.value = layers[layers.length - 1];
+  }
+
+  /** For the cards' export menus. */
+  readonly saving: Saving = {
+    stem: (card) => `${reportName(this.report.document)}-${card}-${this.method.value}-token${this.token.value}`,
+    about: (card) => ({
+      view: card,
+      model: this.report.document.model.name,
+      text: this.report.document.input.text,
+      generated: this.report.fields.text,
+      choices: {
+        method: this.method.value,
+        normalized: this.selection.value.normalized,
+        token: this.token.value,
+        layers: this.layers.value.map((at) => this.report.layersOf(this.method.value)[at]),
+        set_aside: this.reasons.value.flatMap((reason, j) => (reason ? [j] : [])),
+      },
+    }),
+    announce: (text) => (this.announcement.value = text),
+  };
+}
+
+export const GenerationContext = createContext<GenerationState | null>(null);
+
+export function useGeneration(): GenerationState {
+  const state = useContext(GenerationContext);
+  if (!state) throw new Error("a view outside its page");
+  return state;
+}

@@ -1,0 +1,52 @@
+// How likely the chosen token was, beside its alternatives.
+import { Card } from "../components/card";
+import { format } from "../report/text";
+import type { GeneratedToken } from "../report/document";
+import { useGeneration } from "./generation_state";
+import { Piece } from "./piece_view";
+import { pieceName } from "./piece";
+
+/** The most probable tokens with the one that was chosen; `chosen` is its place. */
+export function alternatives(token: GeneratedToken) {
+  const choices = [...token.choices];
+  // A choice is written for people, "Paris", a token as the tokenizer spells it, "ĠParis"; both hold the same number.
+  const isIt = (one: { label: string; probability: number }) =>
+    one.label === token.text || one.probability === token.probability;
+  let chosen = choices.findIndex(isIt);
+  if (chosen < 0) chosen = choices.push({ label: token.text, probability: token.probability }) - 1;
+  return { choices, chosen };
+}
+
+export function Likelihood() {
+  const { report, token } = useGeneration();
+  const fields = report.fields.tokens[token.value];
+  const { choices, chosen } = alternatives(fields);
+  return (
+    <Card
+      id="choices"
+      title="How likely it was"
+      exporter={{
+        rows: () => ({
+          columns: ["output_token", "text", "probability", "chosen"],
+          rows: choices.map(({ label, probability }, k) => [token.value, label, probability, k === chosen]),
+        }),
+      }}
+    >
+      <ol class="bars" id="choices">
+        {choices.map(({ label, probability }, k) => (
+          <li key={k} class={k === chosen ? "chosen" : ""} aria-current={k === chosen ? "true" : undefined}>
+            <Piece name={pieceName("", label, k)} />
+            <span class="track" aria-hidden="true">
+              <span class="bar" style={{ width: `${100 * probability}%` }} />
+            </span>
+            <span class="number">{format(probability)}</span>
+          </li>
+        ))}
+      </ol>
+      <p class="help" id="choices-help">
+        Probability of the chosen token {format(fields.probability)}, with the most probable alternatives
+        {report.fields.temperature > 0 && ", before temperature and cuts"}.
+      </p>
+    </Card>
+  );
+}
