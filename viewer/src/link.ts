@@ -98,6 +98,12 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       return found && layer !== undefined ? { method: found, layer } : undefined;
     },
   },
+  opacity: { key: "io", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
+  smooth: flag("is"),
+  grey: flag("ig"),
+  gridLines: flag("il"),
+  fromLeast: flag("im"),
+  sideBySide: flag("ib"),
 };
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
 

@@ -50,6 +50,18 @@ export interface Choices {
   /** the head that the head grid shows large */
   head: number;
   comparison: Comparison;
+  /** over a picture: how opaque the map is, 0 to 1 */
+  opacity: number;
+  /** linear between patches, not a colour for each */
+  smooth: boolean;
+  /** the picture without its colours */
+  grey: boolean;
+  /** lines between patches */
+  gridLines: boolean;
+  /** the colours begin at the least value, not at 0 */
+  fromLeast: boolean;
+  /** all methods side by side */
+  sideBySide: boolean;
 }
 
 export type ChoiceSignals = { readonly [K in keyof Choices]: Signal<Choices[K]> };
@@ -142,5 +154,11 @@ export function initialChoices(report: Report): Choices {
     input: null,
     head: 0,
     comparison: null,
+    opacity: 0.65,
+    smooth: false,
+    grey: true,
+    gridLines: false,
+    fromLeast: false,
+    sideBySide: false,
   };
 }

@@ -28,9 +28,11 @@ export function GenerationApp({ state }: { state: GenerationState }) {
             </p>
             <Notes />
             <Texts />
-            <SetAside />
             <Ranking />
-            <Likelihood />
+            <div class="pile">
+              <SetAside />
+              <Likelihood />
+            </div>
             <LayerPicture />
             <WholePicture />
             <GenerationSettings />
@@ -79,7 +81,7 @@ function Notes() {
   const { notes } = useGeneration().report.document;
   if (notes.length === 0) return null;
   return (
-    <ul id="notes">
+    <ul id="notes" class="wide">
       {notes.map((note) => (
         <li key={note}>{note}</li>
       ))}

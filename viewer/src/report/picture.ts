@@ -1,0 +1,167 @@
+// The picture of a report of kind "image", and where its patches lie.
+import type { ImageFields } from "./document";
+import type { Report } from "./report";
+import type { Numbers } from "./values";
+
+export interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+export interface MapScale {
+  /** the value of the palest colour */
+  low: number;
+  /** of the darkest */
+  top: number;
+  /** the largest value, which may lie above the top */
+  above: number;
+}
+
+export class Picture {
+  readonly fields: ImageFields;
+  readonly rows: number;
+  readonly columns: number;
+  /** position of the first patch */
+  readonly first: number;
+  readonly patches: number;
+  /** positions of [CLS] and the like */
+  readonly specials: number[];
+  /** What the grid covers, in pixels of the picture. */
+  readonly seen: Box;
+  /** What is shown: the picture and the grid, which may reach beyond it. */
+  readonly shown: Box;
+
+  constructor(readonly report: Report) {
+    const { image, kind } = report.document.input;
+    if (kind !== "image" || !image) throw new Error(`expected the report of a picture, found one of kind ${kind}`);
+    const { rows, columns, first_patch: first, seen, width, height } = image;
+    if (!(rows > 0 && columns > 0 && first + rows * columns <= report.n)) {
+      throw new Error(`expected a token for each of ${rows} x ${columns} patches, found ${report.n} tokens`);
+    }
+    this.fields = image;
+    this.rows = rows;
+    this.columns = columns;
+    this.first = first;
+    this.patches = rows * columns;
+    this.specials = report.tokens.map((token) => token.index).filter((i) => !this.isPatch(i));
+    const [left, top, right, bottom] = seen;
+    this.seen = { left, top, right, bottom };
+    this.shown = {
+      left: Math.min(0, left),
+      top: Math.min(0, top),
+      right: Math.max(width, right),
+      bottom: Math.max(height, bottom),
+    };
+  }
+
+  isPatch(token: number): boolean {
+    return token >= this.first && token < this.first + this.patches;
+  }
+
+  patchOf(token: number): { row: number; column: number } {
+    return { row: Math.floor((token - this.first) / this.columns), column: (token - this.first) % this.columns };
+  }
+
+  tokenOf(row: number, column: number): number {
+    return this.first + row * this.columns + column;
+  }
+
+  /** Of a patch, in pixels of the picture. */
+  placeOf(token: number): Box {
+    const { row, column } = this.patchOf(token);
+    const { left, top, right, bottom } = this.seen;
+    const width = (right - left) / this.columns;
+    const height = (bottom - top) / this.rows;
+    return {
+      left: left + column * width,
+      top: top + row * height,
+      right: left + (column + 1) * width,
+      bottom: top + (row + 1) * height,
+    };
+  }
+
+  /** The patch at a point of what is shown, both from 0 to 1; null outside the grid. */
+  patchAt(x: number, y: number): number | null {
+    const { shown, seen } = this;
+    const h = shown.left + x * (shown.right - shown.left);
+    const v = shown.top + y * (shown.bottom - shown.top);
+    const column = Math.floor(((h - seen.left) / (seen.right - seen.left)) * this.columns);
+    const row = Math.floor(((v - seen.top) / (seen.bottom - seen.top)) * this.rows);
+    const inside = row >= 0 && row < this.rows && column >= 0 && column < this.columns;
+    return inside ? this.tokenOf(row, column) : null;
+  }
+
+  /** A row's values of patches. */
+  mapOf(row: Numbers): Numbers {
+    return row.subarray(this.first, this.first + this.patches);
+  }
+
+  /**
+   * The colour scale of maps of one output token. A patch draws much on itself, by the residual: it does not set the top
+   * when it lies far above the rest.
+   * @param fromLeast the scale begins at the least value
+   */
+  scale(maps: readonly (Numbers | null)[], token: number, fromLeast: boolean): MapScale {
+    let itself = 0;
+    let rest = 0;
+    let least = Infinity;
+    for (const map of maps) {
+      for (let p = 0; map && p < map.length; ++p) {
+        if (!(map[p] < Infinity)) continue;
+        if (this.first + p === token) itself = Math.max(itself, map[p]);
+        else rest = Math.max(rest, map[p]);
+        least = Math.min(least, map[p]);
+      }
+    }
+    const above = Math.max(itself, rest);
+    const top = rest > 0 && itself > 2 * rest ? rest : above;
+    return { low: fromLeast && least < top ? least : 0, top, above };
+  }
+
+  /** Sum of a row, and of its patches. */
+  sums(row: Numbers): { all: number; patches: number } {
+    let all = 0;
+    let patches = 0;
+    for (let i = 0; i < row.length; ++i) {
+      if (Number.isNaN(row[i])) continue;
+      all += row[i];
+      if (this.isPatch(i)) patches += row[i];
+    }
+    return { all, patches };
+  }
+}
+
+const known = new WeakMap<Report, Picture>();
+
+/** Of a report of kind "image", made once. */
+export function pictureOf(report: Report): Picture {
+  let picture = known.get(report);
+  if (!picture) known.set(report, (picture = new Picture(report)));
+  return picture;
+}
+
+/**
+ * A map with `fine` x `fine` values for each patch: linear between the centres of patches, constant beyond the outermost
+ * ones. What has no value stays NaN.
+ */
+export function smoothMap(map: Numbers, rows: number, columns: number, fine: number): Float32Array {
+  /** The patches around a pixel, and the second one's part. */
+  const around = (at: number, count: number) => {
+    const position = Math.max(0, Math.min(count - 1, (at + 0.5) / fine - 0.5));
+    const from = Math.floor(position);
+    return { from, to: Math.min(count - 1, from + 1), part: position - from };
+  };
+  const across = Array.from({ length: columns * fine }, (_, x) => around(x, columns));
+  const result = new Float32Array(rows * fine * columns * fine);
+  for (let y = 0, at = 0; y < rows * fine; ++y) {
+    const v = around(y, rows);
+    for (const h of across) {
+      const upper = map[v.from * columns + h.from] * (1 - h.part) + map[v.from * columns + h.to] * h.part;
+      const lower = map[v.to * columns + h.from] * (1 - h.part) + map[v.to * columns + h.to] * h.part;
+      result[at++] = upper * (1 - v.part) + lower * v.part;
+    }
+  }
+  return result;
+}
