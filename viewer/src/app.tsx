@@ -22,9 +22,10 @@ export interface ReportAppProps {
   children?: ComponentChildren;
 }
 
-export function ReportApp({ viewer, children }: ReportAppProps) {
+export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
   // Before the first drawing: a link's choices never flash past.
-  useLayoutEffect(() => followLink(viewer.state), [viewer]);
+  useLayoutEffect(() => followLink(pieces.state), [pieces]);
+  const viewer = pieces.shown;
   useEffect(() => followKeys(viewer), [viewer]);
   useEffect(() => announceChoices(viewer), [viewer]);
   const { report } = viewer;

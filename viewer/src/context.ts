@@ -6,7 +6,8 @@ import { DivergingScale, Scale } from "./color/scale";
 import { Explanation, type Recipe } from "./explanation";
 import type { Method } from "./report/document";
 import type { Report } from "./report/report";
-import { State } from "./state";
+import { WordReport } from "./report/words";
+import { State, wordState } from "./state";
 import { dark } from "./theme";
 
 /** Asks the server for what the page cannot compute; `method` and the recipe say what is wanted. */
@@ -18,14 +19,27 @@ export class Viewer {
   readonly scale: ReadonlySignal<Scale>;
   readonly differenceScale: ReadonlySignal<DivergingScale>;
   /** Set where there is a server. */
-  readonly askServer: Signal<AskServer | null> = signal(null);
+  readonly askServer: Signal<AskServer | null>;
   /** Another report that this one is compared with: opened from a file or asked of the server. */
-  readonly other: Signal<Report | null> = signal(null);
+  readonly other: Signal<Report | null>;
   /** A sentence for screen readers, about what was just chosen. */
-  readonly announcement: Signal<string> = signal("");
+  readonly announcement: Signal<string>;
+  /** The same page with the pieces of words merged; null where no word has several, or this is it. */
+  readonly merged: ReadonlySignal<Viewer | null>;
 
-  constructor(readonly report: Report) {
-    this.state = new State(report);
+  /** @param pieces the viewer of the same report whose words are not merged */
+  constructor(
+    readonly report: Report,
+    pieces?: Viewer,
+  ) {
+    this.askServer = pieces?.askServer ?? signal(null);
+    this.other = pieces?.other ?? signal(null);
+    this.announcement = pieces?.announcement ?? signal("");
+    this.merged = computed(() => {
+      const words = pieces ? null : WordReport.of(report);
+      return words && new Viewer(words, this);
+    });
+    this.state = pieces && report instanceof WordReport ? wordState(pieces.state, report) : new State(report);
     const { choices } = this.state;
     this.explanation = computed(
       () =>
@@ -40,6 +54,11 @@ export class Viewer {
     );
     this.scale = computed(() => new Scale(dark.value, choices.palette.value));
     this.differenceScale = computed(() => new DivergingScale(dark.value));
+  }
+
+  /** This viewer, or the one with words merged, as is chosen. */
+  get shown(): Viewer {
+    return (this.state.choices.words.value && this.merged.value) || this;
   }
 
   /** What a token is called where one is named: its label and, in grey, its position. */

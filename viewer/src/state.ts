@@ -5,6 +5,7 @@ import { batch, computed, signal, type ReadonlySignal, type Signal } from "@prea
 import { isStopWord, matches, readPattern } from "./filters";
 import type { Method } from "./report/document";
 import type { Report } from "./report/report";
+import type { WordReport } from "./report/words";
 
 export type Normalize = "none" | "row" | "receptive-field";
 /** What the arcs of the graph show. */
@@ -84,11 +85,18 @@ export class State {
   readonly counts: ReadonlySignal<boolean[]>;
   readonly initial: Choices;
 
-  constructor(readonly report: Report) {
+  /** @param shared choices that another state has already */
+  constructor(
+    readonly report: Report,
+    shared: Partial<ChoiceSignals> = {},
+  ) {
     this.initial = initialChoices(report);
-    this.choices = Object.fromEntries(
-      Object.entries(this.initial).map(([name, value]) => [name, signal(value)]),
-    ) as unknown as ChoiceSignals;
+    this.choices = {
+      ...(Object.fromEntries(
+        Object.entries(this.initial).map(([name, value]) => [name, signal(value)]),
+      ) as unknown as ChoiceSignals),
+      ...shared,
+    };
     this.counts = computed(() => {
       const skipSpecial = this.choices.skipSpecial.value;
       const skipStopWords = this.choices.skipStopWords.value;
@@ -125,6 +133,43 @@ export class State {
   snapshot(): Choices {
     return Object.fromEntries(Object.entries(this.choices).map(([name, s]) => [name, s.value])) as unknown as Choices;
   }
+}
+
+/** Another signal's value in other words; setting it sets that. */
+function translated<A, B>(base: Signal<A>, to: (value: A) => B, from: (value: B) => A): Signal<B> {
+  const view = computed(() => to(base.value));
+  return {
+    get value() {
+      return view.value;
+    },
+    set value(value: B) {
+      base.value = from(value);
+    },
+    peek: () => view.peek(),
+    subscribe: (listener: (value: B) => void) => view.subscribe(listener),
+  } as unknown as Signal<B>;
+}
+
+/** The state of the same page with words for pieces: what is chosen stays chosen. */
+export function wordState({ choices }: State, report: WordReport): State {
+  const { groups, wordOf } = report;
+  const first = (word: number) => groups[word][0];
+  const maybe = (change: (token: number) => number) => (token: number | null) =>
+    token === null ? null : change(token);
+  return new State(report, {
+    ...choices,
+    token: translated(choices.token, (piece) => wordOf[piece], first),
+    input: translated(
+      choices.input,
+      maybe((piece) => wordOf[piece]),
+      maybe(first),
+    ),
+    leftOut: translated(
+      choices.leftOut,
+      (pieces) => [...new Set(pieces.map((piece) => wordOf[piece]))],
+      (words) => words.flatMap((word) => groups[word]),
+    ),
+  });
 }
 
 /** What a report shows when it is opened. */

@@ -39,7 +39,7 @@ function flowOf(a: Float64Array[][], outputToken: number, inputToken: number, to
 
 function rolloutOf(a: Float64Array[][], outputToken: number): number[] {
   const n = a[0].length;
-  let mass = Array.from({ length: n }, (_, i) => (i === outputToken ? 1 : 0));
+  let mass: number[] = Array.from({ length: n }, (_, i) => (i === outputToken ? 1 : 0));
   for (let l = a.length; l >= 1; --l) {
     mass = mass.map((_, j) => mass.reduce((sum, m, q) => sum + m * a[l - 1][q][j], 0));
   }

@@ -1,5 +1,4 @@
 // What the page computes equals what C++ computed with the same settings (test/fixtures/make.py).
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { maximumFlow } from "../src/compute/max_flow";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
@@ -10,6 +9,10 @@ import type { EncodedArray, Method, ReportDocument, Settings } from "../src/repo
 import { Report } from "../src/report/report";
 import { decodeArray, denseValues } from "../src/report/values";
 import { WordReport } from "../src/report/words";
+import causal from "./fixtures/causal.json?raw";
+import gradient from "./fixtures/gradient.json?raw";
+import renormalized from "./fixtures/renormalized.json?raw";
+import text from "./fixtures/text.json?raw";
 
 interface Certificate {
   output_token: number;
@@ -25,8 +28,8 @@ interface Fixture {
   cases: { arguments: string[]; settings: Settings; arrays: Record<Method, EncodedArray> }[];
 }
 
-const read = (name: string): Fixture =>
-  JSON.parse(readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8")) as Fixture;
+const FIXTURES = { text, causal, gradient, renormalized };
+const read = (name: keyof typeof FIXTURES) => JSON.parse(FIXTURES[name]) as Fixture;
 
 const recipeOf = (settings: Settings): Recipe => ({
   toLayer: settings.to_layer,
@@ -37,7 +40,7 @@ const recipeOf = (settings: Settings): Recipe => ({
   normalize: settings.normalize,
 });
 
-for (const name of ["text", "causal", "gradient", "renormalized"]) {
+for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
   const fixture = read(name);
   describe(`rows of ${name}`, () => {
     for (const { arguments: given, settings, arrays } of fixture.cases) {
@@ -126,8 +129,8 @@ describe("what a report does not hold", () => {
 
 test("sparse rows give the rollout of the rows they stand for", async () => {
   // Two layers of a causal model with four tokens; of each row the largest value is kept.
-  const base64 = (bytes: ArrayBufferView) =>
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  const base64 = (bytes: Uint8Array | Uint16Array | Float32Array) =>
+    btoa(String.fromCharCode(...new Uint8Array(bytes.buffer)));
   const f32 = (numbers: number[]) => ({
     dtype: "f32" as const,
     encoding: "base64" as const,

@@ -274,8 +274,6 @@ export function mixingOf(report: Report, recipe: MixingRecipe): Mixing | string 
 
 function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   const { settings, n } = report;
-  if (settings.words)
-    return "The report was made of whole words: it no longer holds the pieces that other numbers need.";
   if (recipe.discard > 0 && recipe.discard !== settings.discard && n > MOST_DISCARD_TOKENS) {
     return `Discarding weights is computed here for up to ${MOST_DISCARD_TOKENS} tokens.`;
   }

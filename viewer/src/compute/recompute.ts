@@ -97,6 +97,9 @@ export function normalizedRow(values: Numbers): Float64Array {
 export function whyNot(report: Report, recipe: Recipe, method: Method, layer: number): string | null {
   if (layer <= recipe.toLayer)
     return `Layer ${layer} is not above layer ${recipe.toLayer}, where the explanation ends.`;
+  if (report.settings.words) {
+    return "The report was made of whole words: it does not hold the pieces that other numbers need.";
+  }
   const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
   if (typeof mixing === "string") return mixing;
   if (method === "flow" && layer > recipe.toLayer + 2) {
