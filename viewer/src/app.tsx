@@ -11,6 +11,7 @@ import { useViewer, Viewer, ViewerContext } from "./context";
 import { followLink } from "./link";
 import { followKeys } from "./shortcuts";
 import { format } from "./report/text";
+import { Compare } from "./views/compare";
 import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
@@ -50,6 +51,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
               </aside>
             )}
           </div>
+          <Compare />
           <Ranking />
           <Referents />
           <SettingsCard />

@@ -22,6 +22,8 @@ export class Viewer {
   readonly askServer: Signal<AskServer | null>;
   /** Another report that this one is compared with: opened from a file or asked of the server. */
   readonly other: Signal<Report | null>;
+  /** Why a file or an answer could not be used; "" when all is well. */
+  readonly problem: Signal<string>;
   /** A sentence for screen readers, about what was just chosen. */
   readonly announcement: Signal<string>;
   /** The same page with the pieces of words merged; null where no word has several, or this is it. */
@@ -34,6 +36,7 @@ export class Viewer {
   ) {
     this.askServer = pieces?.askServer ?? signal(null);
     this.other = pieces?.other ?? signal(null);
+    this.problem = pieces?.problem ?? signal("");
     this.announcement = pieces?.announcement ?? signal("");
     this.merged = computed(() => {
       const words = pieces ? null : WordReport.of(report);

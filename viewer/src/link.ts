@@ -90,12 +90,12 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   head: { key: "hd", write: String, read: (text, report) => whole(text, 0, report.model.heads - 1) },
   comparison: {
     key: "b",
-    write: (other) => (other ? `${other.method}.${other.layer}` : ""),
+    write: (other) => (other ? `${other.method}.${other.layer}${other.shares ? ".s" : ""}` : ""),
     read: (text, report) => {
       if (text === "") return null;
-      const [name, number] = text.split(".", 2);
+      const [name, number, shares] = text.split(".", 3);
       const [found, layer] = [method(name), layerOf(number ?? "", report)];
-      return found && layer !== undefined ? { method: found, layer } : undefined;
+      return found && layer !== undefined ? { method: found, layer, shares: shares === "s" } : undefined;
     },
   },
   opacity: { key: "io", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },

@@ -3,6 +3,7 @@ import { showHelp } from "./components/help";
 import type { Viewer } from "./context";
 import { linkOf } from "./link";
 import { METHODS, type Method } from "./report/document";
+import type { Comparison } from "./state";
 import { dark, theme } from "./theme";
 
 /** Copies the page's address with what is chosen; whether that was possible. */
@@ -31,14 +32,21 @@ function otherMethod(viewer: Viewer, method: Method): Method {
   return others.find((name) => viewer.report.methods.includes(name)) ?? method;
 }
 
+/** What a comparison begins with: another method of the same layer. Flow does not sum to 1 as the others do. */
+export function compareWith(viewer: Viewer): NonNullable<Comparison> {
+  const { method, layer } = viewer.state.choices;
+  const other = otherMethod(viewer, method.value);
+  return { method: other, layer: layer.value, shares: (other === "flow") !== (method.value === "flow") };
+}
+
 export function toggleComparison(viewer: Viewer) {
-  const { comparison, method, layer } = viewer.state.choices;
+  const { comparison } = viewer.state.choices;
   if (comparison.value || viewer.other.value) {
     comparison.value = null;
     viewer.other.value = null;
     return;
   }
-  comparison.value = { method: otherMethod(viewer, method.value), layer: layer.value };
+  comparison.value = compareWith(viewer);
   requestAnimationFrame(() => {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     document.getElementById("compare-card")?.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });

@@ -11,7 +11,12 @@ export type Normalize = "none" | "row" | "receptive-field";
 /** What the arcs of the graph show. */
 export type GraphKind = "share" | "attention" | "flow";
 /** What is shown beside, with the difference; null: nothing. */
-export type Comparison = { method: Method; layer: number } | null;
+export type Comparison = {
+  method: Method;
+  layer: number;
+  /** each side divided by its sum, so that methods of different sums can be set against each other */
+  shares: boolean;
+} | null;
 
 export interface Choices {
   method: Method;

@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { TokenName } from "../components/own_text";
 import { useViewer } from "../context";
+import { pictureOf } from "../export/element_picture";
 import { METHODS } from "../report/document";
 import { format } from "../report/text";
 
@@ -44,6 +45,7 @@ export function Ranking() {
     if (token !== undefined) body.current?.querySelector(`tr[data-token="${token}"]`)?.classList.add("pointed");
   });
   const exporter = {
+    svg: () => pictureOf("rank"),
     rows: () => ({
       columns: ["rank", "input_token", "token", ...columns.map(({ name }) => name)],
       rows: ranking.map(({ token, rank }) => [

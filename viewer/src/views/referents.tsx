@@ -3,6 +3,7 @@ import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { useViewer } from "../context";
 import type { Explanation } from "../explanation";
+import { pictureOf } from "../export/element_picture";
 import { METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import { format } from "../report/text";
@@ -78,6 +79,7 @@ export function Referents() {
           marked ? "° repeats the first layer's attention or is as large as it can be." : "",
         ];
   const exporter = {
+    svg: () => pictureOf("referents"),
     rows: () => ({
       columns: ["layer", "method", "output_token", "referent", "weight", "share"],
       rows: columns.flatMap(({ method, layers }) =>

@@ -1,6 +1,7 @@
 // How the numbers were made, in words.
 import { Card } from "../components/card";
 import { useViewer } from "../context";
+import { pictureOf } from "../export/element_picture";
 import type { Report } from "../report/report";
 import { format, visible } from "../report/text";
 
@@ -71,8 +72,12 @@ export function settingsRows(report: Report): [string, string][] {
 
 export function SettingsCard() {
   const { report, explanation } = useViewer();
+  const exporter = {
+    svg: () => pictureOf("settings"),
+    rows: () => ({ columns: ["setting", "value"], rows: settingsRows(report) }),
+  };
   return (
-    <Card id="settings" title="How these numbers were made" wide>
+    <Card id="settings" title="How these numbers were made" wide exporter={exporter}>
       {!explanation.value.asComputed && (
         <p class="notice" id="recomputed">
           Other settings are chosen: what can be, is computed in this page from the layers' attention; the list says how

@@ -1,0 +1,205 @@
+// A part of the page (the text strip, a table) as SVG: its words as text, its colours as rectangles with their values.
+import { graphemes } from "../report/text";
+import { canvasUrl, standalone, xmlText } from "./picture";
+
+interface Fragment {
+  text: string;
+  /** of the fragment's box, in the picture */
+  left: number;
+  right: number;
+  top: number;
+  style: CSSStyleDeclaration;
+  rtl: boolean;
+  /** where fragments may join into one text: letters of Arabic do across spans */
+  line: Element | null;
+}
+
+const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+const ascents = new Map<string, number>();
+let measure: CanvasRenderingContext2D | null = null;
+
+/** From the top of a line of this font down to its base. */
+function ascent(style: CSSStyleDeclaration): number {
+  const font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const known = ascents.get(font);
+  if (known !== undefined) return known;
+  measure ??= document.createElement("canvas").getContext("2d");
+  if (!measure) return 0.9 * parseFloat(style.fontSize);
+  measure.font = font;
+  const found = measure.measureText("x").fontBoundingBoxAscent;
+  ascents.set(font, found);
+  return found;
+}
+
+const opaque = (colour: string) => colour !== "transparent" && !/^rgba\(.*, 0\)$|\/ 0\)$/.test(colour);
+const short = (value: number) => String(Math.round(value * 100) / 100);
+
+/** The whole of an element, also what is scrolled out of sight. */
+export function elementPicture(root: HTMLElement): string {
+  const box = root.getBoundingClientRect();
+  const [dx, dy] = [root.scrollLeft - box.left, root.scrollTop - box.top];
+  const padding = 8;
+  const width = Math.ceil(Math.max(root.scrollWidth, box.width)) + 2 * padding;
+  const height = Math.ceil(Math.max(root.scrollHeight, box.height)) + 2 * padding;
+  const marks: string[] = [];
+  const fragments: Fragment[] = [];
+
+  const rect = (r: DOMRect, attributes: Record<string, string | undefined>, title = "") => {
+    const all = {
+      x: short(r.left + dx + padding),
+      y: short(r.top + dy + padding),
+      width: short(r.width),
+      height: short(r.height),
+      ...attributes,
+    };
+    const written = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const list = written.map(([name, value]) => `${name}="${xmlText(value)}"`).join(" ");
+    marks.push(title ? `<rect ${list}><title>${xmlText(title)}</title></rect>` : `<rect ${list}/>`);
+  };
+
+  const paint = (element: HTMLElement, style: CSSStyleDeclaration) => {
+    const { value, token } = element.dataset;
+    const data = { "data-value": value || undefined, "data-token": token };
+    const boxes = [...element.getClientRects()];
+    const share = parseFloat(style.getPropertyValue("--share"));
+    if (style.backgroundImage !== "none" && share > 0) {
+      const fill = getComputedStyle(document.documentElement).getPropertyValue("--blue").trim();
+      for (const r of boxes)
+        rect(new DOMRect(r.left, r.top, r.width * Math.min(1, share), r.height), { fill, "fill-opacity": "0.26" });
+    }
+    const filled = opaque(style.backgroundColor);
+    const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+    boxes.forEach((r, k) => {
+      if (filled || data["data-value"] !== undefined) {
+        const title = k === 0 ? (element.getAttribute("aria-label") ?? "") : "";
+        rect(r, { fill: filled ? style.backgroundColor : "none", ...(k === 0 ? data : {}), rx: "2" }, title);
+      }
+      if (outlined)
+        rect(r, { fill: "none", stroke: style.outlineColor, "stroke-width": short(parseFloat(style.outlineWidth)) });
+      const [top, bottom] = [parseFloat(style.borderTopWidth), parseFloat(style.borderBottomWidth)];
+      if (top > 0 && bottom > 0 && parseFloat(style.borderLeftWidth) > 0 && style.borderTopStyle !== "none") {
+        rect(r, {
+          fill: "none",
+          stroke: style.borderTopColor,
+          "stroke-width": short(top),
+          rx: short(Math.min(8, parseFloat(style.borderTopLeftRadius) || 0)),
+        });
+      } else if (bottom > 0 && style.borderBottomStyle !== "none") {
+        rect(new DOMRect(r.left, r.bottom - bottom, r.width, bottom), { fill: style.borderBottomColor });
+      }
+    });
+  };
+
+  const write = (node: Text, style: CSSStyleDeclaration) => {
+    const text = node.data;
+    if (text.trim() === "" || !node.parentElement) return;
+    const range = document.createRange();
+    const add = (from: number, to: number, r: DOMRect) => {
+      const part = text.slice(from, to).replace(/\s+/g, " ");
+      if (part.trim() === "" || r.width === 0) return;
+      fragments.push({
+        text: part,
+        left: r.left + dx + padding,
+        right: r.right + dx + padding,
+        top: r.top + dy + padding,
+        style,
+        rtl: RTL.test(part),
+        line: node.parentElement?.closest(".chip") ? null : (node.parentElement?.closest(".line") ?? null),
+      });
+    };
+    range.selectNodeContents(node);
+    const whole = [...range.getClientRects()].filter((r) => r.width > 0);
+    if (whole.length <= 1) {
+      if (whole.length === 1) add(0, text.length, whole[0]);
+      return;
+    }
+    // Broken over lines: by characters, gathered line by line.
+    let [from, at] = [0, 0];
+    let run: DOMRect | null = null;
+    for (const character of graphemes(text)) {
+      range.setStart(node, at);
+      range.setEnd(node, at + character.length);
+      const r = range.getBoundingClientRect();
+      if (r.width > 0) {
+        if (run && Math.abs(r.top - run.top) < 2) {
+          const left: number = Math.min(run.left, r.left);
+          run = new DOMRect(left, run.top, Math.max(run.right, r.right) - left, run.height);
+        } else {
+          if (run) add(from, at, run);
+          [from, run] = [at, r];
+        }
+      }
+      at += character.length;
+    }
+    if (run) add(from, at, run);
+  };
+
+  const walk = (element: Element) => {
+    const style = getComputedStyle(element);
+    if (style.display === "none" || style.visibility === "hidden" || element.classList.contains("visually-hidden"))
+      return;
+    if (element instanceof SVGSVGElement || element instanceof HTMLCanvasElement) {
+      const r = element.getBoundingClientRect();
+      const place = `x="${short(r.left + dx + padding)}" y="${short(r.top + dy + padding)}" width="${short(r.width)}" height="${short(r.height)}"`;
+      if (element instanceof HTMLCanvasElement) {
+        marks.push(
+          `<image ${place} preserveAspectRatio="none" image-rendering="pixelated" href="${canvasUrl(element)}"/>`,
+        );
+      } else {
+        marks.push(
+          standalone(element).replace(
+            /^<svg\b[^>]*>/,
+            (head) => `${head.replace(/ (width|height|x|y)="[^"]*"/g, "").slice(0, -1)} ${place}>`,
+          ),
+        );
+      }
+      return;
+    }
+    if (element instanceof HTMLElement) paint(element, style);
+    for (const child of element.childNodes) {
+      if (child instanceof Element) walk(child);
+      else if (child instanceof Text) write(child, style);
+    }
+  };
+  walk(root);
+
+  const texts: string[] = [];
+  const attributes = ({ style }: Fragment) => {
+    const underline = style.textDecorationLine.includes("underline") ? ' text-decoration="underline"' : "";
+    const family = style.fontFamily.replaceAll('"', "'");
+    return `font-family="${xmlText(family)}" font-size="${short(parseFloat(style.fontSize))}" font-weight="${style.fontWeight}"${underline}`;
+  };
+  const span = ({ text, style }: Fragment) => `<tspan fill="${xmlText(style.color)}">${xmlText(text)}</tspan>`;
+  for (let k = 0; k < fragments.length;) {
+    const first = fragments[k];
+    let end = k + 1;
+    const joins = (next: Fragment | undefined) =>
+      next !== undefined &&
+      first.rtl &&
+      next.rtl &&
+      first.line !== null &&
+      next.line === first.line &&
+      Math.abs(next.top - first.top) < 3;
+    while (joins(fragments[end])) ++end;
+    const parts = fragments.slice(k, end);
+    const y = short(first.top + ascent(first.style));
+    const x = first.rtl ? Math.max(...parts.map(({ right }) => right)) : first.left;
+    const direction = first.rtl ? ' direction="rtl"' : "";
+    texts.push(
+      `<text x="${short(x)}" y="${y}"${direction} xml:space="preserve" ${attributes(first)}>${parts.map(span).join("")}</text>`,
+    );
+    k = end;
+  }
+  const paper = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim() || "white";
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
+    `<rect width="${width}" height="${height}" fill="${paper}"/>\n${marks.join("\n")}\n${texts.join("\n")}\n</svg>\n`
+  );
+}
+
+/** The picture of the element with this id. */
+export function pictureOf(id: string): string {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no ${id}`);
+  return elementPicture(element);
+}
