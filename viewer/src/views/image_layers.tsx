@@ -1,0 +1,180 @@
+// The chosen output token after each layer, as small pictures.
+import { Card } from "../components/card";
+import { useViewer } from "../context";
+import { exportedStages } from "../export/stages";
+import type { Method } from "../report/document";
+import { pictureOf, type MapScale } from "../report/picture";
+import type { Numbers } from "../report/values";
+import { ColourBar, mapIn, shownMethods } from "./image_overlay";
+import { bitmapOf, Stage } from "./image_stage";
+
+const STRIP_SIDE = 220;
+
+interface Strip {
+  method: Method;
+  maps: (Numbers | null)[];
+  /** of all layers, and of each */
+  scale: MapScale;
+  scales: MapScale[];
+}
+
+export function ImageLayers() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { choices } = state;
+  const { layers } = report;
+  const picture = pictureOf(report);
+  const token = choices.token.value;
+  const fromLeast = choices.fromLeast.value;
+  const ownScale = choices.ownScale.value;
+  if (layers.length < 2) return null;
+  const strips = shownMethods(viewer).map((method): Strip => {
+    const maps = layers.map((layer) => mapIn(viewer, method, layer));
+    const scale = picture.scale(maps, token, fromLeast);
+    return {
+      method,
+      maps,
+      scale,
+      scales: maps.map((map) => (ownScale ? picture.scale([map], token, fromLeast) : scale)),
+    };
+  });
+  const exporter = {
+    svg: () =>
+      exportedStages(
+        picture,
+        bitmapOf(picture).image.value,
+        strips.flatMap(({ method, maps, scales }) =>
+          maps.map((map, k) => ({ title: `${method}, layer ${layers[k]}`, map, scale: scales[k] })),
+        ),
+        {
+          token,
+          colours: viewer.scale.value,
+          smooth: choices.smooth.value,
+          threshold: choices.threshold.value,
+          opacity: choices.opacity.value,
+          grey: choices.grey.value,
+        },
+      ),
+    rows: () => ({
+      columns: ["method", "layer", "output_token", "input_token", "row", "column", "value"],
+      rows: rowsOf(strips, layers, token, picture),
+    }),
+  };
+  const tools = (
+    <div class="control check">
+      <label>
+        <input
+          id="own-scale"
+          type="checkbox"
+          checked={ownScale}
+          onChange={(event) => (choices.ownScale.value = event.currentTarget.checked)}
+        />{" "}
+        Each layer on its own scale
+      </label>
+    </div>
+  );
+  return (
+    <Card id="layers" title="By layer" wide tools={tools} exporter={exporter}>
+      <div id="strips">
+        {strips.map((strip) => (
+          <LayerStrip key={strip.method} {...strip} />
+        ))}
+      </div>
+      <p class="help">The same output token after each layer. Click a picture for its layer.</p>
+    </Card>
+  );
+}
+
+function LayerStrip({ method, maps, scale, scales }: Strip) {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { choices } = state;
+  const { layers } = report;
+  const picture = pictureOf(report);
+  const token = choices.token.value;
+  const chosen = layers.indexOf(choices.layer.value);
+  const choose = (index: number, strip: Element | null) => {
+    choices.layer.value = layers[index];
+    choices.method.value = method;
+    strip?.querySelectorAll<HTMLElement>(".layer")[index]?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const last = layers.length;
+    const moves: Record<string, number> = {
+      ArrowRight: 1,
+      ArrowDown: 1,
+      ArrowLeft: -1,
+      ArrowUp: -1,
+      Home: -last,
+      End: last,
+    };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    choose(Math.max(0, Math.min(last - 1, chosen + moves[event.key])), event.currentTarget as Element);
+  };
+  return (
+    <figure data-method={method}>
+      <div class="strip-head">
+        <h3>{method}</h3>
+        {maps[0] === null ? (
+          <div class="legend">no values for {report.tokens[token].label}</div>
+        ) : choices.ownScale.value ? (
+          <div class="legend">from the palest to the darkest of each layer</div>
+        ) : (
+          <ColourBar {...scale} />
+        )}
+      </div>
+      {maps[0] !== null && (
+        <div
+          class="strip"
+          role="listbox"
+          aria-orientation="horizontal"
+          aria-label={`Layers, ${method}`}
+          onKeyDown={onKeyDown}
+        >
+          {layers.map((layer, index) => (
+            <div
+              class="layer"
+              role="option"
+              key={layer}
+              data-layer={layer}
+              aria-selected={index === chosen}
+              tabIndex={index === chosen ? 0 : -1}
+              onClick={(event) => choose(index, event.currentTarget.parentElement)}
+            >
+              <Stage
+                picture={picture}
+                map={maps[index]}
+                scale={scales[index]}
+                token={token}
+                colours={viewer.scale.value}
+                smooth={choices.smooth.value}
+                threshold={choices.threshold.value}
+                side={STRIP_SIDE / 2}
+                photoSide={STRIP_SIDE}
+              />
+              <span class="name">layer {layer}</span>
+            </div>
+          ))}
+        </div>
+      )}
+    </figure>
+  );
+}
+
+function* rowsOf(
+  strips: Strip[],
+  layers: readonly number[],
+  token: number,
+  picture: ReturnType<typeof pictureOf>,
+): Generator<(string | number | null)[]> {
+  for (const { method, maps } of strips) {
+    for (const [k, map] of maps.entries()) {
+      for (let p = 0; p < picture.patches; ++p) {
+        const { row, column } = picture.patchOf(picture.first + p);
+        yield [method, layers[k], token, picture.first + p, row, column, map?.[p] ?? null];
+      }
+    }
+  }
+}

@@ -1,0 +1,374 @@
+// What the chosen output token draws on, over the picture; where a patch or a special token is chosen.
+import { effect, signal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Card } from "../components/card";
+import { Own } from "../components/own_text";
+import { useViewer, type Viewer } from "../context";
+import type { Method } from "../report/document";
+import { pictureOf, type MapScale, type Picture } from "../report/picture";
+import { format, percent } from "../report/text";
+import { exportedStages } from "../export/stages";
+import { aspectOf, bitmapOf, placeIn, Stage } from "./image_stage";
+
+/** The method whose map the pointer is over, where several are shown. */
+const pointedMethod = signal<Method | null>(null);
+
+export const shownMethods = ({ report, state }: Viewer): Method[] =>
+  state.choices.sideBySide.value ? report.methods : [state.choices.method.value];
+
+/** Map and scale of the chosen output token in a layer. */
+export function mapIn(viewer: Viewer, method: Method, layer: number) {
+  const { report, state, explanation } = viewer;
+  const token = state.choices.token.value;
+  const row = explanation.value.row(method, layer, token);
+  return row && pictureOf(report).mapOf(row);
+}
+
+export function ImageOverlay() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { choices } = state;
+  const picture = pictureOf(report);
+  const bitmap = bitmapOf(picture);
+  const token = choices.token.value;
+  const root = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const card = root.current?.closest("section");
+    if (card && (bitmap.image.value || bitmap.problem.value)) card.dataset.ready = "";
+  }, [bitmap.image.value, bitmap.problem.value]);
+  const layer = choices.layer.value;
+  const maps = shownMethods(viewer).map((method) => {
+    const map = mapIn(viewer, method, layer);
+    return { method, map, scale: picture.scale([map], token, choices.fromLeast.value) };
+  });
+  const exporter = {
+    svg: () =>
+      exportedStages(
+        picture,
+        bitmap.image.value,
+        maps.map(({ method, map, scale }) => ({ title: `${method}, layer ${layer}`, map, scale })),
+        {
+          token,
+          colours: viewer.scale.value,
+          smooth: choices.smooth.value,
+          threshold: choices.threshold.value,
+          opacity: choices.opacity.value,
+          grey: choices.grey.value,
+        },
+      ),
+    rows: () => ({
+      columns: ["layer", "output_token", "input_token", "row", "column", ...maps.map(({ method }) => method)],
+      rows: Array.from({ length: picture.patches }, (_, p) => {
+        const { row, column } = picture.patchOf(picture.first + p);
+        return [layer, token, picture.first + p, row, column, ...maps.map(({ map }) => map?.[p] ?? null)];
+      }),
+    }),
+  };
+  return (
+    <Card id="picture" title="Over the picture" exporter={exporter}>
+      <div ref={root}>
+        {bitmap.problem.value && (
+          <p id="failure" role="alert">
+            {bitmap.problem.value}
+          </p>
+        )}
+        <Specials picture={picture} />
+        <div id="stages">
+          {maps.map((shown, k) => (
+            <Figure key={k} picture={picture} {...shown} />
+          ))}
+        </div>
+        <PictureReadout picture={picture} />
+        <Options />
+        <p class="help" id="picture-help">
+          Colour: what the chosen output token draws on. Choose a patch with a click or the arrow keys
+          {picture.specials.length > 0 && ", or a token that stands for no patch above the picture"}.
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+/** Tokens that stand for no part of the picture. */
+function Specials({ picture }: { picture: Picture }) {
+  const { report, state } = useViewer();
+  const { token } = state.choices;
+  return (
+    <div id="specials" role="group" aria-label="Output token">
+      {picture.specials.map((special) => (
+        <button
+          type="button"
+          class="chip"
+          key={special}
+          data-token={special}
+          aria-pressed={token.value === special}
+          onClick={() => (token.value = special)}
+          onPointerEnter={() => (state.pointed.value = { input: special, view: "picture" })}
+          onPointerLeave={() => (state.pointed.value = null)}
+        >
+          <Own text={report.tokens[special].label} />
+        </button>
+      ))}
+      <span id="chosen-patch" class="help">
+        {picture.isPatch(token.value) && `Chosen: ${report.tokens[token.value].label}`}
+      </span>
+    </div>
+  );
+}
+
+interface FigureProps {
+  picture: Picture;
+  method: Method;
+  map: Parameters<typeof Stage>[0]["map"];
+  scale: MapScale;
+}
+
+function Figure({ picture, method, map, scale }: FigureProps) {
+  const viewer = useViewer();
+  const { choices, pointed } = viewer.state;
+  const at = (event: JSX.TargetedMouseEvent<HTMLElement>) => {
+    const area = event.currentTarget.getBoundingClientRect();
+    return picture.patchAt((event.clientX - area.left) / area.width, (event.clientY - area.top) / area.height);
+  };
+  const isChosen = method === choices.method.value;
+  return (
+    <figure data-method={method} style={{ maxWidth: `calc(75vh * ${aspectOf(picture)})` }}>
+      <h3>{`${method}, layer ${choices.layer.value}`}</h3>
+      <div
+        class="stage-box"
+        onClick={(event) => {
+          const cell = (event.target as Element).closest<HTMLElement>(".cell");
+          const token = cell ? Number(cell.dataset.token) : at(event);
+          if (token === null) return;
+          choices.token.value = token;
+          cell?.focus();
+        }}
+        onPointerMove={(event) => {
+          const token = at(event);
+          pointedMethod.value = method;
+          pointed.value = token === null ? null : { input: token, view: "picture" };
+        }}
+        onPointerLeave={() => {
+          pointedMethod.value = null;
+          pointed.value = null;
+        }}
+      >
+        <Stage
+          picture={picture}
+          map={map}
+          scale={scale}
+          token={choices.token.value}
+          colours={viewer.scale.value}
+          smooth={choices.smooth.value}
+          threshold={choices.threshold.value}
+        >
+          {map === null && (
+            <div class="missing">
+              <span>No {method} values here</span>
+            </div>
+          )}
+          <PointedPatch picture={picture} />
+          {isChosen && <PatchGrid picture={picture} />}
+        </Stage>
+      </div>
+      {map && <ColourBar {...scale} />}
+    </figure>
+  );
+}
+
+/** The patch that is pointed at, here or in another view. */
+function PointedPatch({ picture }: { picture: Picture }) {
+  const at = useViewer().state.pointed.value;
+  if (!at || !picture.isPatch(at.input)) return null;
+  return <div class="pointed-patch" style={placeIn(picture, picture.placeOf(at.input))} />;
+}
+
+export function ColourBar({ low, top, above }: MapScale) {
+  const { scale } = useViewer();
+  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => scale.value.css(t, 1)).join();
+  return (
+    <div class="legend">
+      <span>{format(low)}</span>
+      <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops})` }} />
+      <span>{format(top)}</span>
+      {above > top && <span>(itself {format(above)})</span>}
+    </div>
+  );
+}
+
+/** Elements for the patches, for keyboards and for those who do not see the picture. Made once, painted in place. */
+function PatchGrid({ picture }: { picture: Picture }) {
+  const viewer = useViewer();
+  const { report, state, explanation } = viewer;
+  const { choices } = state;
+  const { rows, columns, first } = picture;
+  const grid = useRef<HTMLDivElement>(null);
+  // The patch that the arrow keys start from, also while a special token is chosen.
+  const focus = useRef(picture.isPatch(choices.token.value) ? choices.token.value : first);
+  useLayoutEffect(() => {
+    const cells = [...(grid.current?.querySelectorAll<HTMLElement>(".cell") ?? [])];
+    return effect(() => {
+      const token = choices.token.value;
+      if (picture.isPatch(token)) focus.current = token;
+      const row = explanation.value.row(choices.method.value, choices.layer.value, token);
+      for (const [p, cell] of cells.entries()) {
+        const value = row?.[first + p];
+        cell.setAttribute("aria-label", `${report.tokens[first + p].label}, ${row ? format(value) : "not computed"}`);
+        cell.setAttribute("aria-selected", String(first + p === token));
+        cell.tabIndex = first + p === focus.current ? 0 : -1;
+        cell.dataset.value = value === undefined ? "" : String(value);
+      }
+    });
+  }, [picture]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const { row, column } = picture.patchOf(focus.current);
+    const places: Record<string, [number, number]> = {
+      ArrowRight: [row, Math.min(columns - 1, column + 1)],
+      ArrowLeft: [row, Math.max(0, column - 1)],
+      ArrowDown: [Math.min(rows - 1, row + 1), column],
+      ArrowUp: [Math.max(0, row - 1), column],
+      Home: [row, 0],
+      End: [row, columns - 1],
+      PageUp: [0, column],
+      PageDown: [rows - 1, column],
+      Enter: [row, column],
+      " ": [row, column],
+    };
+    const next = places[event.key];
+    if (!next) return;
+    event.preventDefault();
+    const token = picture.tokenOf(...next);
+    choices.token.value = token;
+    grid.current?.querySelector<HTMLElement>(`[data-token="${token}"]`)?.focus();
+  };
+  const cells = useMemo(
+    () =>
+      Array.from({ length: rows }, (_, row) => (
+        <div class="grid-row" role="row" key={row}>
+          {Array.from({ length: columns }, (_, column) => (
+            <div class="cell" role="gridcell" key={column} data-token={picture.tokenOf(row, column)} />
+          ))}
+        </div>
+      )),
+    [picture],
+  );
+  return (
+    <div
+      class="grid"
+      role="grid"
+      ref={grid}
+      aria-label={`${rows} by ${columns} patches`}
+      aria-describedby="picture-help"
+      style={placeIn(picture, picture.seen)}
+      onKeyDown={onKeyDown}
+    >
+      {cells}
+    </div>
+  );
+}
+
+/** Says a value in words. */
+function PictureReadout({ picture }: { picture: Picture }) {
+  const viewer = useViewer();
+  const { report, state, explanation } = viewer;
+  const { choices } = state;
+  const method = pointedMethod.value ?? choices.method.value;
+  const token = choices.token.value;
+  const row = explanation.value.row(method, choices.layer.value, token);
+  const input = state.pointed.value?.input ?? null;
+  const name = (i: number) => <Own text={report.tokens[i].label} class="name" />;
+  const content = (): ComponentChildren => {
+    if (!row) {
+      const rows = explanation.value.outputTokens(method);
+      return (
+        <>
+          No {method} values for {name(token)}: {method} was computed for{" "}
+          {rows.slice(0, 4).map((other, k) => (
+            <span key={other}>
+              {k > 0 && ", "}
+              {name(other)}
+            </span>
+          ))}
+          {rows.length > 4 ? ` and ${rows.length - 4} others.` : " only."}
+        </>
+      );
+    }
+    const { all, patches } = picture.sums(row);
+    const where = `${method}, layer ${choices.layer.value}: `;
+    if (input === null) {
+      return (
+        <>
+          {where}
+          <b>{percent(all > 0 ? patches / all : 0)}</b> of what {name(token)} draws on are patches
+          {picture.specials.length > 0 ? ", the rest special tokens." : "."}
+        </>
+      );
+    }
+    return (
+      <>
+        {where}
+        {name(token)} draws <b>{format(row[input])}</b> on {name(input)}
+        {/* Flow values are no parts of a whole. */}
+        {all > 0 && method !== "flow" && `, ${percent(row[input] / all)} of all`}
+      </>
+    );
+  };
+  return (
+    <p class="readout" id="picture-readout">
+      {content()}
+    </p>
+  );
+}
+
+function Options() {
+  const { report, state } = useViewer();
+  const { choices } = state;
+  const boxes = [
+    ["side", "Side by side", choices.sideBySide],
+    ["smooth", "Smooth", choices.smooth],
+    ["grey", "Picture in grey", choices.grey],
+    ["lines", "Lines between patches", choices.gridLines],
+    ["least", "Scale from the least value", choices.fromLeast],
+  ] as const;
+  const opacity = Math.round(100 * choices.opacity.value);
+  return (
+    <div class="foot">
+      <div class="control">
+        <label for="opacity">
+          Opacity{" "}
+          <output id="opacity-name" for="opacity">
+            {opacity}%
+          </output>
+        </label>
+        <input
+          id="opacity"
+          type="range"
+          min={0}
+          max={100}
+          step={5}
+          value={opacity}
+          aria-valuetext={`${opacity}% opaque`}
+          onInput={(event) => (choices.opacity.value = Number(event.currentTarget.value) / 100)}
+        />
+      </div>
+      {boxes.map(
+        ([id, label, choice]) =>
+          (id !== "side" || report.methods.length > 1) && (
+            <div class="control check" id={`${id}-control`} key={id}>
+              <label>
+                <input
+                  id={id}
+                  type="checkbox"
+                  checked={choice.value}
+                  onChange={(event) => (choice.value = event.currentTarget.checked)}
+                />{" "}
+                {label}
+              </label>
+            </div>
+          ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,165 @@
+// A picture with a map of values over it: one patch a colour, or smooth.
+import { signal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Scale } from "../color/scale";
+import { type Box, type MapScale, type Picture, smoothMap } from "../report/picture";
+import type { Numbers } from "../report/values";
+import "../styles/image.css";
+
+/** Pictures below this size show their pixels. */
+const SMALL_PICTURE = 100;
+/** A smooth map has about this many pixels a side; the browser smoothes the rest. */
+export const SMOOTH_SIDE = 480;
+
+/** The decoded pixels, or why there are none. */
+export interface Bitmap {
+  image: Signal<HTMLImageElement | null>;
+  problem: Signal<string>;
+}
+
+const bitmaps = new WeakMap<Picture, Bitmap>();
+
+/** Decoded once for all views. */
+export function bitmapOf(picture: Picture): Bitmap {
+  const known = bitmaps.get(picture);
+  if (known) return known;
+  const bitmap: Bitmap = { image: signal(null), problem: signal("") };
+  bitmaps.set(picture, bitmap);
+  const image = new Image();
+  image.src = `data:image/png;base64,${picture.fields.picture?.data ?? ""}`;
+  image.decode().then(
+    () => (bitmap.image.value = image),
+    () => {
+      bitmap.problem.value = "The picture in this page could not be read; maps and numbers are shown without it.";
+    },
+  );
+  return bitmap;
+}
+
+/** Where a part of the picture lies in what is shown, as CSS. */
+export function placeIn({ shown }: Picture, { left, top, right, bottom }: Box) {
+  const width = shown.right - shown.left;
+  const height = shown.bottom - shown.top;
+  return {
+    left: `${(100 * (left - shown.left)) / width}%`,
+    top: `${(100 * (top - shown.top)) / height}%`,
+    width: `${(100 * (right - left)) / width}%`,
+    height: `${(100 * (bottom - top)) / height}%`,
+  };
+}
+
+export const aspectOf = ({ shown }: Picture) => (shown.right - shown.left) / (shown.bottom - shown.top);
+
+export interface MapLook {
+  scale: MapScale;
+  colours: Scale;
+  smooth: boolean;
+  /** values below this share of the top stay empty */
+  threshold: number;
+}
+
+export interface StageProps extends MapLook {
+  picture: Picture;
+  /** values of the patches; null: none */
+  map: Numbers | null;
+  /** outlined */
+  token: number;
+  /** pixels of a smooth map's side */
+  side?: number;
+  /** pixels of the photo's side, at most */
+  photoSide?: number;
+  /** over the map */
+  children?: ComponentChildren;
+}
+
+export function Stage({
+  picture,
+  map,
+  token,
+  side = SMOOTH_SIDE,
+  photoSide = Infinity,
+  children,
+  ...look
+}: StageProps) {
+  const photo = useRef<HTMLCanvasElement>(null);
+  const overlay = useRef<HTMLCanvasElement>(null);
+  const bitmap = bitmapOf(picture).image.value;
+  const { scale, colours, smooth, threshold } = look;
+  useLayoutEffect(() => {
+    if (photo.current && bitmap) paintPhoto(photo.current, bitmap, photoSide);
+  }, [bitmap, photoSide]);
+  useLayoutEffect(() => {
+    if (overlay.current) paintMap(overlay.current, picture, map, side, look);
+  }, [map, scale.low, scale.top, colours, smooth, threshold, side]);
+  const { width, height } = picture.fields;
+  return (
+    <div class="stage" style={{ aspectRatio: String(aspectOf(picture)) }}>
+      <canvas
+        class="photo"
+        ref={photo}
+        aria-hidden="true"
+        style={placeIn(picture, { left: 0, top: 0, right: width, bottom: height })}
+      />
+      <div class="unseen" style={placeIn(picture, picture.seen)} />
+      <canvas
+        class={smooth ? "map" : "map exact"}
+        ref={overlay}
+        aria-hidden="true"
+        style={placeIn(picture, picture.seen)}
+      />
+      {picture.isPatch(token) && <div class="picked" style={placeIn(picture, picture.placeOf(token))} />}
+      {children}
+    </div>
+  );
+}
+
+/** The picture, at most `most` pixels a side. */
+function paintPhoto(canvas: HTMLCanvasElement, image: HTMLImageElement, most: number) {
+  const part = Math.min(1, most / Math.max(image.width, image.height));
+  canvas.width = Math.max(1, Math.round(image.width * part));
+  canvas.height = Math.max(1, Math.round(image.height * part));
+  canvas.classList.toggle("exact", Math.max(image.width, image.height) <= SMALL_PICTURE);
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  context.imageSmoothingQuality = "high";
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+}
+
+/** A pixel for each patch, or many. What has no value stays empty. */
+function paintMap(canvas: HTMLCanvasElement, picture: Picture, map: Numbers | null, side: number, look: MapLook) {
+  const { rows, columns } = picture;
+  const fine = look.smooth ? Math.max(1, Math.ceil(side / Math.max(rows, columns))) : 1;
+  canvas.width = columns * fine;
+  canvas.height = rows * fine;
+  const context = canvas.getContext("2d");
+  if (!map || !context) return;
+  const image = new ImageData(canvas.width, canvas.height);
+  const { low, top } = look.scale;
+  const values = fine > 1 ? smoothMap(map, rows, columns, fine) : map;
+  const least = look.threshold * top;
+  for (let p = 0; p < values.length; ++p) {
+    const value = values[p];
+    if (Number.isNaN(value) || value < least) continue;
+    [image.data[4 * p], image.data[4 * p + 1], image.data[4 * p + 2]] = look.colours.rgb(value - low, top - low);
+    image.data[4 * p + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+}
+
+/** What a patch covers, cut from the picture (whose pixels may be fewer than the original's). */
+export function Thumbnail({ picture, token }: { picture: Picture; token: number }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const image = bitmapOf(picture).image.value;
+  useLayoutEffect(() => {
+    const context = canvas.current?.getContext("2d");
+    if (!context || !image) return;
+    const { left, top, right, bottom } = picture.placeOf(token);
+    const x = image.width / picture.fields.width;
+    const y = image.height / picture.fields.height;
+    context.clearRect(0, 0, 40, 40);
+    context.imageSmoothingEnabled = (right - left) * x > 20;
+    context.drawImage(image, left * x, top * y, (right - left) * x, (bottom - top) * y, 0, 0, 40, 40);
+  }, [image, token]);
+  return <canvas ref={canvas} width={40} height={40} class="thumbnail" aria-hidden="true" />;
+}
