@@ -12,6 +12,7 @@ import { followLink } from "./link";
 import { followKeys } from "./shortcuts";
 import { format } from "./report/text";
 import { Compare } from "./views/compare";
+import { ImageViews } from "./views/image_views";
 import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
@@ -30,6 +31,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
   useEffect(() => followKeys(viewer), [viewer]);
   useEffect(() => announceChoices(viewer), [viewer]);
   const { report } = viewer;
+  const pictured = report.document.input.kind === "image";
   const predicted = (report.document.predictions ?? []).length > 0;
   return (
     <ViewerContext.Provider value={viewer}>
@@ -43,16 +45,20 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
             {viewer.announcement}
           </p>
           <Notes />
-          <div class={predicted ? "lead wide with-aside" : "lead wide"}>
-            <Strip />
-            {predicted && (
-              <aside class="card" aria-label="Prediction">
-                <Predictions report={report} id="predictions" />
-              </aside>
-            )}
-          </div>
+          {pictured ? (
+            <ImageViews />
+          ) : (
+            <div class={predicted ? "lead wide with-aside" : "lead wide"}>
+              <Strip />
+              {predicted && (
+                <aside class="card" aria-label="Prediction">
+                  <Predictions report={report} id="predictions" />
+                </aside>
+              )}
+            </div>
+          )}
           <Compare />
-          <Ranking />
+          {!pictured && <Ranking />}
           <Referents />
           <SettingsCard />
         </main>
@@ -79,7 +85,7 @@ function announceChoices(viewer: Viewer) {
 
 function Header() {
   const { report, state } = useViewer();
-  const { text, text_pair: pair, kind } = report.document.input;
+  const { text, text_pair: pair, kind, image } = report.document.input;
   const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
     <header>
@@ -92,6 +98,12 @@ function Header() {
       </p>
       <h1 id="heading">
         What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
+        {image?.name && (
+          <>
+            {" in “"}
+            <Own text={image.name} most={60} />”
+          </>
+        )}
       </h1>
     </header>
   );

@@ -136,7 +136,7 @@ export class Picture {
 const known = new WeakMap<Report, Picture>();
 
 /** Of a report of kind "image", made once. */
-export function pictureOf(report: Report): Picture {
+export function pictureIn(report: Report): Picture {
   let picture = known.get(report);
   if (!picture) known.set(report, (picture = new Picture(report)));
   return picture;

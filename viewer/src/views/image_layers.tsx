@@ -3,7 +3,7 @@ import { Card } from "../components/card";
 import { useViewer } from "../context";
 import { exportedStages } from "../export/stages";
 import type { Method } from "../report/document";
-import { pictureOf, type MapScale } from "../report/picture";
+import { pictureIn, type MapScale } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { ColourBar, mapIn, shownMethods } from "./image_overlay";
 import { bitmapOf, Stage } from "./image_stage";
@@ -23,7 +23,7 @@ export function ImageLayers() {
   const { report, state } = viewer;
   const { choices } = state;
   const { layers } = report;
-  const picture = pictureOf(report);
+  const picture = pictureIn(report);
   const token = choices.token.value;
   const fromLeast = choices.fromLeast.value;
   const ownScale = choices.ownScale.value;
@@ -90,7 +90,7 @@ function LayerStrip({ method, maps, scale, scales }: Strip) {
   const { report, state } = viewer;
   const { choices } = state;
   const { layers } = report;
-  const picture = pictureOf(report);
+  const picture = pictureIn(report);
   const token = choices.token.value;
   const chosen = layers.indexOf(choices.layer.value);
   const choose = (index: number, strip: Element | null) => {
@@ -167,7 +167,7 @@ function* rowsOf(
   strips: Strip[],
   layers: readonly number[],
   token: number,
-  picture: ReturnType<typeof pictureOf>,
+  picture: ReturnType<typeof pictureIn>,
 ): Generator<(string | number | null)[]> {
   for (const { method, maps } of strips) {
     for (const [k, map] of maps.entries()) {

@@ -6,7 +6,7 @@ import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
-import { pictureOf, type MapScale, type Picture } from "../report/picture";
+import { pictureIn, type MapScale, type Picture } from "../report/picture";
 import { format, percent } from "../report/text";
 import { exportedStages } from "../export/stages";
 import { aspectOf, bitmapOf, placeIn, Stage } from "./image_stage";
@@ -22,14 +22,14 @@ export function mapIn(viewer: Viewer, method: Method, layer: number) {
   const { report, state, explanation } = viewer;
   const token = state.choices.token.value;
   const row = explanation.value.row(method, layer, token);
-  return row && pictureOf(report).mapOf(row);
+  return row && pictureIn(report).mapOf(row);
 }
 
 export function ImageOverlay() {
   const viewer = useViewer();
   const { report, state } = viewer;
   const { choices } = state;
-  const picture = pictureOf(report);
+  const picture = pictureIn(report);
   const bitmap = bitmapOf(picture);
   const token = choices.token.value;
   const root = useRef<HTMLDivElement>(null);

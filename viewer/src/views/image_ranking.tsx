@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
-import { pictureOf } from "../report/picture";
+import { pictureIn } from "../report/picture";
 import { format, percent } from "../report/text";
 import { Thumbnail } from "./image_stage";
 
@@ -15,7 +15,7 @@ const rowOf = ({ state, explanation }: Viewer) => {
 export function ImageShares() {
   const viewer = useViewer();
   const { report, state } = viewer;
-  const picture = pictureOf(report);
+  const picture = pictureIn(report);
   const row = rowOf(viewer);
   const flow = state.choices.method.value === "flow";
   const { all, patches } = row ? picture.sums(row) : { all: 0, patches: 0 };
@@ -72,7 +72,7 @@ export function ImageRanking() {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;
   const { choices, counts, pointed } = state;
-  const picture = pictureOf(report);
+  const picture = pictureIn(report);
   const showAll = useSignal(false);
   const [method, layer, output] = [choices.method.value, choices.layer.value, choices.token.value];
   const row = rowOf(viewer);

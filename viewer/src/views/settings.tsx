@@ -3,6 +3,7 @@ import { Card } from "../components/card";
 import { useViewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import type { Report } from "../report/report";
+import { pictureIn } from "../report/picture";
 import { format, visible } from "../report/text";
 
 /** What gradients make of the attention, in words. */
@@ -36,6 +37,21 @@ function precision(report: Report): string {
   return methods.some((array) => array.dtype === "f16") ? "3 digits; a json or npz file has all of them" : "";
 }
 
+/** Of a report of a picture. */
+function pictureRows(report: Report): [string, string][] {
+  if (!report.document.input.image) return [];
+  const { fields, seen, rows, columns } = pictureIn(report);
+  const { width, height } = fields;
+  const round = (x: number) => Math.round(10 * x) / 10;
+  const whole = seen.left <= 0 && seen.top <= 0 && seen.right >= width && seen.bottom >= height;
+  const part = `columns ${round(seen.left)} to ${round(seen.right)} and rows ${round(seen.top)} to ${round(seen.bottom)} of pixels; the model did not see the rest, which is pale here`;
+  return [
+    ["Picture", `${width} × ${height} pixels`],
+    ["Seen", whole ? "all of it" : part],
+    ["Patches", `${rows} rows of ${columns}, named by row and column from 0`],
+  ];
+}
+
 /** Term and description, those without a description left out. */
 export function settingsRows(report: Report): [string, string][] {
   const { settings, layers, document } = report;
@@ -43,6 +59,7 @@ export function settingsRows(report: Report): [string, string][] {
   const computed = contiguous ? `${layers[0]} to ${layers.at(-1)}` : layers.join(", ");
   const flow = report.methods.includes("flow");
   const rows: [string, string][] = [
+    ...pictureRows(report),
     ["Methods", settings.method.join(", ")],
     ["Mixing", report.gradient ? gradientMixing(report) : ""],
     ["Heads", HEADS[settings.heads] ?? `head ${settings.heads} in the layer looked at, the mean in those below`],
