@@ -1,6 +1,6 @@
 // What is chosen in the page of a generation, one signal a choice, and what follows from it. All views read the same
 // signals, which links them.
-import { computed, signal, type ReadonlySignal } from "@preact/signals";
+import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Scale } from "../color/scale";
@@ -95,6 +95,22 @@ export class GenerationState {
   of(token: number, layers: readonly number[]): Selection {
     const method = this.method.value;
     return { method, normalized: this.normalized.value && this.report.hasNormalized(method), token, layers };
+  }
+
+  /** What another page of the same generation had chosen, as far as it fits here. Its last token's place is the last. */
+  adopt(other: GenerationState) {
+    const { report } = this;
+    if (report.methods.includes(other.method.value)) this.choose(other.method.value);
+    const atEnd = other.token.value === other.report.n - 1;
+    this.step(atEnd ? report.n - 1 : other.token.value);
+    for (const name of ["normalized", "span", "special", "generated", "pattern", "allRanks", "pace"] as const) {
+      (this[name] as Signal<unknown>).value = other[name].value;
+    }
+    for (const name of ["from", "to"] as const) {
+      if (report.layersOf(this.method.value).includes(other[name].value)) this[name].value = other[name].value;
+    }
+    if (other.rules.value.length === this.rules.value.length) this.rules.value = other.rules.value;
+    this.byHand.value = new Map([...other.byHand.value].filter(([token]) => token < report.m));
   }
 
   choose(method: Method) {
