@@ -1,4 +1,5 @@
 // Keys that work anywhere in the page, and the actions that buttons share with them.
+import { copyText } from "./components/copy_text";
 import { showHelp } from "./components/help";
 import type { Viewer } from "./context";
 import { linkOf } from "./link";
@@ -9,19 +10,7 @@ import { dark, theme } from "./theme";
 /** Copies the page's address with what is chosen; whether that was possible. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
   const link = linkOf(viewer.state);
-  let copied = false;
-  try {
-    await navigator.clipboard.writeText(link);
-    copied = true;
-  } catch {
-    // Pages from files may lack the clipboard: the older way asks nobody.
-    const field = document.createElement("textarea");
-    field.value = link;
-    document.body.append(field);
-    field.select();
-    copied = document.execCommand("copy");
-    field.remove();
-  }
+  const copied = await copyText(link);
   viewer.announcement.value = copied ? "The link was copied" : `The link could not be copied: ${link}`;
   return copied;
 }

@@ -1,4 +1,5 @@
 // The keyboard's list.
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { SHORTCUTS } from "../shortcuts";
 
@@ -7,7 +8,26 @@ export function showHelp() {
   if (dialog instanceof HTMLDialogElement && !dialog.open) dialog.showModal();
 }
 
+/** Keys of the page of one explanation. */
 export function Help() {
+  const others: Keys[] = [
+    { keys: ["←", "→"], does: "in the text: the token before, after" },
+    { keys: ["x"], does: "leave the token out of rankings and colours, or take it back in" },
+  ];
+  return (
+    <KeysDialog keys={[...SHORTCUTS, ...others]}>
+      Pointing at a token in one view points at it in all. A click chooses; with the control (⌘) key it leaves a token
+      out. The address keeps what is chosen: back and forward step through it.
+    </KeysDialog>
+  );
+}
+
+export interface Keys {
+  keys: readonly string[];
+  does: string;
+}
+
+export function KeysDialog({ keys: list, children }: { keys: readonly Keys[]; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   return (
     <dialog
@@ -24,7 +44,7 @@ export function Help() {
           </button>
         </div>
         <dl class="keys">
-          {SHORTCUTS.map(({ keys, does }) => (
+          {list.map(({ keys, does }) => (
             <div key={does}>
               <dt>
                 {keys.map((key) => (
@@ -34,24 +54,8 @@ export function Help() {
               <dd>{does}</dd>
             </div>
           ))}
-          <div>
-            <dt>
-              <kbd>←</kbd>
-              <kbd>→</kbd>
-            </dt>
-            <dd>in the text: the token before, after</dd>
-          </div>
-          <div>
-            <dt>
-              <kbd>x</kbd>
-            </dt>
-            <dd>leave the token out of rankings and colours, or take it back in</dd>
-          </div>
         </dl>
-        <p class="help">
-          Pointing at a token in one view points at it in all. A click chooses; with the control (⌘) key it leaves a
-          token out. The address keeps what is chosen: back and forward step through it.
-        </p>
+        <p class="help">{children}</p>
       </div>
     </dialog>
   );

@@ -37,27 +37,40 @@ export function Toolbar() {
             <span class={copied.value ? "" : "gone"}>Copied</span>
           </span>
         </button>
-        <button
-          type="button"
-          class="quiet icon"
-          id="theme-button"
-          aria-label={dark.value ? "Light page" : "Dark page"}
-          title={dark.value ? "Light page (d)" : "Dark page (d)"}
-          onClick={() => (theme.value = dark.value ? "light" : "dark")}
-        >
-          <span aria-hidden="true">{dark.value ? "☀" : "☾"}</span>
-        </button>
-        <button
-          type="button"
-          class="quiet icon"
-          id="help-button"
-          aria-label="Keyboard shortcuts"
-          title="Keyboard shortcuts (?)"
-          onClick={showHelp}
-        >
-          <span aria-hidden="true">?</span>
-        </button>
+        <ThemeButton />
+        <HelpButton />
       </div>
     </div>
+  );
+}
+
+/** Light or dark. */
+export function ThemeButton() {
+  return (
+    <button
+      type="button"
+      class="quiet icon"
+      id="theme-button"
+      aria-label={dark.value ? "Light page" : "Dark page"}
+      title={dark.value ? "Light page (d)" : "Dark page (d)"}
+      onClick={() => (theme.value = dark.value ? "light" : "dark")}
+    >
+      <span aria-hidden="true">{dark.value ? "☀" : "☾"}</span>
+    </button>
+  );
+}
+
+export function HelpButton() {
+  return (
+    <button
+      type="button"
+      class="quiet icon"
+      id="help-button"
+      aria-label="Keyboard shortcuts"
+      title="Keyboard shortcuts (?)"
+      onClick={showHelp}
+    >
+      <span aria-hidden="true">?</span>
+    </button>
   );
 }

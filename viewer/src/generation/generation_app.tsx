@@ -1,8 +1,14 @@
 // The page of a generation.
-import { effect } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { effect, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import { copyText } from "../components/copy_text";
+import { KeysDialog } from "../components/help";
+import { HelpButton, ThemeButton } from "../components/toolbar";
 import { SavingContext } from "../export/name";
 import { format } from "../report/text";
+import { GENERATION_KEYS } from "./generation_keys";
+import { followGenerationLink, generationLink } from "./generation_link";
 import { GenerationContext, useGeneration, type GenerationState } from "./generation_state";
 import { Likelihood } from "./likelihood";
 import { LayerPicture, WholePicture } from "./maps";
@@ -14,12 +20,22 @@ import { GenerationSettings } from "./settings_view";
 import { Texts } from "./texts";
 import "../styles/generation.css";
 
-export function GenerationApp({ state }: { state: GenerationState }) {
+export interface GenerationAppProps {
+  state: GenerationState;
+  /** above the page's head: the server's composer */
+  children?: ComponentChildren;
+}
+
+export function GenerationApp({ state, children }: GenerationAppProps) {
+  // Before the first drawing: a link's choices never flash past.
+  useLayoutEffect(() => followGenerationLink(state), [state]);
   useEffect(() => announce(state), [state]);
   return (
     <GenerationContext.Provider value={state}>
       <SavingContext.Provider value={state.saving}>
         <div id="page" class="generation">
+          <GenerationToolbar />
+          {children}
           <Header />
           <GenerationControls />
           <main>
@@ -37,6 +53,10 @@ export function GenerationApp({ state }: { state: GenerationState }) {
             <WholePicture />
             <GenerationSettings />
           </main>
+          <KeysDialog keys={GENERATION_KEYS}>
+            Pointing at a token in one view points at it in all. In the texts and pictures the arrow keys walk from
+            token to token. The address keeps what is chosen.
+          </KeysDialog>
         </div>
       </SavingContext.Provider>
     </GenerationContext.Provider>
@@ -58,20 +78,43 @@ function announce(state: GenerationState) {
   });
 }
 
-function Header() {
+function GenerationToolbar() {
   const state = useGeneration();
   const { report } = state;
   const { model, settings } = report.document;
-  const token = state.token.value;
+  const copied = useSignal(false);
   const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
   parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
   parts.push(`${report.m} prompt ${settings.words ? "words" : "tokens"}`, `${report.n} generated`);
+  const copy = async () => {
+    copied.value = await copyText(generationLink(state));
+    state.announcement.value = copied.value ? "The link was copied" : "The link could not be copied";
+    setTimeout(() => (copied.value = false), 2000);
+  };
+  return (
+    <div class="toolbar">
+      <p id="model">{parts.filter(Boolean).join(" · ")}</p>
+      <div class="tools">
+        <button type="button" class="quiet" id="link-button" onClick={() => void copy()}>
+          <span class="swap">
+            <span class={copied.value ? "gone" : ""}>Copy link</span>
+            <span class={copied.value ? "" : "gone"}>Copied</span>
+          </span>
+        </button>
+        <ThemeButton />
+        <HelpButton />
+      </div>
+    </div>
+  );
+}
+
+function Header() {
+  const { report, token } = useGeneration();
   return (
     <header>
-      <p id="model">{parts.filter(Boolean).join(" · ")}</p>
       <h1 id="heading">
         What token {token} “
-        <Piece name={report.columns[report.m + token].name} class="quote" />” drew on
+        <Piece name={report.columns[report.m + token.value].name} class="quote" />” drew on
       </h1>
     </header>
   );

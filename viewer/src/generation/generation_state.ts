@@ -5,6 +5,7 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Scale } from "../color/scale";
 import { reportName, type Saving } from "../export/name";
+import { readPattern } from "../filters";
 import type { Method } from "../report/document";
 import { dark } from "../theme";
 import type { GenerationReport, RankedColumn, Selection } from "./generation_report";
@@ -62,11 +63,8 @@ export class GenerationState {
     this.fitLayers();
     this.rules.value = report.fields.dropped.map(() => true);
     this.expression = computed(() => {
-      try {
-        return { pattern: this.pattern.value ? new RegExp(this.pattern.value, "iu") : null, problem: "" };
-      } catch (error) {
-        return { pattern: null, problem: `Not a regular expression yet: ${(error as Error).message}` };
-      }
+      const { expression, problem } = readPattern(this.pattern.value);
+      return { pattern: expression, problem: problem && `Not a regular expression that works here: ${problem}` };
     });
     this.filters = computed(() => ({
       special: this.special.value,

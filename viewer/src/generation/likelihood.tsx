@@ -1,5 +1,6 @@
 // How likely the chosen token was, beside its alternatives.
 import { Card } from "../components/card";
+import { pictureOf } from "../export/element_picture";
 import { format } from "../report/text";
 import type { GeneratedToken } from "../report/document";
 import { useGeneration } from "./generation_state";
@@ -26,6 +27,7 @@ export function Likelihood() {
       id="choices"
       title="How likely it was"
       exporter={{
+        svg: () => pictureOf("choices"),
         rows: () => ({
           columns: ["output_token", "text", "probability", "chosen"],
           rows: choices.map(({ label, probability }, k) => [token.value, label, probability, k === chosen]),

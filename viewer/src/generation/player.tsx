@@ -2,6 +2,7 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { METHODS } from "../report/document";
+import { followGenerationKeys } from "./generation_keys";
 import { useGeneration, type GenerationState, type Span } from "./generation_state";
 
 const PACES: readonly [number, string][] = [
@@ -33,27 +34,6 @@ export function playWhile(state: GenerationState): () => void {
   });
 }
 
-/** Keys that step and play wherever nothing else takes them. */
-function useKeys(state: GenerationState) {
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      const target = event.target as Element;
-      if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
-      if (target.closest("input, select, textarea, .strip, .scroll, [role=menu]")) return;
-      if (event.key === "ArrowRight") state.step(state.token.value + 1);
-      else if (event.key === "ArrowLeft") state.step(state.token.value - 1);
-      else if (event.key === "Home") state.step(0);
-      else if (event.key === "End") state.step(state.report.n - 1);
-      else if (event.key === " " && !target.closest("button, a, label, summary")) {
-        state.playing.value = !state.playing.value;
-      } else return;
-      event.preventDefault();
-    };
-    addEventListener("keydown", onKeyDown);
-    return () => removeEventListener("keydown", onKeyDown);
-  }, [state]);
-}
-
 function Icon({ path }: { path: string }) {
   return (
     <svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true" class="icon">
@@ -65,8 +45,8 @@ function Icon({ path }: { path: string }) {
 export function GenerationControls() {
   const state = useGeneration();
   const { report } = state;
-  useKeys(state);
   useEffect(() => playWhile(state), [state]);
+  useEffect(() => followGenerationKeys(state), [state]);
   const token = state.token.value;
   const last = report.n - 1;
   const playing = state.playing.value;

@@ -1,5 +1,6 @@
 // What the chosen token drew most on, as a table.
 import { Card } from "../components/card";
+import { pictureOf } from "../export/element_picture";
 import { format, percent } from "../report/text";
 import { sum, type RankedColumn } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
@@ -59,7 +60,7 @@ export function Ranking() {
     );
   };
   return (
-    <Card id="rank" title="Drew most on" exporter={{ rows: () => rankRows(state) }}>
+    <Card id="rank" title="Drew most on" exporter={{ svg: () => pictureOf("rank"), rows: () => rankRows(state) }}>
       <div
         class="scroll"
         id="rank"

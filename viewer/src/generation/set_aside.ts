@@ -1,4 +1,5 @@
 // What takes no part in rankings and in the scale of colours: by kind, by the report's rules, by an expression, by hand.
+import { matches } from "../filters";
 import { sum, type GenerationReport } from "./generation_report";
 
 export interface Filters {
@@ -37,7 +38,7 @@ export function reasonsAside(report: GenerationReport, filters: Filters): string
     for (const j of tokens) if (filters.rules[k]) reasons[j] ||= rule;
   }
   for (const [j, { name }] of report.columns.entries()) {
-    if (filters.pattern?.test(name.text)) reasons[j] ||= "the expression";
+    if (filters.pattern && matches(filters.pattern, name.text)) reasons[j] ||= "the expression";
     const byClick = filters.byHand.get(j);
     if (byClick !== undefined) reasons[j] = byClick ? "by hand" : "";
   }

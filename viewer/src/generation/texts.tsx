@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
+import { pictureOf } from "../export/element_picture";
 import { PaintedText, type Look } from "../components/painted_text";
 import { format, percent } from "../report/text";
 import { sum } from "./generation_report";
@@ -25,44 +26,46 @@ export function Texts() {
   const point = (offset: number) => (token: number | null) =>
     (state.pointed.value = token === null ? null : { column: offset + token, view: "text" });
   return (
-    <Card id="text" title="Prompt" wide exporter={{ rows: () => textRows(state) }}>
-      <PaintedText
-        id="prompt"
-        report={report.prompt}
-        role="button"
-        labelledby="text-heading"
-        describedby="text-help"
-        look={() => promptLook(state)}
-        current={() => promptFocus.current}
-        pointed={() => {
-          const at = state.pointed.value;
-          return at && at.column < m ? at.column : null;
-        }}
-        onMove={(token) => (promptFocus.current = token)}
-        onChoose={(token) => {
-          promptFocus.current = token;
-          state.toggle(token);
-        }}
-        onPoint={point(0)}
-      />
-      <h2 id="generated-heading">Generated</h2>
-      <PaintedText
-        id="generated"
-        report={report.said}
-        role="option"
-        labelledby="generated-heading"
-        describedby="text-help"
-        look={() => saidLook(state)}
-        current={() => state.token.value}
-        pointed={() => {
-          const at = state.pointed.value;
-          return at && at.column >= m ? at.column - m : null;
-        }}
-        onMove={(token) => state.step(token)}
-        onChoose={(token) => state.step(token)}
-        onPoint={point(m)}
-        follow
-      />
+    <Card id="text" title="Prompt" wide exporter={{ svg: () => pictureOf("text-strips"), rows: () => textRows(state) }}>
+      <div id="text-strips">
+        <PaintedText
+          id="prompt"
+          report={report.prompt}
+          role="button"
+          labelledby="text-heading"
+          describedby="text-help"
+          look={() => promptLook(state)}
+          current={() => promptFocus.current}
+          pointed={() => {
+            const at = state.pointed.value;
+            return at && at.column < m ? at.column : null;
+          }}
+          onMove={(token) => (promptFocus.current = token)}
+          onChoose={(token) => {
+            promptFocus.current = token;
+            state.toggle(token);
+          }}
+          onPoint={point(0)}
+        />
+        <h2 id="generated-heading">Generated</h2>
+        <PaintedText
+          id="generated"
+          report={report.said}
+          role="option"
+          labelledby="generated-heading"
+          describedby="text-help"
+          look={() => saidLook(state)}
+          current={() => state.token.value}
+          pointed={() => {
+            const at = state.pointed.value;
+            return at && at.column >= m ? at.column - m : null;
+          }}
+          onMove={(token) => state.step(token)}
+          onChoose={(token) => state.step(token)}
+          onPoint={point(m)}
+          follow
+        />
+      </div>
       <TextReadout />
       <Shares />
       <div class="foot">

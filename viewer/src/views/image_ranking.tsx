@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
+import { pictureOf } from "../export/element_picture";
 import { pictureIn } from "../report/picture";
 import { format, percent } from "../report/text";
 import { Thumbnail } from "./image_stage";
@@ -89,6 +90,7 @@ export function ImageRanking() {
   const largest = ranking[0]?.value ?? 0;
   const degenerate = flags ? ranking.filter(({ token }) => flags[token]).length : 0;
   const exporter = {
+    svg: () => pictureOf("rank"),
     rows: () => ({
       columns: ["rank", "output_token", "input_token", "row", "column", method, "degenerate"],
       rows: ranking.map(({ token, rank, value }) => {

@@ -15,14 +15,16 @@ export function ImageViews() {
   const predicted = (report.document.predictions ?? []).length > 0;
   return (
     <div class={classes.join(" ")} style={{ "--opacity": String(opacity.value) }}>
-      <ImageOverlay />
-      <div class="numbers">
+      <div class="pile">
+        <ImageOverlay />
+        <ImageShares />
+      </div>
+      <div class="pile">
         {predicted && (
           <aside class="card" aria-label="Prediction">
             <Predictions report={report} id="predictions" />
           </aside>
         )}
-        <ImageShares />
         <ImageRanking />
       </div>
       <ImageLayers />

@@ -1,0 +1,70 @@
+// Keys that work wherever nothing else takes them.
+import { showHelp, type Keys } from "../components/help";
+import { METHODS } from "../report/document";
+import { dark, theme } from "../theme";
+import type { GenerationState } from "./generation_state";
+
+interface Shortcut extends Keys {
+  run(state: GenerationState, key: string): void;
+}
+
+/** As KeyboardEvent.key names them. */
+const NAMES: Record<string, string> = { "←": "ArrowLeft", "→": "ArrowRight", space: " " };
+
+function otherLayer(state: GenerationState, by: number) {
+  const layers = state.report.layersOf(state.method.value);
+  const at = state.span.value === "one" ? layers.indexOf(state.from.value) + by : layers.length - 1;
+  state.from.value = layers[Math.max(0, Math.min(layers.length - 1, at))];
+  state.span.value = "one";
+}
+
+export const GENERATION_KEYS: readonly Shortcut[] = [
+  { keys: ["space"], does: "play, pause", run: (state) => (state.playing.value = !state.playing.value) },
+  {
+    keys: ["←", "→"],
+    does: "the generated token before, after",
+    run: (state, key) => state.step(state.token.value + (key === "→" ? 1 : -1)),
+  },
+  {
+    keys: ["Home", "End"],
+    does: "the first, the last generated token",
+    run: (state, key) => state.step(key === "Home" ? 0 : state.report.n - 1),
+  },
+  {
+    keys: ["1", "2", "3"],
+    does: "raw, rollout, flow",
+    run(state, key) {
+      const method = METHODS[Number(key) - 1];
+      if (state.report.methods.includes(method)) state.choose(method);
+    },
+  },
+  {
+    keys: ["[", "]"],
+    does: "one layer, and the one below, above",
+    run: (state, key) => otherLayer(state, key === "]" ? 1 : -1),
+  },
+  { keys: ["a"], does: "mean over all layers", run: (state) => (state.span.value = "all") },
+  { keys: ["d"], does: "light or dark page", run: () => (theme.value = dark.value ? "light" : "dark") },
+  { keys: ["?"], does: "this list", run: showHelp },
+];
+
+/** Listens for the keys; returns how to stop. */
+export function followGenerationKeys(state: GenerationState): () => void {
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = event.target as Element;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing) return;
+    if (target.closest("textarea, select, [contenteditable], dialog, [role=menu]")) return;
+    if (target instanceof HTMLInputElement && !["checkbox", "radio", "button"].includes(target.type)) return;
+    const key = Object.keys(NAMES).find((name) => NAMES[name] === event.key) ?? event.key;
+    // What is focused keeps the keys that move in it and press it.
+    const moves = ["←", "→", "Home", "End"].includes(key);
+    if (moves && target.closest("input, .strip, .scroll")) return;
+    if (key === "space" && target.closest("button, a, label, input, summary, .strip, .scroll")) return;
+    const shortcut = GENERATION_KEYS.find(({ keys }) => keys.includes(key));
+    if (!shortcut) return;
+    event.preventDefault();
+    shortcut.run(state, key);
+  };
+  document.addEventListener("keydown", onKeyDown);
+  return () => document.removeEventListener("keydown", onKeyDown);
+}
