@@ -13,6 +13,7 @@ import { followKeys } from "./shortcuts";
 import { format } from "./report/text";
 import { Compare } from "./views/compare";
 import { ImageViews } from "./views/image_views";
+import { Methods } from "./views/methods";
 import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
@@ -20,7 +21,7 @@ import { Strip } from "./views/strip";
 
 export interface ReportAppProps {
   viewer: Viewer;
-  /** above the page's head: the server's composer */
+  /** after the text: what only a server can do */
   children?: ComponentChildren;
 }
 
@@ -37,7 +38,6 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
     <ViewerContext.Provider value={viewer}>
       <div id="page">
         <Toolbar />
-        {children}
         <Header />
         <Controls />
         <main>
@@ -57,7 +57,9 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
               )}
             </div>
           )}
+          {children}
           <Compare />
+          <Methods />
           {!pictured && <Ranking />}
           <Referents />
           <SettingsCard />

@@ -20,6 +20,8 @@ export class Viewer {
   readonly differenceScale: ReadonlySignal<DivergingScale>;
   /** Set where there is a server. */
   readonly askServer: Signal<AskServer | null>;
+  /** What a server computed of the same input with other settings. */
+  readonly answers: Signal<readonly Report[]> = signal([]);
   /** Another report that this one is compared with: opened from a file or asked of the server. */
   readonly other: Signal<Report | null>;
   /** Why a file or an answer could not be used; "" when all is well. */
@@ -46,14 +48,18 @@ export class Viewer {
     const { choices } = this.state;
     this.explanation = computed(
       () =>
-        new Explanation(report, {
-          toLayer: choices.toLayer.value,
-          heads: choices.heads.value,
-          residual: choices.residual.value,
-          setAside: choices.setAside.value,
-          discard: choices.discard.value,
-          normalize: choices.normalize.value,
-        }),
+        new Explanation(
+          report,
+          {
+            toLayer: choices.toLayer.value,
+            heads: choices.heads.value,
+            residual: choices.residual.value,
+            setAside: choices.setAside.value,
+            discard: choices.discard.value,
+            normalize: choices.normalize.value,
+          },
+          this.answers.value,
+        ),
     );
     this.scale = computed(() => new Scale(dark.value, choices.palette.value));
     this.differenceScale = computed(() => new DivergingScale(dark.value));

@@ -14,8 +14,8 @@ export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside"
 
 export interface RowResult {
   values: Numbers;
-  /** document: as C++ computed it; page: computed here */
-  source: "document" | "page";
+  /** document: as C++ computed it; server: so, for this recipe; page: computed here */
+  source: "document" | "server" | "page";
 }
 
 export interface Ranked {
@@ -25,26 +25,35 @@ export interface Ranked {
   value: number;
 }
 
+/** Whether a report's settings are those of a recipe. */
+function answersRecipe({ settings }: Report, recipe: Recipe): boolean {
+  return (
+    recipe.toLayer === settings.to_layer &&
+    recipe.heads === settings.heads &&
+    recipe.residual === settings.residual &&
+    recipe.setAside === settings.set_aside &&
+    recipe.discard === settings.discard &&
+    recipe.normalize === settings.normalize
+  );
+}
+
 export class Explanation {
   private readonly cache = new Map<string, RowResult | null>();
 
   constructor(
     readonly report: Report,
     readonly recipe: Recipe,
-  ) {}
+    answers: readonly Report[] = [],
+  ) {
+    this.answers = answers.filter((answer) => answersRecipe(answer, recipe));
+  }
+
+  /** What a server computed of the same input for this recipe. */
+  private readonly answers: readonly Report[];
 
   /** Whether the document's own numbers answer this recipe. */
   get asComputed(): boolean {
-    const { settings } = this.report;
-    const { toLayer, heads, residual, setAside, discard, normalize } = this.recipe;
-    return (
-      toLayer === settings.to_layer &&
-      heads === settings.heads &&
-      residual === settings.residual &&
-      setAside === settings.set_aside &&
-      discard === settings.discard &&
-      normalize === settings.normalize
-    );
+    return answersRecipe(this.report, this.recipe);
   }
 
   /** What `outputToken` after `layer` draws on, or null where that is not known here. */
@@ -56,6 +65,10 @@ export class Explanation {
     if (this.asComputed) {
       const values = this.report.row(method, layer, outputToken);
       if (values) result = { values, source: "document" };
+    }
+    for (const answer of this.answers) {
+      const values = result ? null : answer.row(method, layer, outputToken);
+      if (values) result = { values, source: "server" };
     }
     if (!result) {
       const values = recomputedRow(this.report, this.recipe, method, layer, outputToken);
@@ -73,7 +86,26 @@ export class Explanation {
 
   /** Flags of flow values that repeat an end of the network; null where there are none. */
   degenerate(layer: number, outputToken: number): Numbers | null {
-    return this.asComputed ? this.report.row("flow_degenerate", layer, outputToken) : null;
+    return this.asComputed
+      ? this.report.row("flow_degenerate", layer, outputToken)
+      : this.answered("flow_degenerate", layer, outputToken);
+  }
+
+  private answered(array: string, layer: number, outputToken: number): Numbers | null {
+    for (const answer of this.answers) {
+      const values = answer.row(array, layer, outputToken);
+      if (values) return values;
+    }
+    return null;
+  }
+
+  /** Output tokens that a server computed this recipe for. */
+  private answeredTokens(method: Method, layer: number): number[] {
+    return (
+      this.answers
+        .find((answer) => answer.methods.includes(method) && answer.layers.includes(layer))
+        ?.outputTokens(method) ?? []
+    );
   }
 
   /** Why there are no values, as a sentence; null when there are some for every output token. */
@@ -81,20 +113,27 @@ export class Explanation {
     if (this.asComputed && this.report.outputTokens(method).length === this.report.n) {
       if (this.report.methods.includes(method) && this.report.layers.includes(layer)) return null;
     }
+    if (this.answeredTokens(method, layer).length === this.report.n) return null;
     return whyNot(this.report, this.recipe, method, layer);
   }
 
   /** Output tokens that the method has values of. */
   outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
     if (this.whyNot(method, layer) === null) return this.report.tokens.map((token) => token.index);
-    return this.asComputed && this.report.methods.includes(method) ? this.report.outputTokens(method) : [];
+    if (this.asComputed && this.report.methods.includes(method)) return this.report.outputTokens(method);
+    return this.answeredTokens(method, layer);
   }
 
   /** Input tokens of one output token that count, strongest first. */
   ranking(method: Method, layer: number, outputToken: number, counts: readonly boolean[]): Ranked[] {
     const values = this.row(method, layer, outputToken);
     if (!values) return [];
-    const gaps = method === "flow" && this.asComputed ? this.report.row("flow_gap", layer, outputToken) : null;
+    const gaps =
+      method !== "flow"
+        ? null
+        : this.asComputed
+          ? this.report.row("flow_gap", layer, outputToken)
+          : this.answered("flow_gap", layer, outputToken);
     const widest = method === "flow" && !gaps ? (this.report.document.flow_gap_max ?? 0) : 0;
     const order = [...values.keys()].filter((i) => counts[i]);
     order.sort((a, b) => (values[b] || 0) - (values[a] || 0) || a - b);

@@ -108,8 +108,8 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
 
 /** The fragment of what is chosen, without "#"; "" when it is what the page opens with. */
-export function writeLink(choices: Choices, initial: Choices): string {
-  const parts = new URLSearchParams();
+export function writeLink(choices: Choices, initial: Choices, address: Readonly<Record<string, string>> = {}): string {
+  const parts = new URLSearchParams(address);
   for (const name of NAMES) {
     const field = FIELDS[name] as Field<unknown>;
     const text = field.write(choices[name]);
@@ -136,7 +136,12 @@ export function readLink(fragment: string, report: Report, initial: Choices): Ch
 /** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
 export function followLink(state: State): () => void {
   const { report, initial } = state;
-  state.restore(readLink(location.hash, report, initial));
+  // An address that asked something else says nothing of this report.
+  const mine = () => {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    return (parts.get("ask") ?? "") === (state.address.ask ?? "");
+  };
+  if (mine()) state.restore(readLink(location.hash, report, initial));
   let timer: ReturnType<typeof setTimeout> | undefined;
   const write = (fragment: string) => {
     const here = location.hash.replace(/^#/, "");
@@ -148,12 +153,14 @@ export function followLink(state: State): () => void {
     }
   };
   const stop = effect(() => {
-    const fragment = writeLink(state.snapshot(), initial);
+    const fragment = writeLink(state.snapshot(), initial, state.address);
     clearTimeout(timer);
     // A slider passes many values; one entry when it rests.
     timer = setTimeout(() => write(fragment), 400);
   });
-  const onMove = () => state.restore(readLink(location.hash, report, initial));
+  const onMove = () => {
+    if (mine()) state.restore(readLink(location.hash, report, initial));
+  };
   addEventListener("popstate", onMove);
   addEventListener("hashchange", onMove);
   return () => {
@@ -166,6 +173,6 @@ export function followLink(state: State): () => void {
 
 /** The page's address with what is chosen. */
 export function linkOf(state: State): string {
-  const fragment = writeLink(state.snapshot(), state.initial);
+  const fragment = writeLink(state.snapshot(), state.initial, state.address);
   return location.href.replace(/#.*$/s, "") + (fragment ? `#${fragment}` : "");
 }

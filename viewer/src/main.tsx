@@ -1,4 +1,8 @@
 // Where the page begins: the report that stands in it, or the server's start page when there is none.
+import { render } from "preact";
+import { Client } from "./server/client";
+import { ServerApp } from "./server/server_app";
+import { ServerState } from "./server/server_state";
 import { showReport } from "./show_report";
 import { followTheme } from "./theme";
 import "./styles/page.css";
@@ -16,7 +20,9 @@ async function start() {
   const source = document.getElementById("report");
   if (!root || !source) throw new Error("the page has lost its report");
   followTheme(document.documentElement);
-  await showReport(JSON.parse(source.textContent ?? "null"), root);
+  const value: unknown = JSON.parse(source.textContent ?? "null");
+  if (value === null) render(<ServerApp state={new ServerState(new Client())} />, root);
+  else await showReport(value, root);
 }
 
 start().catch((error: unknown) => {

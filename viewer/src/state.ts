@@ -89,6 +89,8 @@ export class State {
   /** Tokens that count in rankings and colour scales. */
   readonly counts: ReadonlySignal<boolean[]>;
   readonly initial: Choices;
+  /** Other parts of the address that lead here: what the server was asked. */
+  address: Readonly<Record<string, string>> = {};
 
   /** @param shared choices that another state has already */
   constructor(

@@ -60,9 +60,14 @@ function rampColour(name: PaletteName, dark: boolean, t: number): Rgb {
   }
 }
 
-const luminance = ([r, g, b]: Rgb) => 0.2126 * (r / 255) ** 2.2 + 0.7152 * (g / 255) ** 2.2 + 0.0722 * (b / 255) ** 2.2;
+const linear = (channel: number) => {
+  const c = channel / 255;
+  return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+};
+const luminance = ([r, g, b]: Rgb) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
 
-const inkOn = (colour: Rgb) => (luminance(colour) > 0.19 ? "#10131a" : "#ffffff");
+// Where black and white contrast alike with the colour: 4.58 to 1, so whichever is taken has at least that.
+const inkOn = (colour: Rgb) => (luminance(colour) > 0.179 ? "#000000" : "#ffffff");
 const cssOf = (colour: Rgb) => `rgb(${colour.join(" ")})`;
 
 /** Maps values in [0, max] to colours. */

@@ -1,0 +1,180 @@
+// The client of `attnflow serve` (attnflow/serve/openapi.json).
+import { signal } from "@preact/signals";
+import { readEvents } from "./events";
+
+export interface ServedModel {
+  name: string;
+  kind: "text" | "image" | "generation";
+  architecture: string;
+  layers: number;
+  heads: number;
+  head: "masked" | "classification" | "causal" | "none";
+  labels: string[];
+  max_tokens: number;
+  gradients: boolean;
+}
+
+export interface ModelTable {
+  models: ServedModel[];
+  default: Partial<Record<ServedModel["kind"], string | null>>;
+  examples: Partial<Record<"text" | "masked" | "image" | "generation", string[]>>;
+}
+
+/** How far a request is, for people. */
+export interface Progress {
+  /** requests before this one; null: it is being worked on */
+  position: number | null;
+  phase: string;
+  done: number;
+  total: number;
+}
+
+export interface Handlers {
+  progress?(progress: Progress): void;
+  /** a piece of generated text */
+  token?(index: number, text: string): void;
+}
+
+/** What the server said, in its own words. */
+export class ServerError extends Error {
+  constructor(
+    readonly status: number,
+    readonly kind: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+type Init = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
+
+const KEY = "attnflow-token";
+
+function stored(): string {
+  try {
+    return sessionStorage.getItem(KEY) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+export class Client {
+  /** The server wants a token, or another one. */
+  readonly locked = signal(false);
+  private token: string;
+
+  /** @param base the address that "api/v1/..." is relative to */
+  constructor(private readonly base: string = document.baseURI) {
+    this.token = stored();
+    // The token may come behind the # of the address, which browsers never send; it does not stay there.
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const given = parts.get("token");
+    if (given) {
+      this.useToken(given);
+      parts.delete("token");
+      const rest = parts.toString();
+      history.replaceState(null, "", location.pathname + location.search + (rest ? `#${rest}` : ""));
+    }
+  }
+
+  /** Kept for this tab only. */
+  useToken(token: string) {
+    this.token = token.trim();
+    try {
+      sessionStorage.setItem(KEY, this.token);
+    } catch {
+      // Then until the page is loaded again.
+    }
+  }
+
+  private async ask(path: string, init: Init = {}): Promise<Response> {
+    const headers = { ...init.headers, ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) };
+    let response: Response;
+    try {
+      response = await fetch(new URL(`api/v1/${path}`, this.base), { ...init, headers, cache: "no-store" });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ServerError(0, "unreachable", "the server does not answer; is attnflow serve still running?");
+    }
+    if (response.ok) {
+      this.locked.value = false;
+      return response;
+    }
+    if (response.status === 401) this.locked.value = true;
+    throw await errorOf(response);
+  }
+
+  async models(): Promise<ModelTable> {
+    return (await (await this.ask("models")).json()) as ModelTable;
+  }
+
+  /** POSTs and follows the events; resolves to the document at their end. */
+  private async follow(path: string, init: Init, handlers: Handlers): Promise<unknown> {
+    const response = await this.ask(path, {
+      ...init,
+      method: "POST",
+      headers: { ...init.headers, Accept: "text/event-stream" },
+    });
+    if (!response.headers.get("Content-Type")?.startsWith("text/event-stream") || !response.body) {
+      return response.json();
+    }
+    for await (const { name, data } of readEvents(response.body)) {
+      const value = JSON.parse(data) as Record<string, unknown>;
+      switch (name) {
+        case "queued":
+          handlers.progress?.({ position: Number(value.position), phase: "", done: 0, total: 0 });
+          break;
+        case "progress":
+          handlers.progress?.({
+            position: null,
+            phase: String(value.phase),
+            done: Number(value.done),
+            total: Number(value.total),
+          });
+          break;
+        case "token":
+          handlers.token?.(Number(value.index), String(value.text));
+          break;
+        case "report":
+        case "result":
+          return value;
+        case "error": {
+          const { kind, message } = (value.error ?? {}) as { kind?: string; message?: string };
+          throw new ServerError(response.status, String(kind), String(message ?? "the server failed"));
+        }
+      }
+    }
+    throw new ServerError(0, "cut_off", "the server ended before its answer was complete");
+  }
+
+  private post(path: string, body: Record<string, unknown>, handlers: Handlers, signal?: AbortSignal) {
+    const init = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, signal };
+    return this.follow(path, init, handlers);
+  }
+
+  explain(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
+    return this.post("explain", body, handlers, signal);
+  }
+
+  generate(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
+    return this.post("generate", body, handlers, signal);
+  }
+
+  evaluate(body: Record<string, unknown>, handlers: Handlers = {}, signal?: AbortSignal) {
+    return this.post("evaluate", body, handlers, signal);
+  }
+
+  image(picture: Blob, options: Record<string, string>, handlers: Handlers = {}, signal?: AbortSignal) {
+    const init = { body: picture, headers: { "Content-Type": picture.type }, signal };
+    return this.follow(`image?${new URLSearchParams(options).toString()}`, init, handlers);
+  }
+}
+
+async function errorOf(response: Response): Promise<ServerError> {
+  try {
+    const { error } = (await response.json()) as { error: { kind: string; message: string } };
+    return new ServerError(response.status, error.kind, error.message);
+  } catch {
+    return new ServerError(response.status, "unknown", `the server answered with ${response.status}`);
+  }
+}

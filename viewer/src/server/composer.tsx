@@ -1,0 +1,308 @@
+// What is asked of the server: a text, a picture, or a prompt to be continued.
+import { useRef } from "preact/hooks";
+import type { Signal } from "@preact/signals";
+import { Popover } from "../components/popover";
+import { Own } from "../components/own_text";
+import type { ServedModel } from "./client";
+import type { ServerState, Task } from "./server_state";
+
+const TASKS: { task: Task; label: string }[] = [
+  { task: "text", label: "Explain a text" },
+  { task: "image", label: "Explain a picture" },
+  { task: "generation", label: "Continue a prompt" },
+];
+
+const describe = ({ architecture, layers, heads, head }: ServedModel) =>
+  [architecture, layers ? `${layers} × ${heads} heads` : "", head === "none" ? "" : head].filter(Boolean).join(", ");
+
+export function Composer({ state }: { state: ServerState }) {
+  const task = state.task.value;
+  const available = (kind: Task) =>
+    state.table.value?.models.some((model) => model.kind === kind || (kind === "text" && model.kind === "generation"));
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (task === "text") void state.explainText();
+    if (task === "generation") void state.generate();
+  };
+  return (
+    <form id="composer" class="card" aria-label="What is asked" onSubmit={submit}>
+      <div class="composer-head">
+        <fieldset class="segments" id="tasks">
+          <legend class="visually-hidden">Task</legend>
+          {TASKS.map(({ task: name, label }) => (
+            <label key={name}>
+              <input
+                type="radio"
+                name="task"
+                value={name}
+                checked={task === name}
+                disabled={!available(name)}
+                onChange={() => (state.task.value = name)}
+              />
+              <span>{label}</span>
+            </label>
+          ))}
+        </fieldset>
+        <div class="control">
+          <label for="model-choice">Model</label>
+          <select
+            id="model-choice"
+            value={state.chosen.value?.name ?? ""}
+            onChange={(event) => (state.model.value = { ...state.model.value, [task]: event.currentTarget.value })}
+          >
+            {state.models.value.map((model) => (
+              <option key={model.name} value={model.name}>
+                {model.name} ({describe(model)})
+              </option>
+            ))}
+          </select>
+        </div>
+      </div>
+      {task === "text" && <TextFields state={state} />}
+      {task === "image" && <PictureField state={state} />}
+      {task === "generation" && <PromptFields state={state} />}
+      <Status state={state} />
+    </form>
+  );
+}
+
+function Examples({ state, into }: { state: ServerState; into: Signal<string> }) {
+  const examples = state.examples.value;
+  if (examples.length === 0) return null;
+  return (
+    <ul class="chips" id="examples" aria-label="Examples">
+      {examples.map((text) => (
+        <li key={text}>
+          <button type="button" class="quiet" onClick={() => (into.value = text)}>
+            <Own text={text} most={60} />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function submitKey(event: KeyboardEvent) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  (event.currentTarget as HTMLTextAreaElement).form?.requestSubmit();
+}
+
+function TextFields({ state }: { state: ServerState }) {
+  const shown = state.shown.value;
+  const busy = state.working.value !== "";
+  const masked = state.chosen.value?.head === "masked";
+  const changed = [state.pair, state.candidates, state.referents].some(({ value }) => value !== "");
+  return (
+    <>
+      <div class="ask">
+        <label class="visually-hidden" for="ask-text">
+          Text
+        </label>
+        <textarea
+          id="ask-text"
+          rows={2}
+          dir="auto"
+          value={state.text.value}
+          onInput={(event) => (state.text.value = event.currentTarget.value)}
+          onKeyDown={submitKey}
+        />
+        <div class="ask-buttons">
+          <button type="submit" class="primary" id="explain" disabled={state.text.value.trim() === ""}>
+            Explain
+          </button>
+          <button
+            type="button"
+            id="compare-ask"
+            hidden={!(shown && "viewer" in shown)}
+            disabled={state.text.value.trim() === "" || busy}
+            title="Explain this text with this model beside what is shown"
+            onClick={() => void state.compareText()}
+          >
+            Compare
+          </button>
+          <Popover
+            id="options"
+            label="Options"
+            title="Options"
+            badge={changed || state.mixing.value === "gradient" ? "•" : ""}
+          >
+            <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
+            {masked && (
+              <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />
+            )}
+            <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
+            {state.chosen.value?.gradients && (
+              <>
+                <label class="check field">
+                  <input
+                    type="checkbox"
+                    id="ask-gradient"
+                    checked={state.mixing.value === "gradient"}
+                    onChange={(event) => (state.mixing.value = event.currentTarget.checked ? "gradient" : "attention")}
+                  />{" "}
+                  Weight attention with gradients
+                </label>
+                {state.mixing.value === "gradient" && (
+                  <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
+                )}
+              </>
+            )}
+          </Popover>
+        </div>
+      </div>
+      <Examples state={state} into={state.text} />
+    </>
+  );
+}
+
+function Line({ id, label, value }: { id: string; label: string; value: Signal<string> }) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="text"
+        dir="auto"
+        value={value}
+        onInput={(event) => (value.value = event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+interface NumberLineProps {
+  id: string;
+  label: string;
+  value: Signal<number>;
+  min: number;
+  max?: number;
+  step: number;
+}
+
+function NumberLine({ id, label, value, ...range }: NumberLineProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="number"
+        {...range}
+        value={value}
+        onInput={(event) => {
+          const number = event.currentTarget.valueAsNumber;
+          if (Number.isFinite(number)) value.value = number;
+        }}
+      />
+    </div>
+  );
+}
+
+function PromptFields({ state }: { state: ServerState }) {
+  return (
+    <>
+      <div class="ask">
+        <label class="visually-hidden" for="ask-prompt">
+          Prompt
+        </label>
+        <textarea
+          id="ask-prompt"
+          rows={2}
+          dir="auto"
+          value={state.prompt.value}
+          onInput={(event) => (state.prompt.value = event.currentTarget.value)}
+          onKeyDown={submitKey}
+        />
+        <div class="ask-buttons">
+          <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
+            Continue
+          </button>
+          <Popover id="sampling" label="Options" title="Options">
+            <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} max={4096} step={1} />
+            <NumberLine
+              id="ask-temperature"
+              label="Temperature (0: the most probable)"
+              value={state.temperature}
+              min={0}
+              step={0.1}
+            />
+            <NumberLine id="ask-top-p" label="Top p" value={state.topP} min={0.01} max={1} step={0.01} />
+            <NumberLine id="ask-seed" label="Seed" value={state.seed} min={0} step={1} />
+            <label class="check field">
+              <input
+                type="checkbox"
+                id="ask-chat"
+                checked={state.chat}
+                onChange={(event) => (state.chat.value = event.currentTarget.checked)}
+              />{" "}
+              With the model's chat template
+            </label>
+            {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
+          </Popover>
+        </div>
+      </div>
+      <Examples state={state} into={state.prompt} />
+    </>
+  );
+}
+
+function PictureField({ state }: { state: ServerState }) {
+  const file = useRef<HTMLInputElement>(null);
+  return (
+    <div class="drop">
+      <button type="button" class="primary" id="picture-open" onClick={() => file.current?.click()}>
+        Choose a picture…
+      </button>
+      <input
+        ref={file}
+        id="picture-file"
+        type="file"
+        accept="image/png,image/jpeg,image/webp"
+        class="visually-hidden"
+        tabIndex={-1}
+        aria-label="A picture"
+        onChange={(event) => {
+          const picture = event.currentTarget.files?.[0];
+          event.currentTarget.value = "";
+          if (picture) void state.explainPicture(picture);
+        }}
+      />
+      <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
+    </div>
+  );
+}
+
+function Status({ state }: { state: ServerState }) {
+  const working = state.working.value;
+  const progress = state.progress.value;
+  const waiting = progress?.position ?? null;
+  let said = working;
+  if (working && waiting !== null) {
+    said = waiting > 0 ? `Waiting: ${waiting} before this` : working;
+  } else if (working && progress && progress.total > 0) {
+    said = `${working}: ${progress.phase} ${progress.done} of ${progress.total}`;
+  }
+  const partial = working !== "" && progress !== null && progress.total > 0;
+  return (
+    // The row keeps its height: answers move nothing.
+    <div class="status" id="status">
+      {working && (
+        <>
+          <progress
+            aria-label={working}
+            {...(partial && progress ? { value: progress.done, max: progress.total } : {})}
+          />
+          <span id="status-text">{said} …</span>
+          <button type="button" id="cancel" onClick={() => state.cancel()}>
+            Cancel
+          </button>
+        </>
+      )}
+      {state.problem.value && (
+        <p class="problem" role="alert" id="server-problem">
+          {state.problem.value}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+// The page of `attnflow serve`: the composer, and below it the page of what was explained.
+import { useEffect } from "preact/hooks";
+import { ReportApp } from "../app";
+import { GenerationApp } from "../generation/generation_app";
+import { Composer } from "./composer";
+import type { ServerState } from "./server_state";
+import { WhatIf } from "./what_if";
+import "../styles/server.css";
+
+export function ServerApp({ state }: { state: ServerState }) {
+  useEffect(() => acceptPictures(state), [state]);
+  useEffect(() => {
+    void state.begin().then(() => state.followAddress());
+    const onMove = () => void state.followAddress();
+    addEventListener("popstate", onMove);
+    return () => removeEventListener("popstate", onMove);
+  }, [state]);
+  const shown = state.shown.value;
+  return (
+    <>
+      <div id="server">
+        <p class="brand">
+          <b>attnflow</b> <span>what did the model draw on?</span>
+        </p>
+        {state.client.locked.value ? <Login state={state} /> : <Composer state={state} />}
+        <p class="visually-hidden" aria-live="polite">
+          {state.announcement}
+        </p>
+      </div>
+      <div id="result" aria-busy={state.working.value !== ""}>
+        {shown && "viewer" in shown && (
+          <ReportApp viewer={shown.viewer} key={shown.viewer.report}>
+            <WhatIf state={state} viewer={shown.viewer} />
+          </ReportApp>
+        )}
+        {shown && "generation" in shown && <GenerationApp state={shown.generation} key={shown.generation} />}
+        {shown && "words" in shown && <Words state={state} said={shown.words} />}
+      </div>
+    </>
+  );
+}
+
+/** A continuation while it comes. */
+function Words({ state, said }: { state: ServerState; said: string }) {
+  return (
+    <section class="card" id="words" aria-label="What is being generated">
+      <p class="words" dir="auto">
+        <bdi class="given">{state.prompt.value}</bdi>
+        <bdi class="said" id="said">
+          {said}
+        </bdi>
+        {state.working.value && <span class="caret" aria-hidden="true" />}
+      </p>
+    </section>
+  );
+}
+
+function Login({ state }: { state: ServerState }) {
+  return (
+    <form
+      id="login"
+      class="card"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const field = event.currentTarget.elements.namedItem("token") as HTMLInputElement;
+        state.client.useToken(field.value);
+        void state.begin().then(() => state.followAddress());
+      }}
+    >
+      <div class="field">
+        <label for="token">This server wants its token (attnflow serve --token)</label>
+        <div class="ask-row">
+          <input id="token" name="token" type="password" autocomplete="off" required />
+          <button type="submit" class="primary">
+            Open
+          </button>
+        </div>
+      </div>
+      <p class="problem" role="alert">
+        {state.problem.value}
+      </p>
+    </form>
+  );
+}
+
+/** Pictures dropped anywhere or pasted are explained. */
+function acceptPictures(state: ServerState): () => void {
+  const picture = (files: FileList | undefined) => [...(files ?? [])].find(({ type }) => type.startsWith("image/"));
+  const able = () => state.table.value?.models.some(({ kind }) => kind === "image") ?? false;
+  const onDrop = (event: DragEvent) => {
+    const file = picture(event.dataTransfer?.files);
+    if (!file || !able()) return;
+    event.preventDefault();
+    void state.explainPicture(file);
+  };
+  const onDragOver = (event: DragEvent) => {
+    if (able() && event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    const file = picture(event.clipboardData?.files);
+    if (!file || !able()) return;
+    event.preventDefault();
+    void state.explainPicture(file);
+  };
+  document.addEventListener("drop", onDrop);
+  document.addEventListener("dragover", onDragOver);
+  document.addEventListener("paste", onPaste);
+  return () => {
+    document.removeEventListener("drop", onDrop);
+    document.removeEventListener("dragover", onDragOver);
+    document.removeEventListener("paste", onPaste);
+  };
+}

@@ -1,0 +1,65 @@
+// Blanks tokens of the text: what becomes of the prediction, and of what is drawn on?
+import { useSignal } from "@preact/signals";
+import { Card } from "../components/card";
+import { Own } from "../components/own_text";
+import type { Viewer } from "../context";
+import { shorten } from "../report/text";
+import type { ServerState } from "./server_state";
+
+export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }) {
+  const { report } = viewer;
+  const ordinary = report.tokens.filter(({ special }) => !special);
+  const picked = useSignal(ordinary[0]?.index ?? 0);
+  if (report.document.input.kind !== "text" || report.settings.words || ordinary.length === 0) return null;
+  const blanked = state.blanked.value;
+  const busy = state.working.value !== "";
+  const change = (positions: readonly number[]) =>
+    void state.blank(
+      viewer,
+      [...positions].sort((a, b) => a - b),
+    );
+  return (
+    <Card id="what-if" title="What if a token were not there?" wide>
+      <div class="what-if">
+        <label for="blank-token">Blank</label>
+        <select
+          id="blank-token"
+          value={picked.value}
+          onChange={(event) => (picked.value = Number(event.currentTarget.value))}
+        >
+          {ordinary.map(({ index, label }) => (
+            <option key={index} value={index} dir="auto" lang="">{`${index}: ${shorten(label, 24)}`}</option>
+          ))}
+        </select>
+        <button
+          type="button"
+          id="blank"
+          disabled={busy || blanked.includes(picked.value)}
+          onClick={() => change([...blanked, picked.value])}
+        >
+          See what changes
+        </button>
+        {blanked.length > 0 && (
+          <ul class="chips" id="blanked" aria-label="Blanked tokens">
+            {blanked.map((token) => (
+              <li key={token}>
+                <button
+                  type="button"
+                  disabled={busy}
+                  aria-label={`Put ${report.tokens[token].label} back`}
+                  onClick={() => change(blanked.filter((other) => other !== token))}
+                >
+                  <Own text={report.tokens[token].label} most={16} /> <span class="index">{token}</span>{" "}
+                  <span aria-hidden="true">×</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        <p class="help">
+          The model sees its unknown token in their place; the comparison below sets both side by side.
+        </p>
+      </div>
+    </Card>
+  );
+}
