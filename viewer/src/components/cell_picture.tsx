@@ -56,6 +56,8 @@ const MOST_NUMBERS = 1500;
 /** Cells of an exported picture are rectangles up to so many, one image beyond. */
 const MOST_RECTANGLES = 4000;
 const SPACE_SIGN = "␣";
+/** Labels that run from right to left: what is written last stands on the right, where they begin. */
+const RTL = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
 const labelText = ({ text, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(text, most);
 
@@ -297,8 +299,9 @@ function Labels({ rows, chosen, columns, sideName, layout }: CellPictureProps & 
   const content = (label: CellLabel, most: number) => (
     <>
       <title>{label.text}</title>
-      {label.space && <tspan class="space">{SPACE_SIGN}</tspan>}
+      {label.space && !RTL.test(label.text) && <tspan class="space">{SPACE_SIGN}</tspan>}
       {shorten(label.text, most)}
+      {label.space && RTL.test(label.text) && <tspan class="space">{SPACE_SIGN}</tspan>}
     </>
   );
   return (

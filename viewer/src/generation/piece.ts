@@ -7,6 +7,9 @@ export interface PieceName {
   space: boolean;
 }
 
+/** Stands for a space that a piece begins with. */
+export const SPACE_SIGN = "␣";
+
 /** How tokenizers spell a space in front: as it is, "Ġ" (byte-level), "▁" (SentencePiece). */
 const LEADING_SPACE = /^[ \u0120\u2581](?=.)/su;
 

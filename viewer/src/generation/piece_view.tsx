@@ -1,17 +1,20 @@
 // A piece where it is named: a grey sign for the space that it begins with, its characters, its position.
-import { Own } from "../components/own_text";
+import { shorten } from "../report/text";
 import type { Column } from "./generation_report";
-import type { PieceName } from "./piece";
+import { SPACE_SIGN, type PieceName } from "./piece";
 
 export function Piece({ name, most = 40, class: kind }: { name: PieceName; most?: number; class?: string }) {
+  // The sign stands where the piece begins, on the right of Arabic and Hebrew: direction is that of the piece itself.
   return (
-    <span class="piece">
+    <span class="piece" dir="auto" lang="">
       {name.space && (
-        <span class="space" aria-hidden="true" title="begins with a space">
-          ␣
+        <span class="space" aria-hidden="true">
+          {SPACE_SIGN}
         </span>
       )}
-      <Own text={name.text} most={most} class={kind} />
+      <span class={kind} title={name.text.length > most ? name.text : undefined}>
+        {shorten(name.text, most)}
+      </span>
     </span>
   );
 }
