@@ -6,13 +6,18 @@ import { Controls } from "./components/controls";
 import { Help } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
+import { RecipeControls } from "./components/recipe_controls";
 import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
 import { followLink } from "./link";
 import { followKeys } from "./shortcuts";
 import { format } from "./report/text";
 import { Compare } from "./views/compare";
+import { FlowGraph } from "./views/flow_graph";
+import { HeadGrid } from "./views/head_grid";
 import { ImageViews } from "./views/image_views";
+import { LayerMap } from "./views/layer_map";
+import { Matrix } from "./views/matrix";
 import { Methods } from "./views/methods";
 import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
@@ -40,6 +45,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
         <Toolbar />
         <Header />
         <Controls />
+        <RecipeControls />
         <main>
           <p id="live" class="visually-hidden" aria-live="polite">
             {viewer.announcement}
@@ -58,9 +64,13 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
             </div>
           )}
           {children}
-          <Compare />
           <Methods />
+          {!pictured && <LayerMap />}
           {!pictured && <Ranking />}
+          <Matrix />
+          <FlowGraph />
+          <HeadGrid />
+          <Compare />
           <Referents />
           <SettingsCard />
         </main>

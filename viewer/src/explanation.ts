@@ -108,6 +108,16 @@ export class Explanation {
     );
   }
 
+  /** About how many numbers are touched to make a row; 0 where the document holds it. */
+  cost(method: Method, layer: number): number {
+    const { report, recipe, asComputed } = this;
+    const { n } = report;
+    if (asComputed && report.methods.includes(method) && report.outputTokens(method).length === n) return 0;
+    const depth = method === "raw" ? 1 : Math.max(0, layer - recipe.toLayer);
+    // Sparse rows are taken as they are.
+    return depth * n * (report.graphValues()?.add ? Math.min(n, 100) : n);
+  }
+
   /** Why there are no values, as a sentence; null when there are some for every output token. */
   whyNot(method: Method, layer: number): string | null {
     if (this.asComputed && this.report.outputTokens(method).length === this.report.n) {

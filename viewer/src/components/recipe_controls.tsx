@@ -1,0 +1,260 @@
+// What changes the numbers: heads, residual, layers, set-aside columns, discard, normalisation, words. It says where the
+// numbers shown come from, and how to get those that the page cannot compute.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { isHeavy, mixingOf, prepare } from "../compute/mixing";
+import { inSlices } from "../compute/slices";
+import { useViewer } from "../context";
+import type { Recipe } from "../explanation";
+import type { Method } from "../report/document";
+import type { Report } from "../report/report";
+import { WordReport } from "../report/words";
+import type { Normalize } from "../state";
+import "../styles/pictures.css";
+
+/** The command that computes what the page does not. */
+export function commandFor(report: Report, recipe: Recipe, method: Method, words: boolean): string {
+  const { input, model, settings } = report.document;
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const parts = ["attnflow"];
+  if (input.kind === "image") parts.push("image", quoted(input.image?.name || "PICTURE"));
+  else if (input.kind === "attention") parts.push("explain", "--attention", quoted(model.name || "FILE.npz"));
+  else parts.push("explain", quoted(input.text));
+  if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
+  if (input.kind !== "attention") parts.push("--model", quoted(model.name || "MODEL"));
+  parts.push("--method", method);
+  if (settings.mixing !== "attention") parts.push("--mixing", settings.mixing);
+  else if (recipe.residual !== 0.5) parts.push("--residual", String(recipe.residual));
+  if (recipe.heads !== "mean") parts.push("--heads", recipe.heads);
+  if (recipe.toLayer > 0) parts.push("--to-layer", String(recipe.toLayer));
+  if (recipe.setAside !== "none") parts.push("--set-aside", recipe.setAside);
+  if (recipe.discard > 0) parts.push("--discard", String(recipe.discard));
+  if (recipe.normalize !== "none") parts.push("--normalize", recipe.normalize);
+  if (words || settings.words) parts.push("--words");
+  parts.push("-o", "report.html");
+  return parts.join(" ");
+}
+
+export function RecipeControls() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { choices } = state;
+  const { settings, model } = report;
+  const fusing = useSignal(false);
+  const stop = useRef<(() => void) | null>(null);
+  useEffect(() => () => stop.current?.(), []);
+  const recipe = viewer.explanation.value.recipe;
+  const pieces = report instanceof WordReport ? report.pieces : report;
+  const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
+  /** Matrices that take long to make are made before they are used, without blocking the page. */
+  const afterFusing = (change: Partial<Recipe>, apply: () => void) => {
+    stop.current?.();
+    stop.current = null;
+    fusing.value = false;
+    const wanted = { ...recipe, ...change };
+    if (!isHeavy(pieces, wanted)) return apply();
+    fusing.value = true;
+    stop.current = inSlices(
+      prepare(pieces, wanted),
+      () => {
+        fusing.value = false;
+        apply();
+      },
+      (error) => {
+        throw error;
+      },
+    );
+  };
+  const anything = report.hasGraph || report.hasHeads;
+  const fusions = ["mean", "max", "min"].filter((heads) => heads === settings.heads || can({ heads }));
+  const single = Array.from({ length: model.heads }, (_, h) => String(h)).filter(
+    (heads) => heads === settings.heads || can({ heads }),
+  );
+  const asides = ["none", "first", ...(report.hasSpecial ? ["special"] : [])].filter((setAside) => can({ setAside }));
+  if (!asides.includes(settings.set_aside)) asides.push(settings.set_aside);
+  const names: Record<string, string> = { none: "nothing", first: "the first token", special: "special tokens" };
+  const changed = !viewer.explanation.value.asComputed;
+  const reset = () => {
+    choices.heads.value = settings.heads;
+    choices.residual.value = settings.residual;
+    choices.toLayer.value = settings.to_layer;
+    choices.setAside.value = settings.set_aside;
+    choices.discard.value = settings.discard;
+    choices.normalize.value = settings.normalize;
+  };
+  const hasWords = report instanceof WordReport || viewer.merged.value !== null;
+  if (!anything && !hasWords) return null;
+  const lowest = Math.max(0, Math.min(...report.layers) - 1);
+  const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
+  return (
+    <form id="recipe" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+      {!report.gradient && (
+        <div class="control">
+          <label for="residual">
+            Residual <output for="residual">{choices.residual.value.toFixed(2)}</output>
+          </label>
+          <input
+            id="residual"
+            type="range"
+            min={0}
+            max={1}
+            step={0.01}
+            value={choices.residual.value}
+            disabled={!can({})}
+            onInput={(event) => (choices.residual.value = Number(event.currentTarget.value))}
+          />
+        </div>
+      )}
+      {fusions.length + single.length > 1 && (
+        <div class="control">
+          <label for="head-fusion">Heads</label>
+          <select
+            id="head-fusion"
+            value={choices.heads.value}
+            disabled={fusing.value}
+            onChange={(event) => {
+              const heads = event.currentTarget.value;
+              afterFusing({ heads }, () => (choices.heads.value = heads));
+            }}
+          >
+            {fusions.map((heads) => (
+              <option key={heads} value={heads}>
+                {heads}
+              </option>
+            ))}
+            {single.map((heads) => (
+              <option key={heads} value={heads}>
+                head {heads}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      {highest > 0 && (
+        <div class="control">
+          <label for="to-layer">Down to</label>
+          <select
+            id="to-layer"
+            value={choices.toLayer.value}
+            disabled={!can({})}
+            onChange={(event) => {
+              choices.toLayer.value = Number(event.currentTarget.value);
+              // Layers that are no longer above it have no explanation.
+              const above = report.layers.find((layer) => layer > choices.toLayer.value);
+              if (choices.layer.value <= choices.toLayer.value && above) choices.layer.value = above;
+            }}
+          >
+            {Array.from({ length: highest + 1 }, (_, m) => (
+              <option key={m} value={m}>
+                {m === 0 ? "the input" : `layer ${m}`}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      {asides.length > 1 && (
+        <div class="control">
+          <label for="set-aside">Set aside</label>
+          <select
+            id="set-aside"
+            value={choices.setAside.value}
+            disabled={fusing.value}
+            onChange={(event) => {
+              const setAside = event.currentTarget.value;
+              afterFusing({ setAside }, () => (choices.setAside.value = setAside));
+            }}
+          >
+            {asides.map((setAside) => (
+              <option key={setAside} value={setAside}>
+                {names[setAside] ?? `tokens ${setAside}`}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      {can({ discard: 0.5 }) && (
+        <div class="control">
+          <label for="discard">
+            Discard <output for="discard">{(100 * choices.discard.value).toFixed(0)}%</output>
+          </label>
+          <input
+            id="discard"
+            type="range"
+            min={0}
+            max={0.95}
+            step={0.05}
+            value={choices.discard.value}
+            onInput={(event) => (choices.discard.value = Number(event.currentTarget.value))}
+          />
+        </div>
+      )}
+      <div class="control">
+        <label for="normalize">Normalise</label>
+        <select
+          id="normalize"
+          value={choices.normalize.value}
+          disabled={!can({})}
+          onChange={(event) => (choices.normalize.value = event.currentTarget.value as Normalize)}
+        >
+          <option value="none">not at all</option>
+          <option value="row">rows</option>
+          <option value="receptive-field">by receptive field</option>
+        </select>
+      </div>
+      {hasWords && (
+        <div class="control check">
+          <label>
+            <input
+              id="words"
+              type="checkbox"
+              checked={choices.words.value}
+              onChange={(event) => (choices.words.value = event.currentTarget.checked)}
+            />{" "}
+            Whole words
+          </label>
+        </div>
+      )}
+      <button type="button" id="recipe-reset" disabled={!changed} onClick={reset}>
+        As computed
+      </button>
+      <Source fusing={fusing.value} />
+    </form>
+  );
+}
+
+/** Where the numbers of the chosen method come from. */
+function Source({ fusing }: { fusing: boolean }) {
+  const viewer = useViewer();
+  const { report, state, explanation, askServer } = viewer;
+  const { method, layer, token } = state.choices;
+  const explained = explanation.value;
+  const result = explained.result(method.value, layer.value, token.value);
+  const why = result ? null : explained.whyNot(method.value, layer.value);
+  const approximate = result?.source === "page" && (report.graphValues()?.error ?? 0) > 0;
+  const ask = askServer.value;
+  return (
+    <p id="recipe-source" aria-live="polite">
+      {fusing && "Fusing heads … "}
+      {result?.source === "document" && "Numbers as attnflow computed them."}
+      {result?.source === "page" && "Computed in this page from the layers' attention."}
+      {approximate && " The report holds that attention rounded, so expect two digits."}
+      {!result && why}
+      {!result && !why && `The report holds ${method.value} of other output tokens only.`}
+      {!result &&
+        (ask ? (
+          <>
+            {" "}
+            <button type="button" id="ask-server" onClick={() => ask(method.value, explained.recipe)}>
+              Compute on the server
+            </button>
+          </>
+        ) : (
+          <>
+            {" "}
+            This command does:{" "}
+            <code>{commandFor(report, explained.recipe, method.value, report instanceof WordReport)}</code>
+          </>
+        ))}
+    </p>
+  );
+}

@@ -1,0 +1,127 @@
+// The arcs that the picture of the graph shows, and the mass at its nodes. Rows whose arcs cannot be strong enough are
+// not looked at, so that a picture of thousands of tokens takes no longer than its strong arcs do.
+import type { Mixing, ResidualRule } from "./mixing";
+import { residualOf, rolloutMasses } from "./rollout";
+import type { Work } from "./slices";
+
+/** (layer, from) -> (layer - 1, to); share of the strongest of its kind in the picture. */
+export interface GraphArc {
+  layer: number;
+  from: number;
+  to: number;
+  weight: number;
+}
+
+export interface GraphArcs {
+  /** the strongest first */
+  arcs: GraphArc[];
+  strongest: number;
+  /** strong enough, but beyond the number that a picture may have */
+  leftOut: number;
+  /** mass at the nodes of each layer from the top down; null: it has no meaning */
+  masses: Float64Array[] | null;
+}
+
+export interface ArcQuestion {
+  mixing: Mixing;
+  rule: ResidualRule;
+  residual: number;
+  layer: number;
+  toLayer: number;
+  /** weaker arcs than this share of the strongest are not shown */
+  floor: number;
+  most: number;
+}
+
+/** The strongest of many: those that fall out are counted. */
+class Strongest {
+  arcs: GraphArc[] = [];
+  leftOut = 0;
+  private limit = 0;
+
+  constructor(private readonly most: number) {}
+
+  add(layer: number, from: number, to: number, weight: number) {
+    if (weight <= this.limit) {
+      ++this.leftOut;
+      return;
+    }
+    this.arcs.push({ layer, from, to, weight });
+    if (this.arcs.length >= 4 * this.most) this.shrink();
+  }
+
+  private shrink() {
+    this.sort();
+    this.leftOut += this.arcs.length - this.most;
+    this.arcs.length = this.most;
+    this.limit = this.arcs[this.most - 1].weight;
+  }
+
+  private sort() {
+    this.arcs.sort((a, b) => b.weight - a.weight || b.layer - a.layer || a.from - b.from || a.to - b.to);
+  }
+
+  finish(floor: number): { arcs: GraphArc[]; strongest: number; leftOut: number } {
+    this.sort();
+    const strongest = this.arcs[0]?.weight ?? 0;
+    const end = this.arcs.findIndex((arc) => arc.weight < floor * strongest);
+    if (end >= 0) {
+      // Weaker ones fell out, too.
+      this.arcs.length = end;
+      this.leftOut = 0;
+    }
+    if (this.arcs.length > this.most) {
+      this.leftOut += this.arcs.length - this.most;
+      this.arcs.length = this.most;
+    }
+    return { arcs: this.arcs, strongest, leftOut: this.leftOut };
+  }
+}
+
+/** Arcs are shares of the output token's rollout, residual included. */
+export function* shareArcs(question: ArcQuestion & { outputToken: number }): Work<GraphArcs> {
+  const { mixing, rule, residual, layer, toLayer, floor, most } = question;
+  const { n } = mixing;
+  const masses = rolloutMasses(question);
+  yield;
+  const found = new Strongest(most);
+  // All mass passes the top layer, so the strongest arc there is at least its mass over n.
+  let strongest = 0;
+  for (let k = layer; k > toLayer; --k) {
+    const mass = masses[layer - k];
+    const weights = k === layer ? mixing.top : mixing.below;
+    // Strong nodes first: they say which others cannot have a strong arc.
+    const order = [...mass.keys()].filter((q) => mass[q] > 0).sort((a, b) => mass[b] - mass[a]);
+    for (const q of order) {
+      if (mass[q] < floor * strongest) break;
+      const row = weights.row(k, q);
+      const { own, stays } = residualOf(rule, residual, () => weights.sum(k, q));
+      for (let j = 0; j < n; ++j) {
+        const weight = mass[q] * (own * row[j] + (j === q ? stays : 0));
+        if (weight > strongest) strongest = weight;
+        if (weight > 0 && weight >= floor * strongest) found.add(k, q, j, weight);
+      }
+      yield;
+    }
+  }
+  return { ...found.finish(floor), masses };
+}
+
+/** Arcs are attention of the layers, without the residual. */
+export function* attentionArcs({ mixing, layer, toLayer, floor, most }: ArcQuestion): Work<GraphArcs> {
+  const { n } = mixing;
+  const found = new Strongest(most);
+  let strongest = 0;
+  for (let k = layer; k > toLayer; --k) {
+    const weights = k === layer ? mixing.top : mixing.below;
+    for (let q = 0; q < n; ++q) {
+      const row = weights.row(k, q);
+      for (let j = 0; j < n; ++j) {
+        if (row[j] > strongest) strongest = row[j];
+        if (row[j] > 0 && row[j] >= floor * strongest) found.add(k, q, j, row[j]);
+      }
+      if (q % 16 === 15) yield;
+    }
+  }
+  return { ...found.finish(floor), masses: null };
+}

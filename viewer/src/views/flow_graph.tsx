@@ -1,0 +1,555 @@
+// The graph of information flow from layer l down to layer m: layers as rows, input tokens at the bottom. Arcs show the
+// share of the chosen output token that passes (rollout), the attention of all, or what carries the maximum flow of a
+// pair, with its minimum cut.
+import { useMemo, useRef } from "preact/hooks";
+import { Card } from "../components/card";
+import { TokenName } from "../components/own_text";
+import { attentionArcs, shareArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
+import { flowFits, maximumFlow, type PairFlow } from "../compute/max_flow";
+import { mixingOf } from "../compute/mixing";
+import { mixedRow, residualRule } from "../compute/recompute";
+import type { Work } from "../compute/slices";
+import { useViewer } from "../context";
+import type { Exporter } from "../export/exporter";
+import { standalone } from "../export/picture";
+import { WordReport } from "../report/words";
+import { format, shorten } from "../report/text";
+import type { GraphKind } from "../state";
+import { measure, Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
+import "../styles/pictures.css";
+
+/** More tokens are drawn on canvas, without a name for each. */
+const MOST_NAMED = 64;
+const MOST_ARCS = 1200;
+/** Fainter arcs than this share of the strongest could not be seen. */
+const FAINTEST = 0.004;
+/** Numbers touched that nobody notices. */
+const CHEAP = 3e6;
+
+const KINDS: { kind: GraphKind; label: string; title: string }[] = [
+  { kind: "share", label: "Share", title: "The share of the output token that passes (rollout)" },
+  { kind: "attention", label: "Attention", title: "Attention of all tokens" },
+  { kind: "flow", label: "Flow", title: "What carries the maximum flow between two tokens" },
+];
+
+interface Found extends GraphArcs {
+  kind: GraphKind;
+  pair: PairFlow | null;
+}
+
+export function FlowGraph() {
+  const viewer = useViewer();
+  const { report, state, explanation } = viewer;
+  const { choices, counts, pointed } = state;
+  const box = useRef<HTMLDivElement>(null);
+  const svg = useRef<SVGSVGElement>(null);
+  const width = useWidth(box);
+  const { n } = report;
+  const { recipe } = explanation.value;
+  const [token, layer, toLayer, kind] = [
+    choices.token.value,
+    choices.layer.value,
+    choices.toLayer.value,
+    choices.graph.value,
+  ];
+  const steps = layer - toLayer;
+  const mixing = useMemo(() => mixingOf(report, recipe), [report, recipe]);
+  const words = report instanceof WordReport || report.settings.words;
+  const missing =
+    typeof mixing === "string" ? mixing : steps < 1 ? `Layer ${layer} is not above layer ${toLayer}.` : null;
+  const noFlow = words
+    ? "Flow is that of the pieces: it is drawn when words are not merged."
+    : !flowFits(n, steps)
+      ? `A maximum flow of ${n} tokens and ${steps} layers takes too long in the page; attnflow explain --certificate ${token},${choices.input.value ?? 0} computes it.`
+      : null;
+  // The pair's input token: the one chosen, else what the output token draws on most.
+  const input = useMemo(() => {
+    if (choices.input.value !== null && choices.input.value < n) return choices.input.value;
+    const method = explanation.value.row("rollout", layer, token) ? "rollout" : "raw";
+    return explanation.value.ranking(method, layer, token, counts.value)[0]?.token ?? token;
+  }, [choices.input.value, explanation.value, layer, token, counts.value]);
+  const floor = Math.max(FAINTEST, choices.threshold.value);
+  const sparse = Boolean(report.graphValues()?.add);
+  const cheap = steps * n * (sparse ? 100 : n) < CHEAP && kind !== "flow" && n <= 256;
+  const pairOf = kind === "flow" ? input : -1;
+  const { found, busy } = useFound<Found | null>(
+    function* (): Work<Found | null> {
+      if (missing !== null || typeof mixing === "string") return null;
+      // Shares of a whole, also where gradients add the identity.
+      const rule = residualRule(report, "flow");
+      const question = { mixing, rule, residual: recipe.residual, layer, toLayer, floor, most: MOST_ARCS };
+      if (kind === "attention") return { kind, pair: null, ...(yield* attentionArcs(question)) };
+      if (kind === "share") return { kind, pair: null, ...(yield* shareArcs({ ...question, outputToken: token })) };
+      if (noFlow !== null) return null;
+      const row = (k: number, query: number) => mixedRow(mixing, rule, recipe.residual, k, query, k === layer);
+      const pair = yield* maximumFlow({ n, layer, toLayer, outputToken: token, inputToken: pairOf, row });
+      const masses = Array.from({ length: steps + 1 }, () => new Float64Array(n));
+      masses[0][token] = 1;
+      for (const arc of pair.arcs) masses[layer - arc.layer + 1][arc.to] += arc.flow / pair.value;
+      const arcs = pair.arcs
+        .map((arc): GraphArc => ({ layer: arc.layer, from: arc.from, to: arc.to, weight: arc.flow }))
+        .sort((a, b) => b.weight - a.weight);
+      const strongest = arcs[0]?.weight ?? 0;
+      const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
+      const leftOut = Math.max(0, strong.length - MOST_ARCS);
+      return { kind, pair, arcs: strong.slice(0, MOST_ARCS), strongest, leftOut, masses };
+    },
+    [
+      mixing,
+      report,
+      recipe.residual,
+      layer,
+      toLayer,
+      kind,
+      kind === "attention" ? -1 : token,
+      pairOf,
+      floor,
+      missing,
+      noFlow,
+    ],
+    cheap,
+  );
+
+  const named = n <= MOST_NAMED;
+  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 14)), [report]);
+  const labelWidth = useMemo(() => Math.min(140, widest(labels)), [labels]);
+  if (missing !== null && typeof mixing === "string" && !report.hasGraph && !report.hasHeads) return null;
+  const left = 12 + measure(`Layer ${report.model.layers}`);
+  const room = width - left - 10;
+  const pitch = named ? Math.max(20, Math.min(110, room / n)) : room / n;
+  const level = named && labelWidth + 8 <= pitch;
+  const rise = Math.max(30, Math.min(58, 520 / Math.max(1, steps)));
+  const top = 14;
+  const x = (i: number) => left + (i + 0.5) * pitch;
+  const y = (l: number) => top + (layer - l) * rise;
+  const bottom = level ? 32 : labelWidth + 22;
+  const size = { width: left + n * pitch + 8, height: top + Math.max(1, steps) * rise + bottom };
+  const current = found && found.kind === kind ? found : null;
+  const scaleOf = current?.strongest || 1;
+  const stroke = (share: number) => ({
+    width: 0.4 + 4.6 * share ** 0.75,
+    opacity: 0.12 + 0.83 * share ** 0.45,
+  });
+  const amount = (l: number, i: number) => (current?.masses ? (current.masses[layer - l]?.[i] ?? 0) : 0.1);
+  const radius = (mass: number) => 2 + 7 * Math.sqrt(Math.min(1, mass));
+
+  const locate = (event: MouseEvent) => {
+    const frame = (event.currentTarget as Element).getBoundingClientRect();
+    const i = Math.floor((event.clientX - frame.left - left) / pitch);
+    const at = (event.clientY - frame.top - top) / rise;
+    const l = Math.max(toLayer, Math.min(layer, layer - Math.round(at)));
+    return { i: i >= 0 && i < n ? i : -1, l };
+  };
+  const point = (i: number, l: number) => {
+    const now = pointed.peek();
+    if (now?.view === "graph" && now.input === i && now.layer === l) return;
+    pointed.value = { input: i, layer: l, view: "graph" };
+  };
+  const choose = (i: number, l: number) => {
+    if (kind === "flow" && l === toLayer) choices.input.value = i;
+    else choices.token.value = i;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const now = pointed.peek()?.view === "graph" ? pointed.peek() : null;
+    const at = { i: now?.input ?? token, l: now?.layer ?? layer };
+    const moves: Record<string, [number, number]> = {
+      ArrowRight: [1, 0],
+      ArrowLeft: [-1, 0],
+      ArrowUp: [0, 1],
+      ArrowDown: [0, -1],
+      Home: [-n, 0],
+      End: [n, 0],
+    };
+    const move = moves[event.key];
+    if (move) {
+      const i = Math.max(0, Math.min(n - 1, at.i + move[0]));
+      const l = Math.max(toLayer, Math.min(layer, at.l + move[1]));
+      point(i, l);
+      viewer.announcement.value = `${l === 0 ? "Input" : `Layer ${l}`}, ${labels[i]}: ${format(amount(l, i))} passes`;
+      box.current?.scrollTo({ left: x(i) - width / 2 });
+    } else if (event.key === "Enter" || event.key === " ") choose(at.i, at.l);
+    else return;
+    event.preventDefault();
+  };
+  const exporter: Exporter = {
+    svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
+    rows: () => ({
+      columns: ["layer", "from", "to", kind === "attention" ? "attention" : kind, "in_minimum_cut"],
+      rows: (current?.arcs ?? []).map((arc) => [
+        arc.layer,
+        arc.from,
+        arc.to,
+        arc.weight,
+        current?.pair?.cut.some((c) => c.layer === arc.layer && c.from === arc.from && c.to === arc.to) ?? false,
+      ]),
+    }),
+  };
+  const inputs = [current, width, layer, toLayer, n, token, viewer.scale.value];
+  return (
+    <Card
+      id="graph"
+      title="Information flow through the layers"
+      wide
+      exporter={current ? exporter : undefined}
+      tools={<GraphTools input={input} noFlow={noFlow} />}
+    >
+      <div class="scroll picture" id="graph" ref={box} aria-busy={busy}>
+        {width > 0 && missing === null && (
+          <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+            {!named && current && (
+              <Sheet
+                width={size.width}
+                height={size.height}
+                inputs={inputs}
+                draw={(context) => {
+                  const style = getComputedStyle(document.documentElement);
+                  const colour = (name: string) => style.getPropertyValue(name).trim();
+                  context.clearRect(0, 0, size.width, size.height);
+                  context.lineCap = "round";
+                  context.strokeStyle = colour("--blue");
+                  for (const { layer: l, from, to, weight } of [...current.arcs].reverse()) {
+                    const look = stroke(weight / scaleOf);
+                    context.globalAlpha = look.opacity;
+                    context.lineWidth = look.width;
+                    context.beginPath();
+                    context.moveTo(x(from), y(l));
+                    context.lineTo(x(to), y(l - 1));
+                    context.stroke();
+                  }
+                  context.globalAlpha = 1;
+                  context.fillStyle = colour("--ink");
+                  for (let l = layer; l >= toLayer; --l) {
+                    for (let i = 0; i < n; ++i) {
+                      const mass = current.masses ? amount(l, i) : 0;
+                      const size = mass > 0.002 ? radius(mass) : Math.min(1, pitch / 3);
+                      context.globalAlpha = mass > 0.002 ? 1 : 0.35;
+                      context.beginPath();
+                      context.arc(x(i), y(l), size, 0, 7);
+                      context.fill();
+                    }
+                  }
+                }}
+              />
+            )}
+            <svg
+              ref={svg}
+              {...size}
+              viewBox={`0 0 ${size.width} ${size.height}`}
+              role="application"
+              tabIndex={0}
+              aria-label={`Graph of ${steps} layers and ${n} tokens. Arrow keys read nodes, Enter chooses a token.`}
+              onKeyDown={onKeyDown}
+              onPointerMove={(event) => {
+                const { i, l } = locate(event);
+                if (i >= 0) point(i, l);
+              }}
+              onPointerLeave={() => (pointed.value = null)}
+              onClick={(event) => {
+                const { i, l } = locate(event);
+                if (i >= 0) choose(i, l);
+              }}
+            >
+              <g class="lines">
+                {named &&
+                  current &&
+                  [...current.arcs].reverse().map((arc) => {
+                    const look = stroke(arc.weight / scaleOf);
+                    return (
+                      <line
+                        key={`${arc.layer} ${arc.from} ${arc.to}`}
+                        x1={x(arc.from)}
+                        y1={y(arc.layer)}
+                        x2={x(arc.to)}
+                        y2={y(arc.layer - 1)}
+                        stroke-width={look.width.toFixed(2)}
+                        stroke-opacity={look.opacity.toFixed(3)}
+                        data-value={arc.weight}
+                      />
+                    );
+                  })}
+              </g>
+              {current?.pair && <Cut pair={current.pair} x={x} y={y} few={named} />}
+              {Array.from({ length: steps + 1 }, (_, at) => {
+                const l = layer - at;
+                return (
+                  <g key={l}>
+                    <text x={left - 12} y={y(l) + 4} text-anchor="end">
+                      {l === 0 ? "Input" : `Layer ${l}`}
+                    </text>
+                    {named &&
+                      labels.map((_, i) => {
+                        const mass = amount(l, i);
+                        const chosen = i === token && l === layer;
+                        const sink = kind === "flow" && l === toLayer && i === input;
+                        return (
+                          <circle
+                            key={i}
+                            cx={x(i)}
+                            cy={y(l)}
+                            r={sink ? 6 : radius(mass).toFixed(2)}
+                            class={chosen ? "node chosen" : sink ? "node sink" : "node"}
+                            fill-opacity={mass > 0.002 || chosen ? 1 : 0.25}
+                          />
+                        );
+                      })}
+                    {!named && l === layer && <circle cx={x(token)} cy={y(l)} r={7} class="node chosen" />}
+                    {!named && kind === "flow" && l === toLayer && (
+                      <circle cx={x(input)} cy={y(l)} r={6} class="node sink" />
+                    )}
+                  </g>
+                );
+              })}
+              <Traced arcs={current?.arcs ?? []} strongest={scaleOf} stroke={stroke} x={x} y={y} toLayer={toLayer} />
+              {named ? (
+                labels.map((label, i) => (
+                  <TokenLabel
+                    key={i}
+                    x={x(i)}
+                    y={y(toLayer) + 14}
+                    label={label}
+                    level={level}
+                    title={report.tokens[i].label}
+                    class={i === token || (kind === "flow" && i === input) ? "label chosen" : "label"}
+                  />
+                ))
+              ) : (
+                <StrongLabels
+                  labels={labels}
+                  mass={current?.masses?.at(-1) ?? null}
+                  always={kind === "flow" ? [input] : []}
+                  x={x}
+                  y={y(toLayer) + 14}
+                  pitch={pitch}
+                />
+              )}
+            </svg>
+          </div>
+        )}
+      </div>
+      <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
+      <div class="foot">
+        <p class="help" id="graph-help">
+          {missing ?? explain(kind, report.gradient)} {kind === "flow" && noFlow}
+          {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
+          {current && current.leftOut > 0 && `The ${current.arcs.length} strongest arcs are drawn. `}
+          {choices.threshold.value > FAINTEST &&
+            `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
+          {busy && missing === null && !(kind === "flow" && noFlow) && "Computing …"}
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+function explain(kind: GraphKind, gradient: boolean): string {
+  if (kind === "attention") {
+    return `A line is ${gradient ? "gradient-adjusted " : ""}attention of a layer, wider for more. The residual is not drawn.`;
+  }
+  if (kind === "share") {
+    const rows = gradient ? ", each layer's rows divided by their sums" : "";
+    return `A line is the share of the chosen output token that passes there (rollout, residual included${rows}).`;
+  }
+  return "A line is what one maximum flow carries from the output token down to the input token. Dashed lines are the minimum cut: together they can carry no more than the flow.";
+}
+
+interface Places {
+  x: (i: number) => number;
+  y: (l: number) => number;
+}
+
+/** Arcs of the minimum cut, crossed by a bar; only bars where there are many. */
+function Cut({ pair, x, y, few }: { pair: PairFlow; few: boolean } & Places) {
+  const strongest = Math.max(...pair.cut.map((arc) => arc.capacity), 1e-300);
+  const shown = [...pair.cut].sort((a, b) => b.capacity - a.capacity).slice(0, few ? 400 : 150);
+  return (
+    <g class="cut">
+      {shown.map(({ layer, from, to, capacity }) => {
+        const [x1, y1, x2, y2] = [x(from), y(layer), x(to), y(layer - 1)];
+        const [cx, cy] = [(x1 + x2) / 2, (y1 + y2) / 2];
+        const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+        const half = 2.5 + 4 * Math.sqrt(capacity / strongest);
+        const [dx, dy] = [(-(y2 - y1) / length) * half, ((x2 - x1) / length) * half];
+        return (
+          <g key={`${layer} ${from} ${to}`} data-value={capacity}>
+            <line
+              x1={x1}
+              y1={y1}
+              x2={x2}
+              y2={y2}
+              stroke-width={(0.5 + 2 * Math.sqrt(capacity / strongest)).toFixed(2)}
+              stroke-opacity={(0.25 + 0.75 * Math.sqrt(capacity / strongest)).toFixed(3)}
+            />
+            <line class="bar" x1={cx - dx} y1={cy - dy} x2={cx + dx} y2={cy + dy} />
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+interface TracedProps extends Places {
+  arcs: readonly GraphArc[];
+  strongest: number;
+  stroke: (share: number) => { width: number; opacity: number };
+  toLayer: number;
+}
+
+/** The arcs at the node pointed at; of a token pointed at elsewhere, those that end there. */
+function Traced({ arcs, strongest, stroke, x, y, toLayer }: TracedProps) {
+  const { pointed } = useViewer().state;
+  if (!pointed.value) return null;
+  const { input, layer, view } = pointed.value;
+  const at = view === "graph" && layer !== undefined ? layer : toLayer;
+  const touching = arcs
+    .filter((arc) => (arc.layer === at && arc.from === input) || (arc.layer - 1 === at && arc.to === input))
+    .slice(0, 200);
+  return (
+    <g class="traced pointing" aria-hidden="true">
+      {touching.map((arc) => {
+        const look = stroke(arc.weight / strongest);
+        return (
+          <line
+            key={`${arc.layer} ${arc.from} ${arc.to}`}
+            x1={x(arc.from)}
+            y1={y(arc.layer)}
+            x2={x(arc.to)}
+            y2={y(arc.layer - 1)}
+            stroke-width={Math.max(1, look.width).toFixed(2)}
+            stroke-opacity={Math.max(0.5, look.opacity).toFixed(3)}
+          />
+        );
+      })}
+      <circle cx={x(input)} cy={y(at)} r={8} class="cell" />
+    </g>
+  );
+}
+
+interface StrongLabelsProps {
+  labels: readonly string[];
+  mass: Float64Array | null;
+  always: readonly number[];
+  x: (i: number) => number;
+  y: number;
+  pitch: number;
+}
+
+/** Names of the strongest input tokens, as many as there is room for; positions where none is strong. */
+function StrongLabels({ labels, mass, always, x, y, pitch }: StrongLabelsProps) {
+  const chosen = useMemo(() => {
+    if (!mass) return null;
+    const taken: number[] = [];
+    const order = [...always, ...[...mass.keys()].sort((a, b) => mass[b] - mass[a])];
+    for (const i of order) {
+      if (taken.length >= 80) break;
+      if (mass[i] <= 0 && !always.includes(i)) break;
+      if (taken.every((other) => Math.abs(other - i) * pitch >= 15)) taken.push(i);
+    }
+    return taken;
+  }, [mass, pitch, always.join()]);
+  if (!chosen) {
+    return (
+      <>
+        {ticks(0, labels.length, pitch, 60).map((i) => (
+          <text key={i} class="tick" x={x(i)} y={y + 8} text-anchor="middle">
+            {i}
+          </text>
+        ))}
+      </>
+    );
+  }
+  return (
+    <>
+      {chosen.map((i) => (
+        <TokenLabel key={i} x={x(i)} y={y} label={labels[i]} level={false} class="label" />
+      ))}
+    </>
+  );
+}
+
+function GraphTools({ input, noFlow }: { input: number; noFlow: string | null }) {
+  const { report, state } = useViewer();
+  const { choices } = state;
+  return (
+    <div class="graph-tools">
+      <div class="segments" role="radiogroup" aria-label="What the lines show">
+        {KINDS.map(({ kind, label, title }) => (
+          <label key={kind} title={title}>
+            <input
+              type="radio"
+              name="graph-kind"
+              value={kind}
+              checked={choices.graph.value === kind}
+              disabled={kind === "flow" && noFlow !== null}
+              onChange={() => (choices.graph.value = kind)}
+            />
+            <span>{label}</span>
+          </label>
+        ))}
+      </div>
+      {choices.graph.value === "flow" && (
+        <label>
+          to{" "}
+          <select
+            id="flow-input"
+            aria-label="Input token of the flow"
+            value={input}
+            onChange={(event) => (choices.input.value = Number(event.currentTarget.value))}
+          >
+            {report.tokens.map((token) => (
+              <option key={token.index} value={token.index} dir="auto" lang="">
+                {`${token.index}: ${shorten(token.label, 20)}`}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </div>
+  );
+}
+
+interface GraphReadoutProps {
+  found: Found | null;
+  layer: number;
+  toLayer: number;
+  input: number;
+}
+
+function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
+  const viewer = useViewer();
+  const { state, explanation } = viewer;
+  const { pointed, choices } = state;
+  const name = (token: number) => <TokenName {...viewer.name(token)} />;
+  const token = choices.token.value;
+  const here = pointed.value?.view === "graph" ? pointed.value : null;
+  if (here && here.layer !== undefined && found?.masses) {
+    const mass = found.masses[layer - here.layer]?.[here.input] ?? 0;
+    return (
+      <p class="readout" id="graph-readout">
+        <b>{(100 * mass).toFixed(mass < 0.01 ? 2 : 1)}%</b> of {found.pair ? "the flow" : name(token)} passes{" "}
+        {name(here.input)} {here.layer === 0 ? "at the input" : `after layer ${here.layer}`}
+      </p>
+    );
+  }
+  if (found?.pair) {
+    const { pair } = found;
+    const rollout = explanation.value.row("rollout", layer, token)?.[input];
+    const shares = new Map<number, number>();
+    for (const arc of pair.cut) shares.set(arc.layer, (shares.get(arc.layer) ?? 0) + arc.capacity / pair.cutValue);
+    const where = [...shares].sort((a, b) => b[1] - a[1]).slice(0, 3);
+    return (
+      <p class="readout" id="graph-readout" data-value={pair.value}>
+        Flow from {name(token)} to {name(input)}: <b>{format(pair.value)}</b>
+        {rollout !== undefined && ` (rollout ${format(rollout)})`}.{" "}
+        {pair.cut.length > 0 &&
+          `The minimum cut nearest the output token has ${pair.cut.length} ${pair.cut.length === 1 ? "arc" : "arcs"} of ${format(pair.cutValue)} together: ${where.map(([l, share]) => `${(100 * share).toFixed(0)}% in layer ${l}`).join(", ")}.`}
+      </p>
+    );
+  }
+  return (
+    <p class="readout" id="graph-readout">
+      {choices.graph.value === "attention" ? "Attention of all tokens" : <>From {name(token)}</>}, layer {layer} down to{" "}
+      {toLayer === 0 ? "the input" : `layer ${toLayer}`}
+    </p>
+  );
+}

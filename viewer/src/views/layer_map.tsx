@@ -1,0 +1,293 @@
+// The layer x token picture of the chosen output token: what it draws on after each layer, the last on top.
+import { useMemo, useRef } from "preact/hooks";
+import { Card } from "../components/card";
+import { Legend } from "../components/legend";
+import { Readout } from "../components/readout";
+import { useViewer } from "../context";
+import { largest } from "../explanation";
+import type { Exporter } from "../export/exporter";
+import { standalone } from "../export/picture";
+import { format, shorten } from "../report/text";
+import type { Numbers } from "../report/values";
+import type { Work } from "../compute/slices";
+import { blankColour, measure, Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
+import "../styles/pictures.css";
+
+const ROW = 26;
+/** Names of tokens go below a cell that is at least so wide. */
+const LABELLED = 13;
+/** More cells are drawn on canvas. */
+const MOST_RECTS = 2400;
+/** Numbers touched that nobody notices. */
+const CHEAP = 4e6;
+
+export function LayerMap() {
+  const viewer = useViewer();
+  const { report, state, explanation } = viewer;
+  const { choices, counts, pointed } = state;
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const svg = useRef<SVGSVGElement>(null);
+  const [method, token, explained] = [choices.method.value, choices.token.value, explanation.value];
+  const layers = useMemo(
+    () => report.layers.filter((layer) => layer > choices.toLayer.value),
+    [report, choices.toLayer.value],
+  );
+  const cost = layers.reduce((sum, layer) => sum + explained.cost(method, layer), 0);
+  const { found, busy } = useFound(
+    function* (): Work<{ rows: (Numbers | null)[]; maxima: number[] }> {
+      const rows: (Numbers | null)[] = [];
+      for (const layer of layers) {
+        rows.push(explained.row(method, layer, token));
+        yield;
+      }
+      return { rows, maxima: rows.map((row) => (row ? largest(row, counts.value) : 0)) };
+    },
+    [explained, method, token, layers, counts.value],
+    cost < CHEAP,
+  );
+  const { n } = report;
+  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 16)), [report]);
+  const labelWidth = useMemo(() => widest(labels), [labels]);
+  const rows = found && found.rows.length === layers.length ? found.rows : layers.map(() => null);
+  const maxima = found?.maxima ?? [];
+  const max = Math.max(0, ...maxima);
+  const any = rows.some(Boolean);
+
+  const left = 12 + measure(`Layer ${report.model.layers}`);
+  const room = width - left - 2;
+  const many = n > 128;
+  const cell = many ? Math.max(3, room / n) : Math.max(19, Math.min(96, room / n));
+  const level = labelWidth + 8 <= cell;
+  const labelled = cell >= LABELLED;
+  const right = level || many ? 2 : 2 + Math.max(0, Math.min(24, labelWidth * 0.1));
+  const bottom = level || !labelled ? 26 : Math.min(labelWidth, 140) + 14;
+  const size = { width: left + n * cell + right, height: 2 + layers.length * ROW + bottom };
+  const top = (index: number) => 2 + (layers.length - 1 - index) * ROW;
+  const inRects = n * layers.length <= MOST_RECTS;
+  const scaleOf = (index: number) => (choices.ownScale.value ? maxima[index] : max);
+  const scale = viewer.scale.value;
+  const least = choices.threshold.value;
+  const colour = (value: number, index: number) =>
+    scale.css(value < least * scaleOf(index) ? 0 : value, scaleOf(index));
+
+  const locate = (event: MouseEvent) => {
+    const frame = (event.currentTarget as Element).getBoundingClientRect();
+    const input = Math.floor((event.clientX - frame.left - left) / cell);
+    const index = layers.length - 1 - Math.floor((event.clientY - frame.top - 2) / ROW);
+    return { input, index };
+  };
+  const point = (input: number, layer: number) => {
+    const now = pointed.peek();
+    if (now?.view === "heat" && now.input === input && now.layer === layer) return;
+    pointed.value = { input, layer, output: token, view: "heat" };
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const here = pointed.peek()?.view === "heat" ? pointed.peek() : null;
+    const at = { input: here?.input ?? token, index: layers.indexOf(here?.layer ?? choices.layer.value) };
+    const moves: Record<string, [number, number]> = {
+      ArrowRight: [1, 0],
+      ArrowLeft: [-1, 0],
+      ArrowUp: [0, 1],
+      ArrowDown: [0, -1],
+      Home: [-n, 0],
+      End: [n, 0],
+    };
+    const move = moves[event.key];
+    if (move) {
+      const input = Math.max(0, Math.min(n - 1, at.input + move[0]));
+      const index = Math.max(0, Math.min(layers.length - 1, at.index + move[1]));
+      point(input, layers[index]);
+      viewer.announcement.value = `Layer ${layers[index]}, ${labels[input]}: ${format(rows[index]?.[input])}`;
+      box.current?.scrollTo({ left: left + (input + 0.5) * cell - width / 2 });
+    } else if (event.key === "Enter") choices.layer.value = layers[at.index];
+    else if (event.key === " ") choices.token.value = at.input;
+    else return;
+    event.preventDefault();
+  };
+  const exporter: Exporter = {
+    svg: () => (svg.current ? withSheets(standalone(svg.current), box.current) : ""),
+    rows: () => ({
+      columns: ["layer", "output_token", "input_token", "token", "value"],
+      rows: layers.flatMap((layer, index) =>
+        [...(rows[index]?.entries() ?? [])].map(([i, value]) => [layer, token, i, report.tokens[i].label, value]),
+      ),
+    }),
+  };
+  return (
+    <Card id="heat" title="By layer" wide exporter={any ? exporter : undefined}>
+      <div class="scroll picture" id="heat" ref={box} aria-busy={busy}>
+        {width > 0 && any && (
+          <div class="sheets" style={{ width: `${size.width}px` }}>
+            {!inRects && (
+              <Sheet
+                left={left}
+                top={2}
+                width={n * cell}
+                height={layers.length * ROW}
+                inputs={[rows, maxima, scale, counts.value, choices.ownScale.value, least, cell]}
+                draw={(context) => {
+                  const blank = `rgb(${blankColour(scale.dark).join(" ")})`;
+                  const gap = cell > 6 ? 1 : 0;
+                  for (const [index, row] of rows.entries()) {
+                    for (let i = 0; row && i < n; ++i) {
+                      context.fillStyle = counts.value[i] ? colour(row[i], index) : blank;
+                      context.fillRect(i * cell, top(index) - 2, cell - gap, ROW - 1);
+                    }
+                  }
+                }}
+              />
+            )}
+            <svg
+              ref={svg}
+              {...size}
+              viewBox={`0 0 ${size.width} ${size.height}`}
+              role="application"
+              tabIndex={0}
+              aria-label={`${layers.length} layers by ${n} tokens. Arrow keys read values, Enter chooses the layer, Space the token.`}
+              onKeyDown={onKeyDown}
+              onPointerMove={(event) => {
+                const { input, index } = locate(event);
+                if (input >= 0 && input < n && index >= 0 && index < layers.length) point(input, layers[index]);
+              }}
+              onPointerLeave={() => (pointed.value = null)}
+              onClick={(event) => {
+                const { input, index } = locate(event);
+                if (index >= 0 && index < layers.length) choices.layer.value = layers[index];
+                else if (input >= 0 && input < n) choices.token.value = input;
+              }}
+            >
+              <defs>
+                <pattern id="left-out" width={6} height={6} patternUnits="userSpaceOnUse">
+                  <path d="M0 6 6 0" class="hatch" />
+                </pattern>
+              </defs>
+              <g class="cells">
+                {inRects &&
+                  rows.map((row, index) =>
+                    row === null
+                      ? null
+                      : Array.from(row, (value, i) => {
+                          const used = counts.value[i];
+                          const fill = used ? colour(value, index) : "url(#left-out)";
+                          const x = left + i * cell;
+                          return [
+                            <rect
+                              x={x}
+                              y={top(index)}
+                              width={Math.max(1, cell - 1)}
+                              height={ROW - 1}
+                              fill={fill}
+                              data-value={value}
+                            />,
+                            cell >= 44 && (
+                              <text
+                                x={x + cell / 2}
+                                y={top(index) + 17}
+                                text-anchor="middle"
+                                class="value"
+                                fill={
+                                  used
+                                    ? scale.ink(value < least * scaleOf(index) ? 0 : value, scaleOf(index))
+                                    : "currentColor"
+                                }
+                              >
+                                {format(value)}
+                              </text>
+                            ),
+                          ];
+                        }),
+                  )}
+              </g>
+              {layers.map((layer, index) => (
+                <text
+                  key={layer}
+                  x={left - 8}
+                  y={top(index) + 17}
+                  text-anchor="end"
+                  class={layer === choices.layer.value ? "chosen" : ""}
+                >
+                  Layer {layer}
+                </text>
+              ))}
+              {layers.includes(choices.layer.value) && (
+                <rect
+                  x={left - 1}
+                  y={top(layers.indexOf(choices.layer.value)) - 1}
+                  width={n * cell + 1}
+                  height={ROW + 1}
+                  class="frame"
+                />
+              )}
+              {labelled
+                ? labels.map((label, i) => (
+                    <TokenLabel
+                      key={i}
+                      x={left + (i + 0.5) * cell}
+                      y={top(-1) + 8}
+                      label={label}
+                      level={level}
+                      title={report.tokens[i].label}
+                      class={i === token ? "label chosen" : "label"}
+                    />
+                  ))
+                : ticks(0, n, cell, 60).map((i) => (
+                    <text key={i} x={left + (i + 0.5) * cell} y={top(-1) + 18} text-anchor="middle" class="tick">
+                      {i}
+                    </text>
+                  ))}
+              {!labelled && (
+                <path d={`M${left + (token + 0.5) * cell} ${top(-1)}l5 8h-10z`} class="pointer">
+                  <title>{labels[token]}</title>
+                </path>
+              )}
+              <Pointer left={left} cell={cell} height={layers.length * ROW} top={top} layers={layers} />
+            </svg>
+          </div>
+        )}
+      </div>
+      <Readout view="heat" />
+      <div class="foot">
+        {any && <Legend max={max} name={choices.ownScale.value ? "each layer's maximum" : undefined} />}
+        <div class="control check">
+          <label>
+            <input
+              id="own-scale"
+              type="checkbox"
+              checked={choices.ownScale.value}
+              onChange={(event) => (choices.ownScale.value = event.currentTarget.checked)}
+            />{" "}
+            Each layer on its own scale
+          </label>
+        </div>
+        <p class="help">
+          The same output token after each layer. Click a row to choose its layer, a label to choose its token.
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+interface PointerProps {
+  left: number;
+  cell: number;
+  height: number;
+  top: (index: number) => number;
+  layers: readonly number[];
+}
+
+/** What is pointed at here, or the column of what is pointed at elsewhere; drawn apart, so that moving draws no more. */
+function Pointer({ left, cell, height, top, layers }: PointerProps) {
+  const { pointed } = useViewer().state;
+  if (!pointed.value) return null;
+  const { input, layer, view } = pointed.value;
+  const index = view === "heat" && layer !== undefined ? layers.indexOf(layer) : -1;
+  const wide = Math.max(2, cell - 1);
+  return (
+    <g class="pointing" aria-hidden="true">
+      <rect class="column" x={left + input * cell} y={1} width={wide} height={height} />
+      {index >= 0 && <rect class="cell" x={left + input * cell} y={top(index)} width={wide} height={ROW - 1} />}
+    </g>
+  );
+}

@@ -1,0 +1,75 @@
+// All pairs of the chosen layer: a row for each output token, a column for each input token.
+import { useMemo, useRef } from "preact/hooks";
+import { Card } from "../components/card";
+import { Legend } from "../components/legend";
+import { Readout } from "../components/readout";
+import { useViewer } from "../context";
+import type { Exporter } from "../export/exporter";
+import { standalone } from "../export/picture";
+import { blockOf, MatrixPicture } from "./matrix_picture";
+import { useFound, withSheets } from "./picture";
+
+/** Numbers touched that nobody notices, and those that even slices should not touch. */
+const CHEAP = 6e6;
+const MOST = 2e10;
+
+export function Matrix() {
+  const viewer = useViewer();
+  const { report, state, explanation } = viewer;
+  const { choices, counts } = state;
+  const svg = useRef<SVGSVGElement>(null);
+  const explained = explanation.value;
+  const [method, layer] = [choices.method.value, choices.layer.value];
+  const outputs = useMemo(() => explained.outputTokens(method, layer), [explained, method, layer]);
+  const { n } = report;
+  const cost = outputs.length * (explained.cost(method, layer) + n);
+  const { found: block, busy } = useFound(
+    () =>
+      blockOf(outputs, n, cost < MOST ? (output) => explained.row(method, layer, output) : () => null, counts.value),
+    [explained, method, layer, outputs, counts.value],
+    cost < CHEAP && n * outputs.length <= 3e5,
+  );
+  const kept = useMemo(() => {
+    const values = explained.asComputed ? report.array(method) : report.graphValues();
+    return values?.kept ? "Of each row the document keeps the strongest; the others are drawn as their mean." : "";
+  }, [explained, method, report]);
+  if (outputs.length < 2) return null;
+  const exporter: Exporter = {
+    svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
+    rows: () => ({
+      columns: ["layer", "output_token", "input_token", "value"],
+      rows: (function* () {
+        for (const output of outputs) {
+          const row = explained.row(method, layer, output);
+          for (let i = 0; row && i < n; ++i) yield [layer, output, i, row[i]];
+        }
+      })(),
+    }),
+  };
+  return (
+    <Card id="matrix" title="All pairs" exporter={exporter}>
+      <MatrixPicture
+        id="matrix"
+        svg={svg}
+        outputs={outputs}
+        block={block && block.rows === outputs.length && block.columns === n ? block : null}
+        busy={busy}
+        chosen={choices.token.value}
+        layer={layer}
+        least={choices.threshold.value}
+        onChoose={(output) => (choices.token.value = output)}
+      />
+      <Readout view="matrix" />
+      <div class="foot">
+        {block && <Legend max={block.max} />}
+        <p class="help">
+          {cost >= MOST
+            ? "All pairs with these settings are too many to compute in the page. "
+            : busy && "Computing all pairs in the page … "}
+          A row for each output token, a column for each input token. Click a row to choose it; scroll with Ctrl, or
+          pinch, to zoom. {kept}
+        </p>
+      </div>
+    </Card>
+  );
+}

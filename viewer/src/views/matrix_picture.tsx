@@ -1,0 +1,397 @@
+// A matrix of all pairs, zoomable: cells on canvas, labels (where they fit) as text around it. The matrix of a layer and
+// that of a head are both drawn with it.
+import { select } from "d3-selection";
+import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Ref } from "preact";
+import { useViewer } from "../context";
+import type { Work } from "../compute/slices";
+import { largest } from "../explanation";
+import { format, shorten } from "../report/text";
+import type { Numbers } from "../report/values";
+import { Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
+import "../styles/pictures.css";
+
+/** The values of all rows, and the largest of those that count. */
+export interface Block {
+  /** [rows, columns]; NaN where there is none */
+  values: Float32Array;
+  rows: number;
+  columns: number;
+  max: number;
+}
+
+/** Collects rows, yielding in between. */
+export function* blockOf(
+  outputs: readonly number[],
+  columns: number,
+  row: (output: number) => Numbers | null,
+  counts: readonly boolean[],
+): Work<Block> {
+  const values = new Float32Array(outputs.length * columns).fill(NaN);
+  let max = 0;
+  for (const [r, output] of outputs.entries()) {
+    const found = row(output);
+    if (found) {
+      values.set(found, r * columns);
+      max = Math.max(max, largest(found, counts));
+    }
+    yield;
+  }
+  return { values, rows: outputs.length, columns, max };
+}
+
+/** A raster and coarser ones in which a pixel is the largest of four, so that peaks stay when pixels are few. */
+interface Levels {
+  images: HTMLCanvasElement[];
+  rows: number;
+  columns: number;
+}
+
+export interface MatrixPictureProps {
+  /** of the view */
+  id: string;
+  outputs: readonly number[];
+  block: Block | null;
+  busy: boolean;
+  /** the chosen output token */
+  chosen: number;
+  /** said with what is pointed at */
+  layer: number;
+  /** values at this share of the largest are not drawn */
+  least: number;
+  onChoose: (output: number) => void;
+  svg: Ref<SVGSVGElement>;
+  /** largest height in pixels */
+  most?: number;
+}
+
+export function MatrixPicture(props: MatrixPictureProps) {
+  const { id, outputs, block, busy, chosen, layer, least, onChoose, most = 720 } = props;
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { counts, pointed } = state;
+  const box = useRef<HTMLDivElement>(null);
+  const svg = useRef<SVGSVGElement>(null);
+  const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
+  const [transform, setTransform] = useState<ZoomTransform>(zoomIdentity);
+  const width = useWidth(box);
+  const { n } = report;
+  const rows = outputs.length;
+  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 12)), [report]);
+  const labelWidth = useMemo(() => Math.min(110, widest(labels)), [labels]);
+  // Wide enough for labels, which show when there is room after zooming.
+  const margin = Math.min(labelWidth + 14, Math.max(40, width * 0.22));
+  const cell = Math.max(0.01, Math.min(36, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
+  const height = rows < 6 ? Math.max(18, Math.min(36, cell)) : cell;
+  const plot = { width: n * cell, height: rows * height };
+  const size = { width: margin + plot.width + 4, height: margin + plot.height + 4 };
+  const { k } = transform;
+  const [pitchX, pitchY] = [cell * k, height * k];
+  const left = (i: number) => transform.applyX(margin + i * cell);
+  const top = (r: number) => transform.applyY(margin + r * height);
+  const visible = {
+    columns: [
+      Math.max(0, Math.floor((transform.invertX(margin) - margin) / cell)),
+      Math.min(n, Math.ceil((transform.invertX(margin + plot.width) - margin) / cell)),
+    ],
+    rows: [
+      Math.max(0, Math.floor((transform.invertY(margin) - margin) / height)),
+      Math.min(rows, Math.ceil((transform.invertY(margin + plot.height) - margin) / height)),
+    ],
+  };
+
+  const scale = viewer.scale.value;
+  const large = (block?.values.length ?? 0) > 5e5;
+  const { found: levels } = useFound<Levels | null>(
+    function* () {
+      if (!block) return null;
+      const { values, columns, max } = block;
+      let steps = new Int16Array(values.length);
+      const used = counts.value;
+      for (let r = 0; r < block.rows; ++r) {
+        for (let i = 0, e = r * columns; i < columns; ++i, ++e) {
+          const value = values[e];
+          steps[e] = !used[i] || Number.isNaN(value) ? -1 : value < least * max ? 0 : scale.step(value, max);
+        }
+        if (r % 64 === 63) yield;
+      }
+      const images = [stepImage(steps, block.rows, columns, scale)];
+      yield;
+      let [h, w] = [block.rows, columns];
+      while (Math.max(h, w) > 256) {
+        const [nextH, nextW] = [Math.ceil(h / 2), Math.ceil(w / 2)];
+        const coarse = new Int16Array(nextH * nextW).fill(-1);
+        for (let r = 0; r < h; ++r) {
+          const to = (r >> 1) * nextW;
+          for (let i = 0, e = r * w; i < w; ++i, ++e) {
+            const at = to + (i >> 1);
+            if (steps[e] > coarse[at]) coarse[at] = steps[e];
+          }
+        }
+        [steps, h, w] = [coarse, nextH, nextW];
+        images.push(stepImage(steps, h, w, scale));
+        yield;
+      }
+      return { images, rows: block.rows, columns };
+    },
+    [block, scale, counts.value, least],
+    !large,
+  );
+
+  useLayoutEffect(() => {
+    if (!svg.current) return;
+    const element = svg.current;
+    const extent: [[number, number], [number, number]] = [
+      [margin, margin],
+      [margin + plot.width, margin + plot.height],
+    ];
+    const zooming = zoom<SVGSVGElement, unknown>()
+      .extent(extent)
+      .translateExtent(extent)
+      .scaleExtent([1, Math.max(1, 48 / Math.min(cell, height))])
+      .filter((event: Event) => {
+        const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
+        // The page scrolls over a picture that nobody has turned to.
+        if (event instanceof WheelEvent)
+          return event.ctrlKey || event.metaKey || scaled || document.activeElement === element;
+        if (event instanceof MouseEvent) return event.button === 0 && scaled;
+        return scaled || (event as TouchEvent).touches?.length === 2;
+      })
+      .on("zoom", (event: D3ZoomEvent<SVGSVGElement, unknown>) => setTransform(event.transform));
+    behaviour.current = zooming;
+    const selection = select(element);
+    selection.call(zooming).on("dblclick.zoom", null);
+    return () => {
+      selection.on(".zoom", null);
+    };
+  }, [svg.current, margin, plot.width, plot.height]);
+  // Another report, another width: whole again.
+  useEffect(() => {
+    if (svg.current && behaviour.current) behaviour.current.transform(select(svg.current), zoomIdentity);
+  }, [n, rows, width]);
+
+  const zoomBy = (factor: number) => {
+    if (!svg.current || !behaviour.current) return;
+    const at = pointed.peek();
+    const centre = at?.view === id && at.output !== undefined ? at : null;
+    const place: [number, number] | undefined = centre
+      ? [left(centre.input + 0.5), top(outputs.indexOf(centre.output ?? 0) + 0.5)]
+      : undefined;
+    behaviour.current.scaleBy(select(svg.current), factor, place);
+  };
+  const whole = () => {
+    if (svg.current && behaviour.current) behaviour.current.transform(select(svg.current), zoomIdentity);
+  };
+  const locate = (event: MouseEvent) => {
+    const frame = (event.currentTarget as Element).getBoundingClientRect();
+    const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
+    const inside = y >= margin && y < margin + plot.height;
+    return {
+      input: x >= margin ? Math.floor((transform.invertX(x) - margin) / cell) : -1,
+      output: inside ? outputs[Math.floor((transform.invertY(y) - margin) / height)] : undefined,
+    };
+  };
+  const point = (output: number, input: number) => {
+    const now = pointed.peek();
+    if (now?.view === id && now.input === input && now.output === output && now.layer === layer) return;
+    pointed.value = { input, output, layer, view: id };
+  };
+  const valueAt = (r: number, input: number) => (block ? block.values[r * n + input] : NaN);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const here = pointed.peek()?.view === id ? pointed.peek() : null;
+    const at = { input: here?.input ?? 0, r: Math.max(0, outputs.indexOf(here?.output ?? chosen)) };
+    const by = event.shiftKey ? 10 : 1;
+    const moves: Record<string, [number, number]> = {
+      ArrowRight: [by, 0],
+      ArrowLeft: [-by, 0],
+      ArrowDown: [0, by],
+      ArrowUp: [0, -by],
+      Home: [-n, 0],
+      End: [n, 0],
+    };
+    const move = moves[event.key];
+    if (move) {
+      const input = Math.max(0, Math.min(n - 1, at.input + move[0]));
+      const r = Math.max(0, Math.min(rows - 1, at.r + move[1]));
+      point(outputs[r], input);
+      const name = (i: number) => report.tokens[i].label;
+      viewer.announcement.value = `${name(outputs[r])} draws ${format(valueAt(r, input))} on ${name(input)}`;
+      // What is read stays in sight.
+      const [x, y] = [margin + (input + 0.5) * cell, margin + (r + 0.5) * height];
+      const [sx, sy] = [transform.applyX(x), transform.applyY(y)];
+      const out = sx < margin || sx > margin + plot.width || sy < margin || sy > margin + plot.height;
+      if (out && svg.current && behaviour.current) behaviour.current.translateTo(select(svg.current), x, y);
+    } else if (event.key === "+" || event.key === "=") zoomBy(1.6);
+    else if (event.key === "-") zoomBy(1 / 1.6);
+    else if (event.key === "0") whole();
+    else if (event.key === "Enter" || event.key === " ") onChoose(outputs[at.r]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const shown = (names: readonly string[], [begin, end]: number[], pitch: number) =>
+    pitch >= LABELLED ? names.slice(begin, end).map((_, at) => begin + at) : ticks(begin, end, pitch, 44);
+  const xs = shown(labels, visible.columns, pitchX);
+  const ys = shown(
+    outputs.map((output) => labels[output]),
+    visible.rows,
+    pitchY,
+  );
+  const labelledX = pitchX >= LABELLED;
+  const labelledY = pitchY >= LABELLED;
+  const row = outputs.indexOf(chosen);
+  const clip = `${id}-clip`;
+  return (
+    <div class="picture" id={id} ref={box} aria-busy={busy}>
+      {width > 0 && (
+        <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+          {levels && levels.rows === rows && levels.columns === n && (
+            <Sheet
+              left={margin}
+              top={margin}
+              width={plot.width}
+              height={plot.height}
+              inputs={[levels, transform, cell, margin]}
+              draw={(context, ratio) => {
+                // The finest raster whose cells are no smaller than a pixel.
+                let at = 0;
+                while (at + 1 < levels.images.length && Math.min(pitchX, pitchY) * ratio * 2 ** at < 1) ++at;
+                const image = levels.images[at];
+                const share = 2 ** at;
+                context.imageSmoothingEnabled = at > 0;
+                context.imageSmoothingQuality = "high";
+                context.clearRect(0, 0, plot.width, plot.height);
+                context.drawImage(
+                  image,
+                  left(0) - margin,
+                  top(0) - margin,
+                  image.width * share * pitchX,
+                  image.height * share * pitchY,
+                );
+              }}
+            />
+          )}
+          <svg
+            ref={(element) => {
+              svg.current = element;
+              const given = props.svg;
+              if (given && typeof given !== "function") given.current = element;
+            }}
+            class={k > 1 ? "zoomable zoomed" : "zoomable"}
+            {...size}
+            role="application"
+            tabIndex={0}
+            aria-label={`${rows} output tokens by ${n} input tokens. Arrow keys read values, Enter chooses the output token, plus and minus zoom.`}
+            onKeyDown={onKeyDown}
+            onPointerMove={(event) => {
+              const { input, output } = locate(event);
+              if (output !== undefined && input >= 0 && input < n) point(output, input);
+              else if (pointed.peek()?.view === id) pointed.value = null;
+            }}
+            onPointerLeave={() => (pointed.value = null)}
+            onClick={(event) => {
+              const { output } = locate(event);
+              if (output !== undefined) onChoose(output);
+            }}
+          >
+            <defs>
+              <clipPath id={clip}>
+                <rect x={margin - 2} y={margin - 2} width={plot.width + 4} height={plot.height + 4} />
+              </clipPath>
+            </defs>
+            {xs.map((i) =>
+              labelledX ? (
+                <TokenLabel key={i} x={left(i + 0.5)} y={margin - 6} label={labels[i]} level={false} above />
+              ) : (
+                <text key={i} class="tick" x={left(i + 0.5)} y={margin - 6} text-anchor="middle">
+                  {i}
+                </text>
+              ),
+            )}
+            {ys.map((r) => (
+              <text
+                key={r}
+                class={labelledY ? (outputs[r] === chosen ? "label chosen" : "label") : "tick"}
+                x={margin - 8}
+                y={top(r + 0.5) + 4}
+                text-anchor="end"
+              >
+                {labelledY ? shorten(labels[outputs[r]], Math.max(3, Math.floor(margin / 8))) : outputs[r]}
+              </text>
+            ))}
+            <g clip-path={`url(#${clip})`}>
+              {row >= 0 && (
+                <rect
+                  class="frame"
+                  x={left(0) - 1}
+                  y={top(row) - 1}
+                  width={n * pitchX + 2}
+                  height={Math.max(2, pitchY + 2)}
+                />
+              )}
+              <Crosshair id={id} outputs={outputs} left={left} top={top} pitchX={pitchX} pitchY={pitchY} n={n} />
+            </g>
+            {row >= 0 && !labelledY && top(row + 0.5) >= margin && top(row + 0.5) <= margin + plot.height && (
+              <path class="pointer" d={`M${margin - 10} ${top(row + 0.5) - 5}l9 5l-9 5z`} />
+            )}
+          </svg>
+        </div>
+      )}
+      <ZoomButtons zoomBy={zoomBy} whole={whole} zoomed={k > 1} id={id} />
+    </div>
+  );
+}
+
+/** Labels go beside cells that are at least so wide. */
+const LABELLED = 13;
+
+interface CrosshairProps {
+  id: string;
+  outputs: readonly number[];
+  left: (i: number) => number;
+  top: (r: number) => number;
+  pitchX: number;
+  pitchY: number;
+  n: number;
+}
+
+/** The cell pointed at with its row and column; of what is pointed at elsewhere, what this picture has of it. */
+function Crosshair({ id, outputs, left, top, pitchX, pitchY, n }: CrosshairProps) {
+  const { pointed } = useViewer().state;
+  if (!pointed.value) return null;
+  const { input, output, view } = pointed.value;
+  const r = output === undefined ? -1 : outputs.indexOf(output);
+  const [w, h] = [Math.max(1.5, pitchX), Math.max(1.5, pitchY)];
+  return (
+    <g class="pointing" aria-hidden="true">
+      <rect class="column" x={left(input)} y={top(0)} width={w} height={outputs.length * pitchY} />
+      {r >= 0 && view === id && <rect class="row" x={left(0)} y={top(r)} width={n * pitchX} height={h} />}
+      {r >= 0 && <rect class="cell" x={left(input)} y={top(r)} width={w} height={h} />}
+    </g>
+  );
+}
+
+interface ZoomButtonsProps {
+  id: string;
+  zoomBy: (factor: number) => void;
+  whole: () => void;
+  zoomed: boolean;
+}
+
+function ZoomButtons({ id, zoomBy, whole, zoomed }: ZoomButtonsProps) {
+  return (
+    <div class="zoom-buttons" role="group" aria-label="Zoom">
+      <button type="button" id={`${id}-closer`} aria-label="Zoom in" onClick={() => zoomBy(1.6)}>
+        +
+      </button>
+      <button type="button" aria-label="Zoom out" disabled={!zoomed} onClick={() => zoomBy(1 / 1.6)}>
+        −
+      </button>
+      <button type="button" id={`${id}-whole`} disabled={!zoomed} onClick={whole}>
+        Whole
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,159 @@
+// What pictures share: their width, labels of tokens, rasters on canvas.
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { finish, useWork, type Work } from "../compute/slices";
+import type { Scale } from "../color/scale";
+import { graphemes } from "../report/text";
+
+/** The width that an element has, followed while it changes; 0 before the first layout. */
+export function useWidth(element: RefObject<HTMLElement>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const target = element.current;
+    if (!target) return;
+    const measureIt = () => setWidth(target.clientWidth);
+    measureIt();
+    const observer = new ResizeObserver(measureIt);
+    observer.observe(target);
+    return () => observer.disconnect();
+  }, [element.current]);
+  return width;
+}
+
+let context: CanvasRenderingContext2D | null = null;
+
+/** Width of text in a label's font. */
+export function measure(text: string): number {
+  context ??= document.createElement("canvas").getContext("2d");
+  if (!context) return text.length * 8;
+  context.font = "13px system-ui, 'Noto Sans', sans-serif";
+  return context.measureText(text).width;
+}
+
+/** The widest of some labels; of many, of the longest. */
+export function widest(labels: readonly string[]): number {
+  const longest = [...labels].sort((a, b) => b.length - a.length).slice(0, 60);
+  return Math.max(0, ...longest.map(measure));
+}
+
+export interface TokenLabelProps {
+  x: number;
+  y: number;
+  label: string;
+  /** all labels of the picture fit upright */
+  level: boolean;
+  /** over the point, not under it */
+  above?: boolean;
+  class?: string;
+  token?: number;
+  title?: string;
+}
+
+/** Upright when it fits or is one character (emoji and Han characters read badly on their side), else turned. */
+export function TokenLabel({ x, y, label, level, above = false, class: name, token, title }: TokenLabelProps) {
+  const upright = level || graphemes(label).length === 1;
+  const place = upright
+    ? { x, y: above ? y : y + 12, "text-anchor": "middle" as const }
+    : {
+        transform: `translate(${x + 4} ${y}) rotate(-90)`,
+        "text-anchor": above ? ("start" as const) : ("end" as const),
+      };
+  return (
+    <text {...place} class={name} data-token={token}>
+      {label}
+      {title !== undefined && title !== label && <title>{title}</title>}
+    </text>
+  );
+}
+
+/** Positions to name where labels do not fit: round ones, at least `apart` units from each other. */
+export function ticks(begin: number, end: number, unit: number, apart: number): number[] {
+  const least = apart / unit;
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  const step = Math.max(1, [1, 2, 5, 10].map((k) => k * power).find((k) => k >= least) ?? 10 * power);
+  const found = [];
+  for (let i = Math.ceil(begin / step) * step; i < end; i += step) found.push(i);
+  return found;
+}
+
+/** What is left out of the colour scale. */
+export const blankColour = (dark: boolean): readonly number[] => (dark ? [52, 56, 66] : [226, 228, 233]);
+
+/**
+ * What work finds: at once when it is cheap, else in slices. While slices run, what was found before stays, and `busy`
+ * says so.
+ */
+export function useFound<T>(
+  make: () => Work<T>,
+  inputs: readonly unknown[],
+  cheap: boolean,
+): { found: T | null; busy: boolean } {
+  const now = useMemo(() => (cheap ? { result: finish(make()) } : null), [cheap, ...inputs]);
+  const later = useWork(() => (cheap ? null : make()), [cheap, ...inputs]);
+  const last = useRef<T | null>(null);
+  const current = now ? now.result : later;
+  if (current !== null) last.current = current;
+  return { found: current ?? last.current, busy: current === null };
+}
+
+/** A canvas that is drawn on in device pixels; the drawing is done again when `inputs` change. */
+export function Sheet({
+  width,
+  height,
+  left = 0,
+  top = 0,
+  draw,
+  inputs,
+}: {
+  width: number;
+  height: number;
+  left?: number;
+  top?: number;
+  draw: (context: CanvasRenderingContext2D, ratio: number) => void;
+  inputs: readonly unknown[];
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useLayoutEffect(() => {
+    const target = canvas.current;
+    const on = target?.getContext("2d");
+    if (!target || !on || !(width > 0 && height > 0)) return;
+    const ratio = Math.min(devicePixelRatio || 1, 16_000 / width, 16_000 / height);
+    target.width = Math.max(1, Math.round(width * ratio));
+    target.height = Math.max(1, Math.round(height * ratio));
+    on.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(on, ratio);
+  }, [width, height, ...inputs]);
+  const style = { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` };
+  return <canvas ref={canvas} class="sheet" aria-hidden="true" style={style} />;
+}
+
+/** A picture's canvas as an image in its SVG, for export: what stands under the SVG comes first. */
+export function withSheets(svg: string, box: Element | null): string {
+  if (!box) return svg;
+  const images = [...box.querySelectorAll<HTMLCanvasElement>("canvas.sheet")].map((canvas) => {
+    const { left, top, width, height } = canvas.style;
+    const place = Object.entries({ x: left, y: top, width, height }).map(
+      ([name, value]) => `${name}="${parseFloat(value)}"`,
+    );
+    return `<image ${place.join(" ")} preserveAspectRatio="none" href="${canvas.toDataURL()}"/>`;
+  });
+  // After the ground that standalone() draws.
+  const at = /<svg[^>]*>(<rect[^>]*\/>|<rect[^>]*><\/rect>)?/.exec(svg);
+  const end = at ? at.index + at[0].length : 0;
+  return svg.slice(0, end) + images.join("") + svg.slice(end);
+}
+
+/** Pixels of `rows` by `columns` steps of the scale; negative steps are left out. */
+export function stepImage(steps: Int16Array, rows: number, columns: number, scale: Scale): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.width = columns;
+  canvas.height = rows;
+  const image = new ImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const colour = ([r, g, b]: readonly number[]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  const ramp = Uint32Array.from(scale.ramp, colour);
+  const blank = colour(blankColour(scale.dark));
+  for (let e = 0; e < steps.length; ++e) pixels[e] = steps[e] < 0 ? blank : ramp[steps[e]];
+  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  return canvas;
+}
