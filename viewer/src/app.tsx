@@ -55,7 +55,10 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
             <ImageViews />
           ) : (
             <div class={predicted ? "lead wide with-aside" : "lead wide"}>
-              <Strip />
+              <div class="pile">
+                <Strip />
+                <Methods />
+              </div>
               {predicted && (
                 <aside class="card" aria-label="Prediction">
                   <Predictions report={report} id="predictions" />
@@ -64,13 +67,12 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
             </div>
           )}
           {children}
-          <Methods />
+          <Compare />
           {!pictured && <LayerMap />}
           {!pictured && <Ranking />}
           <Matrix />
           <FlowGraph />
           <HeadGrid />
-          <Compare />
           <Referents />
           <SettingsCard />
         </main>

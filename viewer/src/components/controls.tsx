@@ -15,7 +15,7 @@ export function Controls() {
   return (
     <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <fieldset id="methods">
-        <legend>Method</legend>
+        <legend class="visually-hidden">Method</legend>
         {METHODS.map((method) => (
           <label key={method}>
             <input

@@ -119,7 +119,7 @@ function TextFields({ state }: { state: ServerState }) {
             title="Explain this text with this model beside what is shown"
             onClick={() => void state.compareText()}
           >
-            Compare
+            Compare with this
           </button>
           <Popover
             id="options"

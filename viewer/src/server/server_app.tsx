@@ -1,7 +1,7 @@
 // The page of `attnflow serve`: the composer, and below it the page of what was explained.
 import { useEffect } from "preact/hooks";
 import { ReportApp } from "../app";
-import { GenerationApp } from "../generation/generation_app";
+import { GenerationLiveApp } from "../generation/live";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
 import { WhatIf } from "./what_if";
@@ -33,25 +33,9 @@ export function ServerApp({ state }: { state: ServerState }) {
             <WhatIf state={state} viewer={shown.viewer} />
           </ReportApp>
         )}
-        {shown && "generation" in shown && <GenerationApp state={shown.generation} key={shown.generation} />}
-        {shown && "words" in shown && <Words state={state} said={shown.words} />}
+        {shown && "live" in shown && <GenerationLiveApp live={shown.live} key={shown.live} />}
       </div>
     </>
-  );
-}
-
-/** A continuation while it comes. */
-function Words({ state, said }: { state: ServerState; said: string }) {
-  return (
-    <section class="card" id="words" aria-label="What is being generated">
-      <p class="words" dir="auto">
-        <bdi class="given">{state.prompt.value}</bdi>
-        <bdi class="said" id="said">
-          {said}
-        </bdi>
-        {state.working.value && <span class="caret" aria-hidden="true" />}
-      </p>
-    </section>
   );
 }
 

@@ -2,16 +2,15 @@
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { Viewer } from "../context";
 import type { Recipe } from "../explanation";
-import { GenerationReport } from "../generation/generation_report";
-import { GenerationState } from "../generation/generation_state";
-import { checkDocument, METHODS, type Method } from "../report/document";
+import { GenerationLive } from "../generation/live";
+import { METHODS, type Method } from "../report/document";
 import { Report } from "../report/report";
 import type { Client, Handlers, ModelTable, Progress, ServedModel } from "./client";
 
 export type Task = "text" | "image" | "generation";
 
 /** What is shown below the composer. */
-export type Shown = { viewer: Viewer } | { generation: GenerationState } | { words: string } | null;
+export type Shown = { viewer: Viewer } | { live: GenerationLive } | null;
 
 /** What a report was asked with: it is asked again with other settings, or with blanked tokens. */
 type Asked = { text: Record<string, unknown> } | { picture: File; options: Record<string, string> };
@@ -274,7 +273,6 @@ export class ServerState {
   }
 
   async generate() {
-    let said = "";
     const body = {
       model: this.chosen.value?.name ?? "",
       prompt: this.prompt.value,
@@ -287,21 +285,17 @@ export class ServerState {
       generated_columns: true,
       compact: true,
     };
-    this.shown.value = { words: "" };
-    const state = await this.work("Generating", async (handlers, signal) => {
-      const token = (_: number, text: string) => {
-        said += text;
-        this.shown.value = { words: said };
-      };
-      const document = checkDocument(await this.client.generate(body, { ...handlers, token }, signal));
-      return new GenerationState(await GenerationReport.read(document));
+    const live = new GenerationLive(this.prompt.value, {});
+    batch(() => {
+      this.asked = null;
+      this.shown.value = { live };
     });
-    if (state) {
-      batch(() => {
-        this.asked = null;
-        this.shown.value = { generation: state };
-      });
-    }
+    const done = await this.work("Generating", async (handlers, signal) => {
+      const token = (index: number, text: string) => live.token({ index, text });
+      await live.report(await this.client.generate(body, { ...handlers, token }, signal));
+      return true;
+    });
+    if (!done) live.fail(this.problem.value || "It was cancelled.");
   }
 
   /** Numbers that the page cannot compute, for the same input: they join the viewer's. */

@@ -1,0 +1,116 @@
+// A server that answers as `attnflow serve` does, from documents in files: for tests of the page alone. It writes down
+// what it was asked.
+
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+
+const POLICY =
+  "default-src 'none'; connect-src 'self'; img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * @param {object} options
+ * @param {string} options.page the server's page (html)
+ * @param {(path: string, body: any, asked: object) => object} options.document what a request's answer is; it may throw
+ *   {status, kind, message}
+ * @param {string} [options.token] wanted of every request
+ * @param {string[]} [options.words] of a generation, one event each
+ * @param {number} [options.pause] milliseconds between events
+ */
+export async function startMockServer({ page, document, token = "", words = [], pause = 5 }) {
+  const asked = [];
+  const sockets = new Set();
+  const models = {
+    models: [
+      model("masked-model", "text", "masked", { gradients: true }),
+      model("classifier", "text", "classification", { labels: ["singular", "plural"] }),
+      model("pictures", "image", "classification"),
+      model("writer", "generation", "causal"),
+    ],
+    default: { text: "masked-model", image: "pictures", generation: "writer" },
+    examples: { text: ["The keys to the cabinet"], masked: ["The key [MASK]."], image: [], generation: ["Once upon"] },
+    limits: {},
+  };
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, "http://localhost");
+    if (url.pathname === "/") {
+      response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" });
+      return response.end(page);
+    }
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const bytes = Buffer.concat(chunks);
+    const path = url.pathname.replace("/api/v1/", "");
+    const json = request.headers["content-type"] === "application/json";
+    const one = {
+      path,
+      query: Object.fromEntries(url.searchParams),
+      body: json ? JSON.parse(bytes.toString()) : bytes,
+      authorization: request.headers.authorization ?? "",
+      type: request.headers["content-type"],
+      left: false,
+    };
+    asked.push(one);
+    response.on("close", () => (one.left = !response.writableFinished));
+    const refuse = ({ status, kind, message }) => {
+      response.writeHead(status, { "Content-Type": "application/json" });
+      response.end(JSON.stringify({ error: { kind, message } }));
+    };
+    if (token && one.authorization !== `Bearer ${token}`) {
+      return refuse({ status: 401, kind: "unauthorized", message: "expected this server's token, found another one" });
+    }
+    if (path === "models") {
+      response.writeHead(200, { "Content-Type": "application/json" });
+      return response.end(JSON.stringify(models));
+    }
+    let answer;
+    try {
+      answer = document(path, one.body, one);
+    } catch (error) {
+      return refuse(error);
+    }
+    response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+    const say = (name, value) => response.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`);
+    const wait = () => new Promise((done) => setTimeout(done, pause));
+    for (const position of [1, 0]) {
+      say("queued", { position });
+      await wait();
+    }
+    response.write(": still there\n\n");
+    if (path === "generate") {
+      for (const [index, text] of words.entries()) {
+        say("token", { index, text });
+        await wait();
+      }
+    }
+    for (const done of [3, 10]) {
+      say("progress", { phase: "flow", done, total: 10 });
+      await wait();
+    }
+    if (!response.destroyed) {
+      say(path === "evaluate" ? "result" : "report", answer);
+      response.end();
+    }
+  });
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${server.address().port}/`,
+    asked,
+    policy: POLICY,
+    close: () =>
+      new Promise((done) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(done);
+      }),
+  };
+}
+
+function model(name, kind, head, more = {}) {
+  const common = { architecture: "bert", layers: 6, heads: 12, labels: [], max_tokens: 512 };
+  return { name, kind, head, ...common, built_in: false, gradients: false, loaded: true, ...more };
+}
+
+export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
