@@ -46,6 +46,8 @@ export async function open(browser, file, options = {}) {
   page.on("console", (message) => watch.messages.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => watch.messages.push(`error: ${error.message}`));
   await page.goto(url);
+  // The viewer decodes its report before it draws.
+  await page.locator("#page, #failure").first().waitFor();
   // Tests read the numbers of every token; leaving special tokens out, the page's own choice, has its own test.
   if (await page.locator("#skip-special:checked").isVisible()) await page.locator("#skip-special").uncheck();
   return { page, watch, close: () => context.close() };

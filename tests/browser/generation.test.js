@@ -1,26 +1,24 @@
-// Opens every page of a generation in $ATTNFLOW_HTML/generation. Beside NAME.html lies NAME.json, the same generation in
-// full precision, with which the page's numbers are compared.
+// Opens the page of every generation in $ATTNFLOW_HTML/generation and compares its numbers with the report in full
+// precision.
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { open, startBrowser } from "./browser.js";
+import { relativeError, samplePages } from "./viewer_pages.js";
 
-const root = process.env.ATTNFLOW_HTML;
-if (!root) throw new Error("expected ATTNFLOW_HTML to name a folder of pages; see tests/browser/run");
-const folder = join(root, "generation");
-const names = readdirSync(folder)
-  .filter((file) => file.endsWith(".html"))
-  .map((file) => file.replace(/\.html$/u, ""));
-if (names.length === 0) throw new Error(`expected pages in ${folder}, found none`);
+const pages = samplePages("generation");
 
-/** The report beside a page, with `values(array, token, layers)`: the mean over layers of a row. */
-function readReport(name) {
-  const report = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
+/**
+ * A report, with `values(array, token, layers)`: the mean over layers of a row, of prompt tokens or (arrays named
+ * `*_generated`) of generated ones.
+ */
+function readReport(json) {
+  const report = JSON.parse(readFileSync(json, "utf8"));
   const arrays = {};
   for (const [key, { data, dtype }] of Object.entries(report.arrays)) {
-    if (dtype === "f64") arrays[key] = new Float64Array(new Uint8Array(Buffer.from(data, "base64")).buffer);
+    const bytes = new Uint8Array(Buffer.from(data, "base64"));
+    arrays[key] = dtype === "f64" ? new Float64Array(bytes.buffer) : bytes;
   }
   const m = report.input.tokens.length;
   const n = report.generation.tokens.length;
@@ -31,14 +29,21 @@ function readReport(name) {
     const row = rowsOf(array).indexOf(token);
     if (row < 0) return null;
     const all = layersOf(array);
-    return [...Array(m).keys()].map((j) => {
-      const sum = layers.reduce((s, l) => s + arrays[array][(row * m + j) * all.length + all.indexOf(l)], 0);
+    const columns = array.endsWith("_generated") ? n : m;
+    return [...Array(columns).keys()].map((j) => {
+      const sum = layers.reduce((s, l) => s + arrays[array][(row * columns + j) * all.length + all.indexOf(l)], 0);
       return sum / layers.length;
     });
   };
   const methods = ["raw", "rollout", "flow"].filter((method) => arrays[method]);
   const dropped = new Set(report.generation.dropped.flatMap((rule) => rule.tokens));
-  return { ...report, m, n, methods, values, layersOf, rowsOf, dropped, has: (array) => array in arrays };
+  const has = (array) => array in arrays;
+  /** Of the prompt and, where the report tells of them, of the generated tokens. */
+  const allValues = (method, token) => [
+    ...values(method, token),
+    ...(has(`${method}_generated`) ? values(`${method}_generated`, token) : []),
+  ];
+  return { ...report, m, n, methods, values, allValues, layersOf, rowsOf, dropped, has };
 }
 
 const promptValues = (page) =>
@@ -59,11 +64,12 @@ const promptToken = (page, j) => page.locator(`#prompt [data-token="${j}"]`);
 const saidToken = (page, t) => page.locator(`#generated [data-token="${t}"]`);
 const choose = (page, method) => page.locator(`#methods input[value="${method}"]`).check({ force: true });
 
-function assertClose(actual, expected, half, what) {
+/** @param relative the relative error of the page's numbers */
+function assertClose(actual, expected, relative, what) {
   assert.equal(actual.length, expected.length, what);
   for (const [i, value] of expected.entries()) {
     const error = Math.abs(actual[i] - value);
-    const bound = (half ? 2 ** -11 : 2 ** -23) * Math.abs(value) + 2 ** -24;
+    const bound = relative * Math.abs(value) + 2 ** -24;
     assert.ok(error <= bound, `${what}, token ${i}: ${actual[i]} is not ${value}`);
   }
 }
@@ -81,11 +87,11 @@ describe("generations", () => {
   });
   after(() => browser?.close());
 
-  for (const name of names) {
+  for (const { name, json, html: path } of pages) {
     describe(name, () => {
-      const path = join(folder, `${name}.html`);
-      const report = readReport(name);
-      const half = readFileSync(path, "utf8").includes('"dtype":"f16"');
+      const report = readReport(json);
+      const precision = relativeError(path);
+      const exact = precision < 2 ** -20;
       const last = report.settings.layers.at(-1);
       const first = report.methods.includes("rollout") ? "rollout" : report.methods[0];
       let page, watch, close;
@@ -141,18 +147,18 @@ describe("generations", () => {
           const token = report.rowsOf(method).at(-1);
           await saidToken(page, token).click();
           const layers = report.layersOf(method);
-          assertClose(await promptValues(page), report.values(method, token), half, `${method}, all layers`);
+          assertClose(await promptValues(page), report.values(method, token), precision, `${method}, all layers`);
           if (layers.length < 2) continue;
           await page.locator("#layers").selectOption("last");
-          assertClose(await promptValues(page), report.values(method, token, [last]), half, `${method}, last`);
+          assertClose(await promptValues(page), report.values(method, token, [last]), precision, `${method}, last`);
           await page.locator("#layers").selectOption("one");
           await page.locator("#from-layer").selectOption(String(layers[0]));
-          assertClose(await promptValues(page), report.values(method, token, [layers[0]]), half, `${method}, one`);
+          assertClose(await promptValues(page), report.values(method, token, [layers[0]]), precision, `${method}, one`);
           await page.locator("#layers").selectOption("range");
           await page.locator("#from-layer").selectOption(String(layers[1]));
           await page.locator("#to-layer").selectOption(String(last));
           const range = layers.slice(1);
-          assertClose(await promptValues(page), report.values(method, token, range), half, `${method}, range`);
+          assertClose(await promptValues(page), report.values(method, token, range), precision, `${method}, range`);
           await page.locator("#layers").selectOption("all");
         }
         assert.deepEqual(watch, { requests: [], messages: [] });
@@ -165,9 +171,9 @@ describe("generations", () => {
         assert.equal(await box.isVisible(), report.has(`${first}_normalized`));
         if (!report.has(`${first}_normalized`)) return;
         await box.check();
-        assertClose(await promptValues(page), report.values(`${first}_normalized`, 0), half, "normalised");
+        assertClose(await promptValues(page), report.values(`${first}_normalized`, 0), precision, "normalised");
         await box.uncheck();
-        assertClose(await promptValues(page), report.values(first, 0), half, "plain");
+        assertClose(await promptValues(page), report.values(first, 0), precision, "plain");
       });
 
       test("a row that was not computed is said to be missing", async () => {
@@ -199,8 +205,9 @@ describe("generations", () => {
         // Off.
         if (report.dropped.size > 0) await page.locator("#reset").click();
         await check(new Set(), "nothing");
-        const order = [...values.keys()].filter((j) => values[j] > 0).sort((a, b) => values[b] - values[a] || a - b);
-        if (!half) assert.deepEqual(await ranked(page), order.slice(0, report.settings.top_k));
+        const all = report.allValues(first, report.n - 1);
+        const order = [...all.keys()].filter((j) => all[j] > 0).sort((a, b) => all[b] - all[a] || a - b);
+        if (exact) assert.deepEqual(await ranked(page), order.slice(0, report.settings.top_k));
         // A click on a token, and another.
         await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
         await check(new Set([0]), "a click");
@@ -264,6 +271,204 @@ describe("generations", () => {
         await page.keyboard.press("Enter");
         assert.deepEqual(await asideTokens(page), before);
         assert.equal(await page.$$eval('#generated [tabindex="0"]', (all) => all.length), 1);
+        // Elsewhere the keys mean the same, and the space bar plays.
+        await page.evaluate(() => document.activeElement.blur());
+        await page.keyboard.press("End");
+        assert.deepEqual(await selected(page), [report.n - 1]);
+        await page.keyboard.press("Home");
+        assert.deepEqual(await selected(page), [0]);
+        if (report.n > 1) {
+          await page.keyboard.press(" ");
+          assert.equal(await page.locator("#play").getAttribute("aria-pressed"), "true");
+          await page.keyboard.press(" ");
+          assert.equal(await page.locator("#play").getAttribute("aria-pressed"), "false");
+        }
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("shows what was drawn on generated tokens, in the text and in the table", async () => {
+        if (!report.has(`${first}_generated`)) return;
+        await choose(page, first);
+        const token = report.n - 1;
+        await saidToken(page, token).click();
+        await page.locator("#reset").click({ force: true });
+        const expected = report.values(`${first}_generated`, token).slice(0, token);
+        const shown = await page.$$eval("#generated .token", (all) => all.map((one) => one.dataset.value));
+        assertClose(shown.slice(0, token).map(Number), expected, precision, "generated");
+        assert.ok(shown.slice(token).every((value) => value === ""));
+        if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+        const lines = await page.$$eval("#rank tbody tr", (rows) =>
+          rows.map((row) => [
+            Number(row.dataset.token),
+            row.children[1].textContent,
+            Number(row.children[3].dataset.value),
+          ]),
+        );
+        const all = report.allValues(first, token);
+        assert.equal(lines.length, all.filter((value) => value > 0).length);
+        for (const [column, position, value] of lines) {
+          assert.equal(position, column < report.m ? String(column) : `+${column - report.m}`);
+          assertClose([value], [all[column]], precision, `column ${column}`);
+        }
+        // They can be set aside, too.
+        await page.getByRole("checkbox", { name: /^generated tokens/u }).check();
+        assert.ok((await ranked(page)).every((column) => column < report.m));
+        await page.getByRole("checkbox", { name: /^generated tokens/u }).uncheck();
+        if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+      });
+
+      test("normalised values stand beside the plain ones", async () => {
+        if (!report.has(`${first}_normalized`)) return;
+        await choose(page, first);
+        await saidToken(page, 0).click();
+        const lines = await page.$$eval("#rank tbody tr", (rows) =>
+          rows.map((row) => [Number(row.dataset.token), Number(row.querySelector("[data-beside]").dataset.beside)]),
+        );
+        const normalized = report.values(`${first}_normalized`, 0);
+        for (const [column, value] of lines) assertClose([value], [normalized[column]], precision, `column ${column}`);
+      });
+
+      test("flow values are no shares, and degenerate ones are marked", async () => {
+        if (!report.methods.includes("flow")) return;
+        await choose(page, "flow");
+        const token = report.rowsOf("flow")[0];
+        await saidToken(page, token).click();
+        assert.equal(await page.locator("#aside-share").count(), 0);
+        assert.match(await page.locator("#shares").textContent(), /do not add up/u);
+        assert.equal(await page.locator("#rank thead th", { hasText: "of the prompt" }).count(), 0);
+        assert.doesNotMatch(await page.locator("#filters").textContent(), /%/u);
+        const flags = report.values("flow_degenerate", token);
+        const values = report.values("flow", token);
+        const expected = [...flags.keys()].filter((j) => flags[j] > 0 && values[j] > 0);
+        assert.deepEqual(
+          await page.$$eval("#prompt .token.degenerate", (all) => all.map((one) => Number(one.dataset.token))),
+          expected,
+        );
+        assert.equal((await page.locator("#text-help").textContent()).includes("°"), expected.length > 0);
+        if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+        const marked = await page.$$eval("#rank tr:has(.mark)", (rows) => rows.map((row) => Number(row.dataset.token)));
+        const rankedNow = new Set(await ranked(page));
+        assert.deepEqual(
+          marked.sort((a, b) => a - b),
+          expected.filter((j) => rankedNow.has(j)),
+        );
+        if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
+        await choose(page, first);
+      });
+
+      test("pieces that begin with a space carry a sign", async () => {
+        await choose(page, first);
+        const signs = await page.$$eval("#rank tbody tr", (rows) =>
+          rows.map((row) => [Number(row.dataset.token), row.querySelector(".piece .space") !== null]),
+        );
+        const pieces = [...report.input.tokens, ...report.generation.tokens].map((token) => token.text);
+        for (const [column, sign] of signs) {
+          assert.equal(sign, /^[ \u0120\u2581]\S/u.test(pieces[column]), JSON.stringify(pieces[column]));
+        }
+      });
+
+      test("pointing at a token shows it everywhere", async () => {
+        await choose(page, first);
+        await saidToken(page, report.n - 1).click();
+        await promptToken(page, 0).hover({ position: { x: 3, y: 8 } });
+        assert.equal(await page.locator("#map .cursor .column").count(), 1);
+        assert.match(await page.locator("#text-readout").textContent(), / drew /u);
+        // From a picture to the text.
+        await page.locator("#map-cells").focus();
+        await page.keyboard.press("Home");
+        await page.keyboard.press("PageDown");
+        assert.deepEqual(
+          await page.$$eval("#prompt .token.pointed", (all) => all.map((one) => Number(one.dataset.token))),
+          [0],
+        );
+        const value = report.values(first, report.n - 1)[0];
+        const said = await page.locator("#map-readout b").textContent();
+        assert.ok(Math.abs(Number(said) - value) <= 0.0001 + 0.06 * (value < 0.001 ? value : 0), `${said}: ${value}`);
+        await page.keyboard.press("Enter");
+        assert.deepEqual(await selected(page), [report.n - 1]);
+        await page.keyboard.press("Escape");
+        assert.equal(await page.locator("#map .cursor").count(), 0);
+      });
+
+      test("the address keeps what is chosen", async () => {
+        await choose(page, first);
+        await page.locator("#reset").click({ force: true });
+        await saidToken(page, report.n - 1).click();
+        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        if (report.layersOf(first).length > 1) {
+          await page.locator("#layers").selectOption("one");
+          await page.locator("#from-layer").selectOption(String(last));
+        }
+        await page.waitForFunction(() => location.hash.startsWith("#v="));
+        await page.waitForTimeout(600);
+        const [values, aside, hash] = [await promptValues(page), await asideTokens(page), new URL(page.url()).hash];
+        const again = await open(browser, path);
+        await again.page.evaluate((fragment) => (location.hash = fragment), hash);
+        await again.page.waitForFunction(
+          (t) => document.querySelector(`#generated [data-token="${t}"]`).ariaSelected === "true",
+          report.n - 1,
+        );
+        assert.deepEqual(await promptValues(again.page), values);
+        assert.deepEqual(await asideTokens(again.page), aside);
+        assert.deepEqual(await selected(again.page), [report.n - 1]);
+        // A fragment from anyone changes nothing that it may not.
+        await again.page.evaluate(() => (location.hash = "#v=1&m=nothing&t=99999&l=7-x&f=2&x=-&re=%28"));
+        await again.page.waitForTimeout(100);
+        assert.deepEqual(await selected(again.page), [0]);
+        assert.deepEqual(again.watch, { requests: [], messages: [] });
+        await again.close();
+        await page.locator("#layers").selectOption("all", { force: true });
+        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+      });
+
+      test("saves what it shows", async () => {
+        const save = async (card, kind) => {
+          await page.locator(`#${card}-card .export > button`).click();
+          const [file] = await Promise.all([
+            page.waitForEvent("download"),
+            page.locator(`#${card}-card [data-kind="${kind}"]`).click(),
+          ]);
+          return readFileSync(await file.path(), "utf8");
+        };
+        await choose(page, first);
+        await saidToken(page, report.n - 1).click();
+        const csv = await save("map", "csv");
+        const [head, ...lines] = csv.trimEnd().split("\r\n");
+        assert.equal(head, "output_token,output_text,part,input_token,input_text,value");
+        const numbers = lines.filter((line) => line.startsWith("0,") && line.includes(",prompt,"));
+        assertClose(
+          numbers.map((line) => Number(line.slice(line.lastIndexOf(",") + 1))),
+          report.values(first, 0),
+          precision,
+          "csv",
+        );
+        const svg = await save("heat", "svg");
+        const parsed = await page.evaluate((text) => {
+          const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+          const cells = [...picture.querySelectorAll("rect[data-value]")].map((cell) => Number(cell.dataset.value));
+          const { length: images } = picture.querySelectorAll("image");
+          return {
+            root: picture.documentElement.nodeName,
+            errors: picture.querySelectorAll("parsererror").length,
+            cells,
+            images,
+          };
+        }, svg);
+        assert.equal(parsed.root, "svg");
+        assert.equal(parsed.errors, 0);
+        if (parsed.images === 0) {
+          const shown = await page.$$eval(
+            "#prompt .token",
+            (all) => all.filter((one) => one.ariaPressed === "false").length,
+          );
+          const said = report.has(`${first}_generated`) ? report.n - 1 : 0;
+          assert.equal(parsed.cells.length, report.layersOf(first).length * (shown + said));
+          // The first row of the picture is the last layer.
+          const values = report.values(first, report.n - 1, [last]);
+          const aside = new Set(await asideTokens(page));
+          const j = values.findIndex((_, token) => !aside.has(token));
+          assertClose([parsed.cells[0]], [values[j]], precision, "svg");
+        }
         assert.deepEqual(watch, { requests: [], messages: [] });
       });
 
@@ -284,7 +489,7 @@ describe("generations", () => {
         if (report.layersOf(first).length < 2) return;
         await page.locator("#heat text.label").first().click();
         assert.equal(await page.locator("#layers").inputValue(), "one");
-        assertClose(await promptValues(page), report.values(first, report.n - 1, [last]), half, "the last layer");
+        assertClose(await promptValues(page), report.values(first, report.n - 1, [last]), precision, "the last layer");
         await page.locator("#layers").selectOption("all");
       });
 
@@ -311,6 +516,7 @@ describe("generations", () => {
           const narrow = await open(browser, path, { viewport: { width: 360, height: 740 }, colorScheme });
           for (const method of report.methods) {
             await choose(narrow.page, method);
+            await saidToken(narrow.page, report.rowsOf(method)[0]).click();
             const width = await narrow.page.evaluate(() => document.documentElement.scrollWidth);
             assert.ok(width <= 360, `${width} pixels wide with ${method}`);
           }
@@ -320,13 +526,15 @@ describe("generations", () => {
       });
 
       test("no two controls overlap", async () => {
-        const boxes = await page.$$eval("#controls button, #controls select, #controls label", (all) =>
-          all
-            .filter((element) => element.checkVisibility())
-            .map((element) => {
-              const { left, right, top, bottom } = element.getBoundingClientRect();
-              return { left, right, top, bottom, name: element.id || element.textContent };
-            }),
+        const boxes = await page.$$eval(
+          "#controls button, #controls select, #controls label, #controls output",
+          (all) =>
+            all
+              .filter((element) => element.checkVisibility())
+              .map((element) => {
+                const { left, right, top, bottom } = element.getBoundingClientRect();
+                return { left, right, top, bottom, name: element.id || element.textContent };
+              }),
         );
         for (const [i, a] of boxes.entries()) {
           for (const b of boxes.slice(i + 1)) {
@@ -339,7 +547,7 @@ describe("generations", () => {
 
       test("names what can be operated", async () => {
         const unnamed = await page.$$eval(
-          "button, input, select, [role=listbox], [role=option], [role=button], [role=img]",
+          "button, input, select, [role=listbox], [role=option], [role=button], [role=img], [role=application]",
           (all) =>
             all
               .filter((element) => element.checkVisibility())

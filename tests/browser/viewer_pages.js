@@ -1,7 +1,7 @@
 // Where the pages of tests come from.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -37,4 +37,12 @@ export function samplePages(kind) {
     });
   if (pages.length === 0) throw new Error(`expected reports in ${folder}, found none`);
   return pages;
+}
+
+/** The largest relative error of the numbers in a page: those of its arrays' type. */
+export function relativeError(html) {
+  const text = readFileSync(html, "utf8").match(/<script type="application\/json" id="report">([^]*?)<\/script>/u)[1];
+  const exactness = { f16: 2 ** -11, f32: 2 ** -23, f64: 2 ** -52, u8: 0 };
+  const errors = Object.values(JSON.parse(text).arrays).map(({ dtype, error }) => error ?? exactness[dtype]);
+  return Math.max(2 ** -52, ...errors);
 }

@@ -31,8 +31,8 @@ export class GenerationState {
   readonly token = signal(0);
   readonly span = signal<Span>("all");
   /** layers, of the spans "one" (from) and "range" */
-  readonly from = signal(1);
-  readonly to = signal(1);
+  readonly from = signal(0);
+  readonly to = signal(0);
   readonly special = signal(false);
   readonly generated = signal(false);
   readonly rules = signal<readonly boolean[]>([]);
