@@ -22,6 +22,8 @@ export interface Token {
   role: string;
 }
 
+const decoder = new TextDecoder();
+
 /** What the text strip shows, in order. */
 export type StripPart = { token: number; chip: boolean } | { gap: string } | { line: number };
 
@@ -97,7 +99,7 @@ export class Report {
 
   /** Characters of a byte range of a text. */
   slice(segment: number, begin: number, end?: number): string {
-    return new TextDecoder().decode(this.bytes[segment].subarray(begin, end));
+    return decoder.decode(this.bytes[segment].subarray(begin, end));
   }
 
   /** Positions of the rows of a method. */

@@ -218,17 +218,21 @@ export function FlowGraph() {
                     context.stroke();
                   }
                   context.globalAlpha = 1;
+                  // Nodes that little passes are a line together.
                   context.fillStyle = colour("--ink");
-                  for (let l = layer; l >= toLayer; --l) {
+                  context.globalAlpha = 0.2;
+                  for (let l = layer; l >= toLayer; --l) context.fillRect(left, y(l) - 0.5, n * pitch, 1);
+                  context.globalAlpha = 1;
+                  context.beginPath();
+                  for (let l = layer; current.masses && l >= toLayer; --l) {
                     for (let i = 0; i < n; ++i) {
-                      const mass = current.masses ? amount(l, i) : 0;
-                      const size = mass > 0.002 ? radius(mass) : Math.min(1, pitch / 3);
-                      context.globalAlpha = mass > 0.002 ? 1 : 0.35;
-                      context.beginPath();
-                      context.arc(x(i), y(l), size, 0, 7);
-                      context.fill();
+                      const mass = amount(l, i);
+                      if (mass <= 0.002) continue;
+                      context.moveTo(x(i) + radius(mass), y(l));
+                      context.arc(x(i), y(l), radius(mass), 0, 2 * Math.PI);
                     }
                   }
+                  context.fill();
                 }}
               />
             )}

@@ -10,7 +10,7 @@ import { standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Work } from "../compute/slices";
-import { blankColour, measure, Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
+import { measure, Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
 import "../styles/pictures.css";
 
 const ROW = 26;
@@ -128,14 +128,21 @@ export function LayerMap() {
                 height={layers.length * ROW}
                 inputs={[rows, maxima, scale, counts.value, choices.ownScale.value, least, cell]}
                 draw={(context) => {
-                  const blank = `rgb(${blankColour(scale.dark).join(" ")})`;
-                  const gap = cell > 6 ? 1 : 0;
+                  const steps = new Int16Array(layers.length * n).fill(-1);
+                  const used = counts.value;
                   for (const [index, row] of rows.entries()) {
+                    const most = scaleOf(index);
+                    const base = (layers.length - 1 - index) * n;
                     for (let i = 0; row && i < n; ++i) {
-                      context.fillStyle = counts.value[i] ? colour(row[i], index) : blank;
-                      context.fillRect(i * cell, top(index) - 2, cell - gap, ROW - 1);
+                      if (used[i]) steps[base + i] = row[i] < least * most ? 0 : scale.step(row[i], most);
                     }
                   }
+                  context.imageSmoothingEnabled = false;
+                  context.drawImage(stepImage(steps, layers.length, n, scale), 0, 0, n * cell, layers.length * ROW);
+                  // The ground shows between layers, and between tokens where they are wide enough.
+                  for (let index = 1; index <= layers.length; ++index)
+                    context.clearRect(0, index * ROW - 1, n * cell, 1);
+                  for (let i = 1; cell > 8 && i < n; ++i) context.clearRect(i * cell - 1, 0, 1, layers.length * ROW);
                 }}
               />
             )}

@@ -1,0 +1,157 @@
+// 2,048 tokens and 30 layers stay responsive: pointing, choosing tokens and layers, zooming, another residual. Prints
+// what it measured. What is asserted is the page's own time on the processor until a change is painted, 100 ms at the
+// median: unlike the time that passes, it does not depend on what else the machine does.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { open, startBrowser } from "./browser.js";
+import { largeReport } from "./large_report.js";
+
+const viewer = new URL("../../viewer/", import.meta.url).pathname;
+if (!existsSync(join(viewer, "dist/viewer.js"))) {
+  throw new Error(`expected the built viewer in ${viewer}dist, found nothing; run npm run build in viewer/`);
+}
+
+const MOST_MS = 100;
+const median = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)];
+
+/**
+ * For each action, milliseconds until what it changed is painted: those that pass (`wall`), and those that the page's
+ * main thread works (`work`). `act` runs in the page, with k, the number of the time.
+ */
+async function measure(page, act, times) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const worked = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
+  };
+  const found = { wall: [], work: [] };
+  for (let k = 0; k < times; ++k) {
+    // Work of the time before does not count here: it has its own turn.
+    await page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+    const before = await worked();
+    found.wall.push(
+      await page.evaluate(
+        ([source, at]) =>
+          new Promise((done) => {
+            const begin = performance.now();
+            new Function("k", source)(at);
+            requestAnimationFrame(() => {
+              const { port1, port2 } = new MessageChannel();
+              port1.onmessage = () => done(performance.now() - begin);
+              port2.postMessage(null);
+            });
+          }),
+        [act, k],
+      ),
+    );
+    found.work.push((await worked()) - before);
+  }
+  await session.detach();
+  return found;
+}
+
+describe("2,048 tokens by 30 layers", () => {
+  const report = largeReport();
+  let browser, page, watch, close, folder;
+  const numbers = [];
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "attnflow-large-"));
+    const [json, html] = [join(folder, "large.json"), join(folder, "large.html")];
+    writeFileSync(json, JSON.stringify(report));
+    execFileSync(process.execPath, [join(viewer, "assemble.mjs"), json, html]);
+    browser = await startBrowser();
+    const begin = performance.now();
+    ({ page, watch, close } = await open(browser, html));
+    await page.locator("#matrix canvas").waitFor();
+    await page.locator("#graph canvas").waitFor();
+    numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
+    await idle();
+    numbers.push(`all drawn after ${(performance.now() - begin).toFixed(0)} ms`);
+  });
+  after(async () => {
+    console.log(numbers.join("\n"));
+    await close?.();
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true });
+  });
+
+  const idle = () => page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+
+  async function check(name, act, times = 15, most = MOST_MS) {
+    await idle();
+    const { wall, work } = await measure(page, act, times);
+    const text = (all) => `${median(all).toFixed(0)} ms (at most ${Math.max(...all).toFixed(0)})`;
+    numbers.push(`${name}: ${text(work)} of work, painted after ${text(wall)}`);
+    assert.ok(
+      median(work) < most,
+      `${name} took ${median(work).toFixed(0)} ms at the median of ${work.map(Math.round)}`,
+    );
+    await idle();
+  }
+
+  test("pointing at tokens of the text", async () => {
+    const act = `document.querySelector('#strip [data-token="' + (7 + 13 * k) + '"]')
+      .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
+    await check("point in the text", act);
+    assert.equal(await page.locator("#strip .token.pointed").count(), 1);
+    assert.match(await page.locator("#strip-readout").textContent(), /draws/);
+  });
+
+  const move = (selector) => `
+    const picture = document.querySelector("${selector}");
+    const box = picture.getBoundingClientRect();
+    picture.dispatchEvent(new PointerEvent("pointermove", {
+      bubbles: true, clientX: box.left + box.width * (0.3 + 0.02 * k), clientY: box.top + box.height * (0.5 + 0.01 * k),
+    }))`;
+
+  test("pointing into pictures", async () => {
+    await check("point in the matrix", move("#matrix svg"));
+    assert.equal(await page.locator("#matrix .pointing .cell").count(), 1);
+    assert.match(await page.locator("#matrix-readout").textContent(), /rollout, layer 30/);
+    await check("point in the layer map", move("#heat svg"));
+    assert.equal(await page.locator("#heat .pointing .cell").count(), 1);
+    await check("point in the graph", move("#graph svg"));
+    assert.match(await page.locator("#graph-readout").textContent(), /passes/);
+  });
+
+  test("choosing tokens", async () => {
+    const act = `document.querySelector('#strip [data-token="' + (40 + 97 * k) + '"]').click()`;
+    await check("choose a token", act);
+    assert.equal(await page.locator("#strip [aria-selected=true]").getAttribute("data-token"), String(40 + 97 * 14));
+  });
+
+  test("choosing layers", async () => {
+    const act = `const slider = document.querySelector("#layer");
+      slider.value = String(28 - k);
+      slider.dispatchEvent(new Event("input", { bubbles: true }))`;
+    await check("choose a layer", act);
+    assert.match(await page.locator("#layer-name").textContent(), /15 of 30/);
+    assert.match(await page.locator("#matrix-readout").textContent(), /layer 15/);
+  });
+
+  test("zooming into the matrix", async () => {
+    await check("zoom", `document.querySelector("#matrix-closer").click()`, 8);
+    assert.equal(await page.locator("#matrix-whole").isEnabled(), true);
+    // Names of tokens have come in sight.
+    assert.ok((await page.locator("#matrix svg .label").count()) > 5);
+    await page.locator("#matrix-whole").click();
+  });
+
+  test("another residual", async () => {
+    const act = `const slider = document.querySelector("#residual");
+      slider.value = String(0.3 + 0.02 * k);
+      slider.dispatchEvent(new Event("input", { bubbles: true }))`;
+    await check("another residual", act, 9);
+    assert.match(await page.locator("#recipe-source").textContent(), /Computed in this page/);
+    await page.locator("#recipe-reset").click();
+    await idle();
+  });
+
+  test("asked for nothing, reported nothing", () => assert.deepEqual(watch, { requests: [], messages: [] }));
+});
