@@ -1,24 +1,18 @@
-// Opens every page of a picture in $ATTNFLOW_HTML/image. Beside NAME.html lies NAME.json, the same report in full
-// precision, with which the page's numbers are compared.
+// Opens the page of every picture in $ATTNFLOW_HTML/image and compares its numbers with the report in full precision.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { open, startBrowser } from "./browser.js";
+import { relativeError, samplePages } from "./viewer_pages.js";
 
-const root = process.env.ATTNFLOW_HTML;
-if (!root) throw new Error("expected ATTNFLOW_HTML to name a folder of pages; see tests/browser/run");
-const folder = join(root, "image");
-const names = readdirSync(folder)
-  .filter((file) => file.endsWith(".html"))
-  .map((file) => file.replace(/\.html$/u, ""));
-if (names.length === 0) throw new Error(`expected pages in ${folder}, found none`);
+const pages = samplePages("image");
 
-/** The report beside a page, with `row(method, layerIndex, token)`: the values of all tokens, or null. */
-function readReport(name) {
-  const report = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
+/** A report, with `row(method, layerIndex, token)`: the values of all tokens, or null. */
+function readReport(json) {
+  const report = JSON.parse(readFileSync(json, "utf8"));
   const arrays = {};
   for (const [key, { data, dtype }] of Object.entries(report.arrays)) {
     if (dtype === "f64") arrays[key] = new Float64Array(new Uint8Array(Buffer.from(data, "base64")).buffer);
@@ -53,7 +47,7 @@ const setRange = (page, id, value) =>
     id,
     (input, to) => {
       input.value = String(to);
-      input.dispatchEvent(new Event("input"));
+      input.dispatchEvent(new Event("input", { bubbles: true }));
     },
     value,
   );
@@ -64,11 +58,12 @@ const chooseToken = (page, report, token) =>
     ? page.locator(`#specials button[data-token="${token}"]`).click()
     : cell(page, token).click();
 
-function assertClose(actual, expected, half, what) {
+/** @param relative the relative error of the page's numbers */
+function assertClose(actual, expected, relative, what) {
   assert.equal(actual.length, expected.length, what);
   for (const [i, value] of expected.entries()) {
     const error = Math.abs(actual[i] - value);
-    const bound = (half ? 2 ** -11 : 2 ** -23) * Math.abs(value) + 2 ** -24;
+    const bound = relative * Math.abs(value) + 2 ** -24;
     assert.ok(error <= bound, `${what}, patch ${i}: ${actual[i]} is not ${value}`);
   }
 }
@@ -118,11 +113,10 @@ describe("pictures", () => {
   });
   after(() => browser?.close());
 
-  for (const name of names) {
+  for (const { name, json, html: path } of pages) {
     describe(name, () => {
-      const path = join(folder, `${name}.html`);
-      const report = readReport(name);
-      const half = readFileSync(path, "utf8").includes('"dtype":"f16"');
+      const report = readReport(json);
+      const precision = relativeError(path);
       const last = report.settings.layers.length - 1;
       const first = report.methods.includes("rollout") ? "rollout" : report.methods[0];
       const mapOf = (method, layerIndex, token) =>
@@ -130,7 +124,7 @@ describe("pictures", () => {
       let page, watch, close;
       const openPage = async (options) => {
         const opened = await open(browser, path, options);
-        await opened.page.locator("#page[data-ready]").waitFor(); // the picture is decoded
+        await opened.page.locator("#picture-card[data-ready]").waitFor(); // the picture is decoded
         return opened;
       };
       before(async () => {
@@ -169,7 +163,7 @@ describe("pictures", () => {
             const { left, top, width, height } = document.querySelector(selector).getBoundingClientRect();
             return { left, top, width, height };
           };
-          const stage = "#stages figure:not([hidden])";
+          const stage = "#stages figure";
           return { photo: box(`${stage} .photo`), map: box(`${stage} .map`), grid: box("#stages .grid") };
         });
         const scale = boxes.photo.width / image.width;
@@ -182,7 +176,7 @@ describe("pictures", () => {
           assert.ok(Math.abs(part.width - scale * (right - left)) < 1);
           assert.ok(Math.abs(part.height - scale * (bottom - top)) < 1);
         }
-        const photo = await pixelsOf(page, "#stages figure:not([hidden]) .photo");
+        const photo = await pixelsOf(page, "#stages figure .photo");
         assert.equal(photo.width, image.picture.width);
         assert.equal(photo.height, image.picture.height);
         assert.ok(photo.colours > 3, "the picture is blank");
@@ -195,7 +189,7 @@ describe("pictures", () => {
           await chooseToken(page, report, token);
           for (const index of new Set([0, Math.floor(last / 2), last])) {
             await setRange(page, "#layer", index);
-            assertClose(await cellValues(page), mapOf(method, index, token), half, `${method}, layer ${index}`);
+            assertClose(await cellValues(page), mapOf(method, index, token), precision, `${method}, layer ${index}`);
           }
         }
         assert.deepEqual(watch, { requests: [], messages: [] });
@@ -271,7 +265,7 @@ describe("pictures", () => {
           assert.equal(await focused(page), token, key);
         }
         assert.equal(await page.$$eval('#stages .cell[tabindex="0"]', (all) => all.length), 1);
-        const box = await page.locator("#stages figure:not([hidden]) .picked").boundingBox();
+        const box = await page.locator("#stages figure .picked").boundingBox();
         const chosen = await cell(page, steps.at(-1)[1]).boundingBox();
         assert.ok(Math.abs(box.x - chosen.x) < 1.5 && Math.abs(box.y - chosen.y) < 1.5);
         assert.deepEqual(watch, { requests: [], messages: [] });
@@ -279,7 +273,8 @@ describe("pictures", () => {
 
       test("special tokens are buttons", async () => {
         const buttons = await page.$$eval("#specials button", (all) =>
-          all.map((b) => [b.dataset.token, b.textContent]),
+          // A long name is shortened; its title has all of it.
+          all.map((b) => [b.dataset.token, b.querySelector("[title]")?.title ?? b.textContent]),
         );
         assert.deepEqual(
           buttons,
@@ -289,7 +284,7 @@ describe("pictures", () => {
           await page.locator(`#specials button[data-token="${token}"]`).click();
           assert.deepEqual(await pressed(page), [token]);
           assert.deepEqual(await selected(page), []);
-          assert.equal(await page.locator("#stages figure:not([hidden]) .picked").isVisible(), false);
+          assert.equal(await page.locator("#stages figure .picked").isVisible(), false);
         }
       });
 
@@ -306,6 +301,7 @@ describe("pictures", () => {
           const patches = report.patches.reduce((sum, j) => sum + row[j], 0);
           assertShare(shares[0], patches / all, `${method}, patches`);
           for (const [k, j] of report.specials.entries()) assertShare(shares[k + 1], row[j] / all, `${method}, ${j}`);
+          await page.mouse.move(0, 0); // what is pointed at is read instead
           assert.match(await page.locator("#picture-readout").textContent(), / of what .* draws on are patches/u);
         }
       });
@@ -324,7 +320,7 @@ describe("pictures", () => {
           report.patches,
         );
         for (const [k, [token, value]] of shown.entries()) {
-          assertClose([value], [values[token]], half, `patch ${token}`);
+          assertClose([value], [values[token]], precision, `patch ${token}`);
           if (k > 0) assert.ok(value <= shown[k - 1][1]);
         }
         assert.equal(await page.locator("#rank .thumbnail").count(), report.patches.length);
@@ -357,7 +353,7 @@ describe("pictures", () => {
           const [x, y] = middleOf(token).map(Math.floor);
           // The middle of the patch may fall on the border of two pixels.
           const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].map((dy) => [x + dx, y + dy]));
-          const { pixels } = await pixelsOf(page, "#stages figure:not([hidden]) .photo", around);
+          const { pixels } = await pixelsOf(page, "#stages figure .photo", around);
           for (const c of [0, 1, 2]) {
             const near = pixels.map((pixel) => pixel[c]);
             const value = cut.pixels[0][c];
@@ -376,11 +372,11 @@ describe("pictures", () => {
         assert.equal(await strip.locator(".layer").count(), last + 1);
         await strip.locator(".layer").first().click();
         const values = (index) => mapOf(first, index, report.output_token);
-        assertClose(await cellValues(page), values(0), half, "the first layer");
+        assertClose(await cellValues(page), values(0), precision, "the first layer");
         await page.keyboard.press("ArrowRight");
-        assertClose(await cellValues(page), values(1), half, "the second layer");
+        assertClose(await cellValues(page), values(1), precision, "the second layer");
         await page.keyboard.press("End");
-        assertClose(await cellValues(page), values(last), half, "the last layer");
+        assertClose(await cellValues(page), values(last), precision, "the last layer");
         assert.equal(await strip.locator('[aria-selected="true"]').count(), 1);
         assert.equal(await strip.locator('[tabindex="0"]').count(), 1);
         await page.locator("#own-scale").check();
@@ -420,17 +416,96 @@ describe("pictures", () => {
         assert.equal(await page.locator(`#stages figure[data-method="${first}"] .missing`).isVisible(), false);
       });
 
+      test("pointing at a patch shows it everywhere", async () => {
+        await choose(page, first);
+        await chooseToken(page, report, report.output_token);
+        await setRange(page, "#layer", last);
+        const patch = report.patches.at(-1);
+        await cell(page, patch).hover();
+        const value = report.row(first, last, report.output_token)[patch];
+        const said = await page.locator("#picture-readout b").textContent();
+        assert.ok(Math.abs(Number(said) - value) <= 0.0001 + 0.06 * (value < 0.001 ? value : 0), `${said}: ${value}`);
+        const [box, mark] = [await cell(page, patch).boundingBox(), await page.locator(".pointed-patch").boundingBox()];
+        assert.ok(Math.abs(box.x - mark.x) < 1.5 && Math.abs(box.y - mark.y) < 1.5);
+        // From the table to the picture.
+        const line = page.locator("#rank tbody tr").first();
+        await line.hover();
+        const token = Number(await line.getAttribute("data-token"));
+        const [there, marked] = [
+          await cell(page, token).boundingBox(),
+          await page.locator(".pointed-patch").boundingBox(),
+        ];
+        assert.ok(Math.abs(there.x - marked.x) < 1.5 && Math.abs(there.y - marked.y) < 1.5);
+        await page.mouse.move(0, 0);
+      });
+
+      test("saves what it shows", async () => {
+        const save = async (card, kind) => {
+          await page.locator(`#${card}-card .export > button`).click();
+          const [file] = await Promise.all([
+            page.waitForEvent("download"),
+            page.locator(`#${card}-card [data-kind="${kind}"]`).click(),
+          ]);
+          return readFileSync(await file.path(), "utf8");
+        };
+        await choose(page, first);
+        await chooseToken(page, report, report.output_token);
+        await setRange(page, "#layer", last);
+        const expected = mapOf(first, last, report.output_token);
+        const lines = (await save("picture", "csv")).trimEnd().split("\r\n").slice(1);
+        assertClose(
+          lines.map((line) => Number(line.slice(line.lastIndexOf(",") + 1))),
+          expected,
+          precision,
+          "csv",
+        );
+        const parsed = await page.evaluate(
+          (text) => {
+            const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+            const cells = [...picture.querySelectorAll("rect[data-value]")].map((cell) => Number(cell.dataset.value));
+            return {
+              root: picture.documentElement.nodeName,
+              errors: picture.querySelectorAll("parsererror").length,
+              images: picture.querySelectorAll("image").length,
+              cells,
+            };
+          },
+          await save("picture", "svg"),
+        );
+        assert.deepEqual([parsed.root, parsed.errors, parsed.images], ["svg", 0, 1]);
+        assertClose(parsed.cells, expected, precision, "svg");
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("the address keeps what is chosen", async () => {
+        await chooseToken(page, report, report.patches[0]);
+        await page.locator("#smooth").check();
+        await setRange(page, "#opacity", 40);
+        await page.waitForFunction(() => /io=0.4/u.test(location.hash));
+        const again = await openPage();
+        await again.page.evaluate((hash) => (location.hash = hash), new URL(page.url()).hash);
+        await again.page.locator("#smooth:checked").waitFor();
+        assert.deepEqual(await selected(again.page), [report.patches[0]]);
+        assert.equal(await again.page.locator("#opacity").inputValue(), "40");
+        assert.deepEqual(again.watch, { requests: [], messages: [] });
+        await again.close();
+        await page.locator("#smooth").uncheck();
+      });
+
       test("the map can be made transparent", async () => {
         for (const value of [0, 100, 65]) {
           await setRange(page, "#opacity", value);
-          const opacity = await page.$eval("#stages figure:not([hidden]) .map", (map) => getComputedStyle(map).opacity);
+          const opacity = await page.$eval("#stages figure .map", (map) => getComputedStyle(map).opacity);
           assert.equal(Number(opacity), value / 100);
         }
       });
 
       test("says what the model predicted", async () => {
         const bars = await page.$$eval("#predictions li", (all) =>
-          all.map((bar) => [bar.firstChild.textContent, Number(bar.lastChild.textContent)]),
+          all.map(({ firstChild, lastChild }) => [
+            firstChild.title || firstChild.textContent,
+            Number(lastChild.textContent),
+          ]),
         );
         assert.deepEqual(
           bars.map(([label]) => label),
@@ -464,7 +539,7 @@ describe("pictures", () => {
 
       test("no two controls overlap", async () => {
         const boxes = await page.$$eval(
-          "#controls button, #controls select, #controls label, #controls input[type=range], #specials button",
+          "#controls button, #controls select, #controls label, #controls input[type=range], #specials button, #picture-card .foot label",
           (all) =>
             all
               .filter((element) => element.checkVisibility())
@@ -505,7 +580,7 @@ describe("pictures", () => {
   test("a picture that cannot be read is said to be, and the numbers stay", async () => {
     const folderOfOne = mkdtempSync(join(tmpdir(), "attnflow-picture-"));
     const broken = join(folderOfOne, "broken.html");
-    const whole = readFileSync(join(folder, `${names[0]}.html`), "utf8");
+    const whole = readFileSync(pages[0].html, "utf8");
     const changed = whole.replace(/("data":")iVBORw0KGgo/u, "$1AAAAAAAAAAA");
     assert.notEqual(changed, whole);
     writeFileSync(broken, changed);
