@@ -4,6 +4,7 @@ import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
 import { largest } from "../explanation";
+import { pictureOf } from "../export/element_picture";
 import { format } from "../report/text";
 import { useViewer } from "../context";
 
@@ -51,8 +52,21 @@ export function Strip() {
     event.preventDefault();
     choose(Math.max(0, Math.min(n - 1, choices.token.value + move)), event.currentTarget as Element);
   };
+  const exporter = {
+    svg: () => pictureOf("strip"),
+    rows: () => ({
+      columns: ["layer", "output_token", "input_token", "token", choices.method.value],
+      rows: report.tokens.map(({ index, label }) => [
+        choices.layer.value,
+        choices.token.value,
+        index,
+        label,
+        row?.[index] ?? null,
+      ]),
+    }),
+  };
   return (
-    <Card id="strip" title={report.document.input.kind === "text" ? "Text" : "Tokens"} wide>
+    <Card id="strip" title={report.document.input.kind === "text" ? "Text" : "Tokens"} wide exporter={exporter}>
       <div
         id="strip"
         role="listbox"
