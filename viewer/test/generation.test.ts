@@ -1,0 +1,355 @@
+import { describe, expect, test } from "vitest";
+import { GenerationReport, type Selection } from "../src/generation/generation_report";
+import { readGenerationLink, writeGenerationLink } from "../src/generation/generation_link";
+import { GenerationState } from "../src/generation/generation_state";
+import { GenerationLive } from "../src/generation/live";
+import { alternatives } from "../src/generation/likelihood";
+import { pieceName } from "../src/generation/piece";
+import { offersSpecial, reasonsAside, shareOf, sharesAside, toggled, type Filters } from "../src/generation/set_aside";
+
+type Cube = number[][][];
+
+function array(values: number[] | number[][] | Cube, dtype: "f64" | "u8" = "f64") {
+  const shape: number[] = [];
+  for (let level: unknown = values; Array.isArray(level); level = level[0]) shape.push(level.length);
+  const flat = (values as unknown[]).flat(2) as number[];
+  const bytes = dtype === "u8" ? Uint8Array.from(flat) : new Uint8Array(Float64Array.from(flat).buffer);
+  return { shape, dtype, encoding: "base64", data: btoa(String.fromCharCode(...bytes)) };
+}
+
+const piece = (text: string, begin: number, end: number, special = false) => ({ text, begin, end, special });
+
+/** A prompt of four tokens, three generated, two layers. */
+function sample(changes: Record<string, unknown> = {}, arrays: Record<string, unknown> = {}) {
+  const generated = (text: string, begin: number, end: number) => ({
+    id: 7,
+    ...piece(text, begin, end),
+    probability: 0.5,
+    choices: [{ label: text.trim(), probability: 0.5 }],
+  });
+  return {
+    format: "attnflow-report",
+    version: 1,
+    settings: {
+      method: ["raw", "rollout", "flow"],
+      mixing: "attention",
+      heads: "mean",
+      residual: 0.5,
+      layers: [2, 5],
+      to_layer: 0,
+      set_aside: "none",
+      normalize: "none",
+      top_k: 10,
+      words: false,
+    },
+    model: { name: "m", architecture: "llama", layers: 6, heads: 2, causal: true },
+    input: {
+      kind: "generation",
+      text: "<s>It is bad",
+      tokens: [piece("<s>", 0, 3, true), piece("It", 3, 5), piece(" is", 6, 8), piece(" bad", 9, 12)],
+    },
+    generation: {
+      text: "So it is",
+      stopped: "length",
+      chat: false,
+      temperature: 0,
+      top_p: 1,
+      seed: 0,
+      tokens: [generated("So", 0, 2), generated(" it", 3, 5), generated(" is", 6, 8)],
+      flow_tokens: [1],
+      flow_layers: [5],
+      dropped: [{ rule: "stop words (en)", tokens: [1, 2] }],
+      ...changes,
+    },
+    notes: [],
+    arrays: {
+      rollout: array([
+        [
+          [0.4, 0.2],
+          [0.1, 0.3],
+          [0.3, 0.1],
+          [0.2, 0.4],
+        ],
+        [
+          [0.5, 0.1],
+          [0.1, 0.1],
+          [0.1, 0.1],
+          [0.1, 0.3],
+        ],
+        [
+          [0.9, 0.05],
+          [0.01, 0.05],
+          [0.01, 0.05],
+          [0.01, 0.05],
+        ],
+      ]),
+      rollout_generated: array([
+        [
+          [0, 0],
+          [0, 0],
+          [0, 0],
+        ],
+        [
+          [0.2, 0.4],
+          [0, 0],
+          [0, 0],
+        ],
+        [
+          [0.03, 0.3],
+          [0.04, 0.5],
+          [0, 0],
+        ],
+      ]),
+      flow: array([[[1], [0.5], [0.5], [0.25]]]),
+      flow_gap: array([[[0], [0], [1e-9], [0]]]),
+      flow_degenerate: array([[[2], [0], [0], [1]]], "u8"),
+      sink_share: array([
+        [0.1, 0.2],
+        [0.3, 0.4],
+        [0.5, 0.6],
+      ]),
+      ...arrays,
+    },
+  };
+}
+
+const read = (changes = {}, arrays = {}) => GenerationReport.read(sample(changes, arrays));
+const rollout = (token: number, layers: number[]): Selection => ({
+  method: "rollout",
+  normalized: false,
+  token,
+  layers,
+});
+const flow: Selection = { method: "flow", normalized: false, token: 1, layers: [0] };
+const close = (values: ArrayLike<number> | null, expected: number[]) => {
+  expect(values?.length).toBe(expected.length);
+  expected.forEach((value, j) => expect(values?.[j]).toBeCloseTo(value, 12));
+};
+const nothing: Filters = { special: false, generated: false, rules: [false], pattern: null, byHand: new Map() };
+
+describe("values of a generated token", () => {
+  test("are means over the layers asked for, of prompt and generated tokens", async () => {
+    const report = await read();
+    close(report.promptValues(rollout(0, [0, 1])), [0.3, 0.2, 0.2, 0.3]);
+    close(report.promptValues(rollout(0, [1])), [0.2, 0.3, 0.1, 0.4]);
+    close(report.values(rollout(2, [0, 1])), [0.475, 0.03, 0.03, 0.03, 0.165, 0.27, 0]);
+    close(report.values(flow), [1, 0.5, 0.5, 0.25]);
+    expect(report.values({ ...flow, token: 0 })).toBeNull();
+    expect(report.values(rollout(0, []))).toBeNull();
+    expect(report.values({ ...rollout(0, [0]), normalized: true })).toBeNull();
+    expect(report.sinkShare(1, 5)).toBe(0.4);
+    expect(report.sinkShare(1, 3)).toBeNull();
+  });
+
+  test("of compressed and logarithmic arrays are decoded", async () => {
+    const scales = new Uint8Array(Float32Array.from([0.5]).buffer);
+    const codes = Uint8Array.of(255, 128, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255);
+    const base64 = (bytes: Uint8Array) => btoa(String.fromCharCode(...bytes));
+    const all = new Uint8Array(48);
+    for (let row = 0; row < 12; ++row) all.set(scales, 4 * row);
+    const raw = {
+      shape: [3, 4, 1],
+      dtype: "log8",
+      encoding: "base64",
+      data: base64(codes),
+      decades: 5,
+      scales: { dtype: "f32", encoding: "base64", data: base64(all) },
+      error: 0.023,
+    };
+    const report = await read({}, { raw });
+    const values = report.promptValues({ method: "raw", normalized: false, token: 0, layers: [0] });
+    expect(values?.[0]).toBeCloseTo(0.5, 6);
+    expect(values?.[1]).toBeCloseTo(0.5 * 10 ** ((-5 * 127) / 254), 6);
+    expect(values?.[2]).toBe(0);
+  });
+
+  test("on generated tokens are the rest; of flow nobody can say", async () => {
+    const report = await read();
+    expect(report.generatedShare(rollout(0, [0]))).toBe(0);
+    expect(report.generatedShare(rollout(1, [0]))).toBeCloseTo(0.2, 12);
+    expect(report.generatedShare(flow)).toBeNull();
+    expect(report.isShare(flow)).toBe(false);
+    expect(report.isShare({ ...flow, normalized: true })).toBe(true);
+  });
+
+  test("documents of another kind and without values are refused", async () => {
+    await expect(GenerationReport.read({ ...sample(), input: { kind: "text", text: "", tokens: [] } })).rejects.toThrow(
+      /expected the report of a generation/,
+    );
+    await expect(GenerationReport.read({ ...sample(), arrays: {} })).rejects.toThrow(/expected values/);
+    await expect(read({ tokens: [] })).rejects.toThrow(/found none/);
+    await expect(GenerationReport.read({ ...sample(), version: 9 })).rejects.toThrow(/version 9/);
+  });
+});
+
+describe("rankings", () => {
+  test("hold what is not set aside, strongest first, with equal values on one rank", async () => {
+    const report = await read();
+    const ranks = report.ranking(rollout(1, [0]), reasonsAside(report, nothing));
+    expect(ranks.map(({ column, rank }) => [column, rank])).toEqual([
+      [0, 1],
+      [4, 2],
+      [1, 3],
+      [2, 3],
+      [3, 3],
+    ]);
+    const aside = reasonsAside(report, { ...nothing, rules: [true], generated: true });
+    expect(report.ranking(rollout(1, [0]), aside).map(({ column, rank }) => [column, rank])).toEqual([
+      [0, 1],
+      [3, 2],
+    ]);
+  });
+
+  test("flow values whose enclosures meet share a rank; degenerate ones are named", async () => {
+    const flows = { flow: array([[[1], [0.5 + 5e-10], [0.5], [0.5 - 2e-9]]]) };
+    const report = await read({}, flows);
+    const ranking = report.ranking(flow, reasonsAside(report, nothing));
+    expect(ranking.map(({ column, rank, degenerate }) => [column, rank, degenerate])).toEqual([
+      [0, 1, true],
+      [1, 2, false],
+      [2, 2, false],
+      [3, 4, true],
+    ]);
+  });
+
+  test("the scale leaves out the first token when it towers, and says how far", async () => {
+    const report = await read();
+    const none = reasonsAside(report, nothing);
+    const row = report.values(rollout(2, [0]));
+    expect(report.scale([row], [2], none)).toEqual({ top: 0.03, above: 0.9 });
+    // Generated token 1 chose token 2: it does not set the top either.
+    const second = report.values(rollout(2, [1]));
+    const scale = report.scale([second], [2], none);
+    expect(scale.top).toBe(0.5);
+    expect(report.scale([Float64Array.of(0.1, 0.08, 0, 0)], [2], none)).toEqual({ top: 0.1, above: 0.1 });
+    expect(report.scale([null], [0], none)).toEqual({ top: 0, above: 0 });
+    expect(report.scale([Float64Array.of(NaN, 0.2, Infinity, 0)], [2], none)).toEqual({ top: 0.2, above: 0.2 });
+  });
+});
+
+describe("what is set aside", () => {
+  test("by kind, rule, expression and hand, each reason with its share", async () => {
+    const report = await read();
+    const filters = { ...nothing, special: true, rules: [true], pattern: /^bad$/iu };
+    const reasons = reasonsAside(report, filters);
+    expect(reasons).toEqual(["special tokens", "stop words (en)", "stop words (en)", "the expression", "", "", ""]);
+    const values = report.values(rollout(1, [0])) as Float64Array;
+    const { all, parts } = sharesAside(values, report.m, reasons);
+    expect(all).toBeCloseTo(1, 12);
+    expect(Object.fromEntries(parts)["special tokens"]).toBeCloseTo(0.5 / 0.8, 12);
+    expect(Object.fromEntries(parts)["stop words (en)"]).toBeCloseTo(0.2 / 0.8, 12);
+    expect(shareOf(values, report.m, (j) => j === 3)).toBeCloseTo(0.1 / 0.8, 12);
+    expect(shareOf(new Float64Array(4), 4, () => true)).toBe(0);
+  });
+
+  test("a click changes sides, and a second one undoes it", async () => {
+    const report = await read();
+    const filters = { ...nothing, rules: [true] };
+    const back = toggled(report, filters, 1);
+    expect(back).toEqual(new Map([[1, false]]));
+    expect(reasonsAside(report, { ...filters, byHand: back })[1]).toBe("");
+    expect(toggled(report, { ...filters, byHand: back }, 1)).toEqual(new Map());
+    expect(toggled(report, filters, 3)).toEqual(new Map([[3, true]]));
+  });
+
+  test("special tokens are offered once", async () => {
+    expect(offersSpecial(await read())).toBe(true);
+    expect(offersSpecial(await read({ dropped: [{ rule: "special tokens", tokens: [0] }] }))).toBe(false);
+  });
+});
+
+describe("what is chosen", () => {
+  test("layers by span", async () => {
+    const state = new GenerationState(await read());
+    expect(state.layers.value).toEqual([0, 1]);
+    expect(state.spanText()).toBe("mean over 2 of the layers 2–5");
+    state.span.value = "last";
+    expect(state.spanText()).toBe("layer 5");
+    state.span.value = "range";
+    expect([state.from.value, state.to.value]).toEqual([2, 5]);
+    state.span.value = "one";
+    expect(state.layers.value).toEqual([0]);
+    state.choose("flow");
+    expect(state.from.value).toBe(5);
+    expect(state.layers.value).toEqual([0]);
+  });
+
+  test("stands in the link, and comes back from it", async () => {
+    const report = await read();
+    const state = new GenerationState(report);
+    expect(writeGenerationLink(state)).toBe("");
+    state.step(2);
+    state.special.value = true;
+    state.rules.value = [false];
+    state.span.value = "one";
+    state.toggle(3);
+    state.pattern.value = "it|so";
+    const other = new GenerationState(report);
+    readGenerationLink(`#${writeGenerationLink(state)}`, other);
+    expect(other.token.value).toBe(2);
+    expect(other.values.value).toEqual(state.values.value);
+    expect(other.reasons.value).toEqual(state.reasons.value);
+    expect(writeGenerationLink(other)).toBe(writeGenerationLink(state));
+    // What does not fit is left alone.
+    readGenerationLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1", other);
+    expect([other.method.value, other.token.value, other.span.value]).toEqual(["rollout", 0, "all"]);
+    expect(other.rules.value).toEqual([true]);
+    expect(other.byHand.value.size).toBe(0);
+    expect(other.selection.value.normalized).toBe(false);
+  });
+});
+
+test("pieces begin with a sign only where a space belongs to them", () => {
+  expect(pieceName("is", " is", 1)).toEqual({ text: "is", space: true });
+  expect(pieceName("is", "\u0120is", 1)).toEqual({ text: "is", space: true });
+  expect(pieceName("", "\u2581is", 1)).toEqual({ text: "is", space: true });
+  expect(pieceName("is", "is", 1)).toEqual({ text: "is", space: false });
+  expect(pieceName(" ", " ", 1)).toEqual({ text: "␣", space: false });
+  expect(pieceName("\n", "\n", 1)).toEqual({ text: "⏎", space: false });
+  expect(pieceName(".\n", ".\n", 1).text).toBe(".");
+  expect(pieceName("a\nb", "a\nb", 1).text).toBe("a⏎b");
+  expect(pieceName("", "", 3)).toEqual({ text: "#3", space: false });
+});
+
+test("the chosen token stands among its alternatives once", () => {
+  const choices = [
+    { label: "Paris", probability: 0.6 },
+    { label: "Rome", probability: 0.2 },
+  ];
+  const token = { id: 1, text: "\u0120Paris", begin: 0, end: 5, probability: 0.6, choices };
+  expect(alternatives(token)).toEqual({ choices, chosen: 0 });
+  const other = alternatives({ ...token, text: " Bonn", probability: 0.01 });
+  expect(other.chosen).toBe(2);
+  expect(other.choices[2]).toEqual({ label: " Bonn", probability: 0.01 });
+});
+
+describe("a generation while it happens", () => {
+  test("takes tokens in any order and then the report", async () => {
+    const live = new GenerationLive("<s>It is bad");
+    live.token({ index: 1, text: " it" });
+    live.token({ index: 0, text: "So" });
+    expect(live.tokens.value).toEqual(["So", " it"]);
+    expect(() => live.token({ index: -1, text: "" })).toThrow(/number of a token/);
+    expect(live.phase.value).toBe("running");
+    await live.report(sample());
+    expect(live.phase.value).toBe("done");
+    // The newest token is shown; what is chosen then stays when a further report comes.
+    expect(live.state.value?.token.value).toBe(2);
+    live.state.value?.step(1);
+    live.state.value?.choose("flow");
+    await live.report(sample());
+    expect(live.state.value?.token.value).toBe(1);
+    expect(live.state.value?.method.value).toBe("flow");
+  });
+
+  test("stops once, and says why it failed", async () => {
+    let stops = 0;
+    const live = new GenerationLive("a", { stop: () => (stops += 1) });
+    live.stop();
+    live.stop();
+    expect([stops, live.phase.value]).toEqual([1, "stopping"]);
+    await live.report({ format: "attnflow-report", version: 99 });
+    expect(live.phase.value).toBe("failed");
+    expect(live.failure.value).toMatch(/version 99/);
+  });
+});

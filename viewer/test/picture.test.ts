@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { Picture, smoothMap } from "../src/report/picture";
+import { Report } from "../src/report/report";
+
+/** [CLS] and 2 x 3 patches over columns 10 to 70 of a picture of 80 x 30 pixels, five rows of black below. */
+async function sample(changes: Record<string, unknown> = {}) {
+  const image = {
+    name: "a.png",
+    width: 80,
+    height: 30,
+    rows: 2,
+    columns: 3,
+    first_patch: 1,
+    seen: [10, 0, 70, 35],
+    picture: { width: 80, height: 30, encoding: "png+base64", data: "" },
+    ...changes,
+  };
+  const patches = [0, 1, 2, 3, 4, 5].map((p) => ({ text: `${Math.floor(p / 3)},${p % 3}`, role: "patch" }));
+  return Report.read({
+    format: "attnflow-report",
+    version: 1,
+    settings: { layers: [1], heads: "mean", normalize: "none", to_layer: 0 },
+    model: { name: "", architecture: "vit", layers: 1, heads: 1, causal: false },
+    input: { kind: "image", text: "", tokens: [{ text: "[CLS]", special: true, role: "class" }, ...patches], image },
+    notes: [],
+    arrays: {},
+  });
+}
+
+describe("patches", () => {
+  test("lie where the grid says", async () => {
+    const picture = new Picture(await sample());
+    expect(picture.specials).toEqual([0]);
+    expect(picture.patchOf(6)).toEqual({ row: 1, column: 2 });
+    expect(picture.tokenOf(1, 2)).toBe(6);
+    expect(picture.placeOf(6)).toEqual({ left: 50, top: 17.5, right: 70, bottom: 35 });
+    expect(picture.shown).toEqual({ left: 0, top: 0, right: 80, bottom: 35 });
+  });
+
+  test("are found again by a point, and nothing is found beside them", async () => {
+    const picture = new Picture(await sample());
+    for (let token = 1; token <= 6; ++token) {
+      const { left, top, right, bottom } = picture.placeOf(token);
+      expect(picture.patchAt((left + right) / 2 / 80, (top + bottom) / 2 / 35)).toBe(token);
+    }
+    expect(picture.patchAt(9 / 80, 0.5)).toBeNull();
+    expect(picture.patchAt(71 / 80, 0.5)).toBeNull();
+  });
+
+  test("that are not there are refused", async () => {
+    const report = await sample({ rows: 3 });
+    expect(() => new Picture(report)).toThrow(/expected a token for each of 3 x 3 patches, found 7 tokens/);
+  });
+
+  test("the scale leaves out the patch itself when it towers", async () => {
+    const picture = new Picture(await sample());
+    const map = Float64Array.of(0.1, 0.9, 0.2, 0.05, NaN, 0.1);
+    expect(picture.scale([map], 2, false)).toEqual({ low: 0, top: 0.2, above: 0.9 });
+    expect(picture.scale([map], 0, false)).toEqual({ low: 0, top: 0.9, above: 0.9 });
+    expect(picture.scale([map], 2, true)).toEqual({ low: 0.05, top: 0.2, above: 0.9 });
+    expect(picture.scale([null], 2, true)).toEqual({ low: 0, top: 0, above: 0 });
+  });
+
+  test("sums leave out what is not defined", async () => {
+    const picture = new Picture(await sample());
+    expect(picture.sums(Float64Array.of(0.5, 0.25, NaN, 0, 0, 0, 0.25))).toEqual({ all: 1, patches: 0.5 });
+    expect(picture.mapOf(Float64Array.of(9, 1, 2, 3, 4, 5, 6))).toEqual(Float64Array.of(1, 2, 3, 4, 5, 6));
+  });
+});
+
+describe("a smooth map", () => {
+  test("is linear between the centres of patches and constant beyond them", () => {
+    // One row of two patches, four values each: centres at 1.5 and 5.5.
+    const map = smoothMap(Float64Array.of(0, 4), 1, 2, 4);
+    expect([...map.slice(0, 8)]).toEqual([0, 0, 0.5, 1.5, 2.5, 3.5, 4, 4]);
+    expect([...map.slice(24, 32)]).toEqual([...map.slice(0, 8)]);
+  });
+
+  test("with one value a patch is the map", () => {
+    const map = Float32Array.of(1, 2, 3, 4, 5, 6);
+    expect(smoothMap(map, 2, 3, 1)).toEqual(map);
+  });
+
+  test("keeps within the values around it", () => {
+    const map = Float64Array.of(0.1, 0.7, 0.3, 0.9, 0.2, 0.4);
+    const smooth = smoothMap(map, 2, 3, 7);
+    expect(Math.max(...smooth)).toBeLessThanOrEqual(Math.fround(0.9));
+    expect(Math.min(...smooth)).toBeGreaterThanOrEqual(Math.fround(0.1));
+  });
+});
