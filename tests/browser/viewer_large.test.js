@@ -136,7 +136,7 @@ describe("2,048 tokens by 30 layers", () => {
   });
 
   test("zooming into the matrix", async () => {
-    await check("zoom", `document.querySelector("#matrix-closer").click()`, 8);
+    await check("zoom", `document.querySelector("#matrix-closer").click()`, 10);
     assert.equal(await page.locator("#matrix-whole").isEnabled(), true);
     // Names of tokens have come in sight.
     assert.ok((await page.locator("#matrix svg .label").count()) > 5);

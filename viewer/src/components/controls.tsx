@@ -1,4 +1,5 @@
 // What is shown: method, layer, output token, and what changes the numbers.
+import { useMemo } from "preact/hooks";
 import { METHODS } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
@@ -12,6 +13,16 @@ export function Controls() {
   const layerIndex = layers.indexOf(choices.layer.value);
   const has = (method: (typeof METHODS)[number]) =>
     explanation.value.row(method, choices.layer.value, choices.token.value) !== null || report.methods.includes(method);
+  // Made once: thousands of them would make each choice slow.
+  const options = useMemo(
+    () =>
+      tokens.map((token) => (
+        <option key={token.index} value={token.index} dir="auto" lang="">
+          {`${token.index}: ${shorten(token.label, 24)}`}
+        </option>
+      )),
+    [tokens],
+  );
   return (
     <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <fieldset id="methods">
@@ -56,11 +67,7 @@ export function Controls() {
           value={choices.token.value}
           onChange={(event) => (choices.token.value = Number(event.currentTarget.value))}
         >
-          {tokens.map((token) => (
-            <option key={token.index} value={token.index} dir="auto" lang="">
-              {`${token.index}: ${shorten(token.label, 24)}`}
-            </option>
-          ))}
+          {options}
         </select>
       </div>
       {report.hasSpecial && (

@@ -11,7 +11,7 @@ import { useFound, withSheets } from "./picture";
 
 /** Numbers touched that nobody notices, and those that even slices should not touch. */
 const CHEAP = 6e6;
-const MOST = 2e10;
+const MOST = 3e9;
 
 export function Matrix() {
   const viewer = useViewer();
