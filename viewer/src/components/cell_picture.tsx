@@ -227,13 +227,19 @@ function paint(canvas: HTMLCanvasElement | null, props: CellPictureProps) {
   const { blank, ground } = coloursOf(props);
   const n = columns.length;
   const image = new ImageData(n, rows.length);
+  // One write a cell: colours as the bytes of a pixel.
+  const pixels = new Uint32Array(image.data.buffer);
+  const little = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
+  const packed = ([r, g, b]: Rgb) =>
+    little ? (255 << 24) | (b << 16) | (g << 8) | r : (r << 24) | (g << 16) | (b << 8) | 255;
+  const ramp = Uint32Array.from(scale.ramp, packed);
+  const [empty, aside] = [packed(blank), packed(ground)];
   for (let r = 0; r < rows.length; ++r) {
+    const row = values[r];
+    const seen = Math.min(n, row?.length ?? 0, props.seen?.(r) ?? n);
     for (let c = 0; c < n; ++c) {
-      const known = isKnown(props, r, c);
-      const colour = columns[c].aside ? ground : known ? scale.rgb(values[r]?.[c] ?? 0, top) : blank;
-      const at = 4 * (r * n + c);
-      [image.data[at], image.data[at + 1], image.data[at + 2]] = colour;
-      image.data[at + 3] = 255;
+      const value = row && c < seen ? row[c] : NaN;
+      pixels[r * n + c] = columns[c].aside ? aside : Number.isNaN(value) ? empty : ramp[scale.step(value, top)];
     }
   }
   context.putImageData(image, 0, 0);

@@ -1,8 +1,15 @@
 // A report document of kind "generation" with its arrays decoded: which tokens of the prompt (and, where the document
 // holds them, of the text generated so far) each generated token drew on.
-import { checkDocument, type GenerationFields, type Method, METHODS, type ReportDocument } from "../report/document";
+import {
+  checkDocument,
+  type EncodedArray,
+  type GenerationFields,
+  type Method,
+  METHODS,
+  type ReportDocument,
+} from "../report/document";
 import { Report } from "../report/report";
-import { decodeArray, type Numbers } from "../report/values";
+import { decodeArray, type Numbers, type Values } from "../report/values";
 import { pieceName, type PieceName } from "./piece";
 
 /** Values of one generated token: which, of which method, and the mean over which layers. */
@@ -34,11 +41,47 @@ export interface RankedColumn {
   degenerate: boolean;
 }
 
-/** [rows, columns, layers], row-major. */
+/** An array [tokens, columns, layers]. */
 interface Cube {
-  data: Numbers;
   columns: number;
   layers: number;
+  /** of row `token` of the array: adds a layer's values to `sum` */
+  add(token: number, layer: number, sum: Float64Array): void;
+}
+
+/** @param rowToken the generated token of a row of the array: it sees the tokens generated before it */
+async function readCube(name: string, array: EncodedArray, rowToken: (row: number) => number): Promise<Cube> {
+  const { shape } = array;
+  // sink_share has no columns.
+  const [columns, layers] = [shape.length === 3 ? shape[1] : 1, shape.at(-1) ?? 0];
+  if (array.axis === 1 && shape.length === 3) {
+    // Rows run along the columns, one for each token and layer, and are decoded when they are asked for.
+    const seen = (row: number) => (name.endsWith("_generated") ? rowToken(Math.floor(row / layers)) : columns);
+    const values = await decodeArray({ ...array, shape: [shape[0], layers, columns] }, seen);
+    return {
+      columns,
+      layers,
+      add(token, layer, sum) {
+        const row = values.row(token * layers + layer);
+        for (let j = 0; j < columns; ++j) sum[j] += row[j];
+      },
+    };
+  }
+  const values = await decodeArray(array);
+  const flat = values.all ?? flatten(values);
+  return {
+    columns,
+    layers,
+    add(token, layer, sum) {
+      for (let j = 0; j < columns; ++j) sum[j] += flat[(token * columns + j) * layers + layer];
+    },
+  };
+}
+
+function flatten(values: Values): Numbers {
+  const flat = new Float32Array(values.rows * values.n);
+  for (let row = 0; row < values.rows; ++row) flat.set(values.row(row), row * values.n);
+  return flat;
 }
 
 export class GenerationReport {
@@ -83,15 +126,8 @@ export class GenerationReport {
     if (prompt.n === 0 || said.n === 0) throw new Error("expected prompt tokens and generated ones, found none");
     const cubes = new Map<string, Cube>();
     for (const [name, array] of Object.entries(document.arrays)) {
-      const decoded = await decodeArray(array);
-      let data = decoded.all;
-      if (!data) {
-        data = new Float32Array(decoded.rows * decoded.n);
-        for (let row = 0; row < decoded.rows; ++row) data.set(decoded.row(row), row * decoded.n);
-      }
-      // sink_share has no columns.
-      const columns = array.shape.length === 3 ? array.shape[1] : 1;
-      cubes.set(name, { data, columns, layers: array.shape.at(-1) ?? 0 });
+      const rowToken = (row: number) => (name.startsWith("flow") ? fields.flow_tokens[row] : row);
+      cubes.set(name, await readCube(name, array, rowToken));
     }
     const report = new GenerationReport(document, fields, prompt, said, cubes);
     if (report.methods.length === 0) throw new Error("expected values of raw, rollout or flow, found none");
@@ -134,13 +170,8 @@ export class GenerationReport {
     const row = this.rowsOf(method).indexOf(token);
     if (!cube || row < 0 || layers.length === 0) return null;
     const result = new Float64Array(cube.columns);
-    for (let j = 0; j < cube.columns; ++j) {
-      const begin = (row * cube.columns + j) * cube.layers;
-      let sum = 0;
-      for (const l of layers) sum += cube.data[begin + l];
-      result[j] = sum / layers.length;
-    }
-    return result;
+    for (const layer of layers) cube.add(row, layer, result);
+    return result.map((value) => value / layers.length);
   }
 
   /** What the token drew on in the prompt: m values, or null where they were not computed. */
@@ -185,7 +216,10 @@ export class GenerationReport {
   sinkShare(token: number, layer: number): number | null {
     const at = this.settings.layers.indexOf(layer);
     const cube = this.cubes.get("sink_share");
-    return cube && at >= 0 ? (cube.data[token * cube.layers + at] ?? null) : null;
+    if (!cube || at < 0 || token >= this.n) return null;
+    const share = new Float64Array(1);
+    cube.add(token, at, share);
+    return share[0];
   }
 
   /** Columns that are not set aside and hold something, strongest first. */

@@ -23,7 +23,9 @@ export function settingsRows({ document, fields, settings, methods }: Generation
   const arrays = Object.values(document.arrays);
   const half = arrays.some(({ dtype }) => dtype === "f16");
   const error = Math.max(0, ...arrays.map((array) => array.error ?? 0));
-  const precision = error > 0 ? `within ${(100 * error).toFixed(1)}%` : half ? "3 digits" : "";
+  const sparse = arrays.some(({ dtype }) => dtype === "top");
+  const within = `within ${(100 * error).toFixed(1)}%${sparse ? ", of each row the largest; the others share the rest evenly" : ""}`;
+  const precision = error > 0 ? within : half ? "3 digits" : "";
   const rows: [string, string][] = [
     ["Sampling", temperature > 0 ? `temperature ${temperature}, top-p ${topP}, seed ${seed}` : "most probable token"],
     ["Ended", ends[fields.stopped] ?? fields.stopped],

@@ -11,6 +11,8 @@ interface ArrayFields {
   shape: number[];
   /** Largest relative error of a kept value; absent where values are as exact as their dtype. */
   error?: number;
+  /** log8 and top: the dimension that rows run along, where it is not the last */
+  axis?: number;
 }
 
 export type PlainArray = ArrayFields & EncodedBytes;
