@@ -8,6 +8,7 @@ function(attnflow_dependencies)
   find_package(nlohmann_json REQUIRED)
   pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
   pkg_check_modules(hwy REQUIRED IMPORTED_TARGET GLOBAL libhwy)
+  pkg_check_modules(zlib REQUIRED IMPORTED_TARGET GLOBAL zlib)
   if(ATTNFLOW_TESTS)
     find_package(GTest REQUIRED)
     find_library(ATTNFLOW_RAPIDCHECK rapidcheck REQUIRED)
@@ -63,7 +64,7 @@ function(attnflow_dependencies)
     attnflow_core
     PUBLIC Threads::Threads
     PRIVATE $<BUILD_INTERFACE:attnflow_flags> fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> PkgConfig::libzip
-            PkgConfig::hwy)
+            PkgConfig::hwy PkgConfig::zlib)
 endfunction()
 
 # attnflow_sources(<module> <out>): the module's sources without tests and benchmarks.
