@@ -1,6 +1,6 @@
 // The report document: the one thing that an analysis produces and every view reads.
 //
-// A Report is a plain value. JSON (docs/report-format.md, version 1), CSV, array files, the terminal table, pictures
+// A Report is a plain value. JSON (docs/report-format.md), CSV, array files, the terminal table, pictures
 // and the html page are all written from it; none of them sees a model.
 #ifndef ATTNFLOW_REPORT_REPORT_H_
 #define ATTNFLOW_REPORT_REPORT_H_
@@ -16,6 +16,8 @@
 namespace attnflow {
 
 inline constexpr int kReportVersion = 1;
+// Of documents with compact arrays (report/compact_json.h): the newest version that readers know.
+inline constexpr int kCompactReportVersion = 2;
 
 // The choices that made the numbers, by the names of the command line (with underscores).
 struct ReportSettings {

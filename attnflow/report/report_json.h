@@ -1,4 +1,5 @@
-// The report document as JSON: format "attnflow-report", version 1 (docs/report-format.md lists every field).
+// The report document as JSON: format "attnflow-report" (docs/report-format.md lists every field). Version 1 is exact;
+// version 2, written by compact_json.h for pages, has fewer bytes and digits. Both are read.
 //
 // Writing is deterministic: the same report gives the same bytes. The text is valid UTF-8 and may stand inside an HTML
 // <script> element as it is: '<', U+2028 and U+2029 are written as escapes. In strings that are not valid UTF-8 each
@@ -12,6 +13,7 @@
 #ifndef ATTNFLOW_REPORT_REPORT_JSON_H_
 #define ATTNFLOW_REPORT_REPORT_JSON_H_
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -37,13 +39,20 @@ struct ReportJsonOptions {
 // not a single head.
 std::string report_to_json(const Report& report, const ReportJsonOptions& options = {});
 
+struct ReportReadOptions {
+  // What compressed and compact arrays may take together when they are expanded (a few bytes of a hostile document
+  // could stand for any amount): 16 GiB, or what memory the machine has available when that is less.
+  std::size_t max_array_bytes = std::size_t{16} << 30;
+};
+
 // The inverse. With kF64 and nothing omitted the result equals the report bit by bit, but for a `graph` that was empty
-// while `raw` implies it. Throws Error(kBadFile).
-Report report_from_json(std::string_view json);
+// while `raw` implies it. From a compact document come the values that it stands for: approximate ones, with exact rows
+// where it has them, and the mean of what it sums up where it does not keep a value. Throws Error(kBadFile).
+Report report_from_json(std::string_view json, const ReportReadOptions& options = {});
 
 // Both for files; errors name the path. Writing leaves a complete file or none.
 void write_report_json(const std::filesystem::path& path, const Report& report, const ReportJsonOptions& options = {});
-Report read_report_json(const std::filesystem::path& path);
+Report read_report_json(const std::filesystem::path& path, const ReportReadOptions& options = {});
 
 }  // namespace attnflow
 

@@ -1,116 +1,31 @@
 // The reading half of report_json.h; report_json.cc is the other.
 #include <fmt/format.h>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/report_json.h"
-#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_json_arrays.h"
+#include "attnflow/report/report_json_field.h"
 
 namespace attnflow {
 namespace {
 
+using internal::Field;
 using Json = nlohmann::json;
 
 // The document itself nests 5 deep; unknown fields of later writers get some room.
 constexpr int kMaxDepth = 32;
 
 [[noreturn]] void fail(const std::string& where, const std::string& expected, const std::string& found) {
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("report document, {}: expected {}, found {}; write the report again with -o FILE.json",
-                          where.empty() ? "top level" : where, expected, found));
+  internal::report_problem(where, expected, found);
 }
-
-std::string describe(const Json& value) {
-  constexpr std::size_t kMost = 40;
-  if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    return text.size() <= kMost ? "the string \"" + text + "\"" : fmt::format("a string of {} bytes", text.size());
-  }
-  if (value.is_number() || value.is_boolean()) return value.dump();
-  return value.is_null() ? "null" : value.is_array() ? "an array" : "an object";
-}
-
-// A value and its place in the document, for messages.
-class Field {
- public:
-  Field(const Json& value, std::string path) : value_(&value), path_(std::move(path)) {}
-
-  const std::string& path() const { return path_; }
-
-  // The member, or nothing when it is missing or null.
-  std::optional<Field> find(const char* name) const {
-    if (!value_->is_object()) fail(path_, "an object", describe(*value_));
-    const auto member = value_->find(name);
-    if (member == value_->end() || member->is_null()) return std::nullopt;
-    return Field(*member, path_.empty() ? name : path_ + "." + name);
-  }
-  Field at(const char* name) const {
-    const std::optional<Field> member = find(name);
-    if (!member) fail(path_, fmt::format("a field \"{}\"", name), "none");
-    return *member;
-  }
-
-  std::size_t length() const {
-    if (!value_->is_array()) fail(path_, "an array", describe(*value_));
-    return value_->size();
-  }
-  Field element(std::size_t index) const { return {(*value_)[index], fmt::format("{}[{}]", path_, index)}; }
-
-  const std::string& string() const {
-    if (!value_->is_string()) fail(path_, "a string", describe(*value_));
-    return value_->get_ref<const std::string&>();
-  }
-  void get(std::string& out) const { out = string(); }
-  void get(double& out) const {
-    if (!value_->is_number()) fail(path_, "a number", describe(*value_));
-    out = value_->get<double>();
-  }
-  void get(bool& out) const {
-    if (!value_->is_boolean()) fail(path_, "true or false", describe(*value_));
-    out = value_->get<bool>();
-  }
-  void get(int& out) const {
-    // An unsigned number beyond 63 bits would compare as a negative one.
-    const bool huge = value_->is_number_unsigned() && value_->get<std::uint64_t>() > 2000;
-    if (!value_->is_number_integer() || huge || *value_ < -2000 || *value_ > 2000) {
-      fail(path_, "an integer from -2000 to 2000", describe(*value_));
-    }
-    out = value_->get<int>();
-  }
-  void get(std::size_t& out) const {
-    if (!value_->is_number_unsigned()) fail(path_, "a non-negative integer", describe(*value_));
-    out = value_->get<std::size_t>();
-  }
-  template <typename T>
-  void get(std::vector<T>& out) const {
-    out.clear();
-    const std::size_t count = length();
-    for (std::size_t i = 0; i < count; ++i) element(i).get(out.emplace_back());
-  }
-
-  // Sets `out` when the member is there.
-  template <typename T>
-  void read(const char* name, T& out) const {
-    if (const std::optional<Field> member = find(name)) member->get(out);
-  }
-  void read(const char* name, std::optional<std::size_t>& out) const {
-    if (const std::optional<Field> member = find(name)) member->get(out.emplace());
-  }
-
- private:
-  const Json* value_;
-  std::string path_;
-};
 
 // Parses with a bound on the depth, so that "[[[[..." costs nothing.
 Json parse(std::string_view text) {
@@ -134,12 +49,12 @@ void check_version(const Field& document) {
   }
   std::size_t version = 0;
   document.at("version").get(version);
-  if (version > static_cast<std::size_t>(kReportVersion)) {
+  if (version > static_cast<std::size_t>(kCompactReportVersion)) {
     throw Error(ErrorKind::kBadFile, fmt::format("report document: expected attnflow-report version {} or older, found "
                                                  "version {}; read it with a newer attnflow",
-                                                 kReportVersion, version));
+                                                 kCompactReportVersion, version));
   }
-  if (version == 0) fail("version", "1", "0");
+  if (version == 0) fail("version", "1 or 2", "0");
 }
 
 ReportSettings read_settings(const Field& json) {
@@ -399,90 +314,9 @@ std::vector<ReportReferent> read_referents(const std::optional<Field>& json, std
   return referents;
 }
 
-// Little-endian words as T, converted where they are stored narrower.
-template <typename Stored, typename T>
-std::vector<T> decode(const Field& data, std::size_t count) {
-  const std::string& code = data.string();
-  // The caller bounded count * sizeof(Stored); the text's length is compared before anything is allocated.
-  if (code.size() != base64_size(count * sizeof(Stored))) {
-    fail(data.path(), fmt::format("{} characters of base64", base64_size(count * sizeof(Stored))),
-         fmt::format("{}", code.size()));
-  }
-  std::vector<Stored> stored(count);
-  if (!base64_decode(code, std::as_writable_bytes(std::span(stored)))) {
-    fail(data.path(), "base64 (RFC 4648, padded, no spaces)", "other characters or wrong padding");
-  }
-  if constexpr (std::is_same_v<Stored, T>) {
-    return stored;
-  } else {
-    std::vector<T> values;
-    values.reserve(count);
-    for (const Stored word : stored) {
-      if constexpr (std::is_same_v<Stored, std::uint16_t>) {
-        values.push_back(static_cast<T>(half_to_float(word)));
-      } else {
-        values.push_back(static_cast<T>(word));
-      }
-    }
-    return values;
-  }
-}
-
-template <typename T>
-void read_array(const Field& arrays, const char* name, const Shape& expected, Tensor<T>& out) {
-  static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
-  const std::optional<Field> json = arrays.find(name);
-  if (!json) return;
-  Shape shape;
-  json->at("shape").get(shape);
-  if (shape != expected) fail(json->path() + ".shape", shape_to_string(expected), shape_to_string(shape));
-  const std::optional<std::size_t> count = checked_product(shape);
-  // An eighth of the address space leaves room for 8-byte elements and for the length of their code.
-  if (!count || *count > std::numeric_limits<std::size_t>::max() / 16) {
-    fail(json->path() + ".shape", "an array that fits in memory", shape_to_string(shape));
-  }
-  if (json->at("encoding").string() != "base64") {
-    fail(json->path() + ".encoding", "\"base64\"", "\"" + json->at("encoding").string().substr(0, 40) + "\"");
-  }
-  const std::string& dtype = json->at("dtype").string();
-  const Field data = json->at("data");
-  std::vector<T> values;
-  if constexpr (std::is_same_v<T, std::uint8_t>) {
-    if (dtype != "u8") fail(json->path() + ".dtype", "\"u8\"", '"' + dtype.substr(0, 40) + '"');
-    values = decode<std::uint8_t, T>(data, *count);
-  } else {
-    if (dtype == "f32") {
-      values = decode<float, T>(data, *count);
-    } else if (dtype == "f16") {
-      values = decode<std::uint16_t, T>(data, *count);
-    } else if (std::is_same_v<T, double> && dtype == "f64") {
-      values = decode<double, T>(data, *count);
-    } else {
-      fail(json->path() + ".dtype", std::is_same_v<T, double> ? "\"f64\", \"f32\" or \"f16\"" : "\"f32\" or \"f16\"",
-           '"' + dtype.substr(0, 40) + '"');
-    }
-  }
-  if (!values.empty()) out = Tensor<T>(std::move(shape), std::move(values));
-}
-
-void read_arrays(const Field& arrays, Report& report) {
-  const std::size_t n = report.input.tokens.size();
-  const std::size_t computed = report.settings.layers.size();
-  const Shape rows = {computed, report.output_tokens.size(), n};
-  const Shape flow_rows = {computed, report.flow_output_tokens.size(), n};
-  read_array(arrays, "raw", rows, report.raw);
-  read_array(arrays, "rollout", rows, report.rollout);
-  read_array(arrays, "flow", flow_rows, report.flow);
-  read_array(arrays, "flow_gap", flow_rows, report.flow_gap);
-  read_array(arrays, "flow_degenerate", flow_rows, report.flow_degenerate);
-  read_array(arrays, "graph", {report.model.layers, n, n}, report.graph);
-  read_array(arrays, "attention", {report.model.layers, report.model.heads, n, n}, report.attention);
-  if (!arrays.find("graph") && internal::graph_equals_raw_by_rule(report)) report.graph = report.raw;
-}
-
 }  // namespace
 
-Report report_from_json(std::string_view json) {
+Report report_from_json(std::string_view json, const ReportReadOptions& options) {
   const Json parsed = parse(json);
   const Field document(parsed, "");
   check_version(document);
@@ -512,14 +346,14 @@ Report report_from_json(std::string_view json) {
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
   document.read("notes", report.notes);
-  if (const auto arrays = document.find("arrays")) read_arrays(*arrays, report);
+  if (const auto arrays = document.find("arrays")) internal::read_report_arrays(*arrays, options, report);
   return report;
 }
 
-Report read_report_json(const std::filesystem::path& path) {
+Report read_report_json(const std::filesystem::path& path, const ReportReadOptions& options) {
   const std::string text = read_file(path, std::size_t{8} << 30);
   try {
-    return report_from_json(text);
+    return report_from_json(text, options);
   } catch (const Error& error) {
     throw Error(error.kind(), path.string() + ": " + error.what());
   }

@@ -368,9 +368,9 @@ TEST(ReportJson, UnknownFieldsAreIgnoredAndMissingOnesHaveDefaults) {
 
 TEST(ReportJson, NewerVersionsAreRefusedByName) {
   json document = json::parse(report_to_json(full_report()));
-  document["version"] = 2;
-  EXPECT_TRUE(refused_with(document, "found version 2"));
-  EXPECT_TRUE(refused_with(document, "attnflow-report version 1"));
+  document["version"] = 3;
+  EXPECT_TRUE(refused_with(document, "found version 3"));
+  EXPECT_TRUE(refused_with(document, "attnflow-report version 2"));
   document["version"] = 0;
   EXPECT_TRUE(refused_with(document, "version"));
   document["version"] = "1";

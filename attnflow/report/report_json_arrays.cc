@@ -1,0 +1,307 @@
+#include "attnflow/report/report_json_arrays.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "attnflow/base/available_memory.h"
+#include "attnflow/base/checked_size.h"
+#include "attnflow/files/half.h"
+#include "attnflow/report/base64.h"
+#include "attnflow/report/compact_rows.h"
+#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/zlib_bytes.h"
+
+namespace attnflow::internal {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
+
+std::string quoted(const std::string& text) { return '"' + text.substr(0, 40) + '"'; }
+
+// What compact arrays may still take: a few bytes of them can stand for any amount of memory.
+class Allowance {
+ public:
+  explicit Allowance(std::size_t bytes) : limit_(bytes) {
+    if (const std::optional<std::size_t> available = available_memory()) limit_ = std::min(limit_, *available);
+    left_ = limit_;
+  }
+
+  void take(const std::string& path, std::size_t count, std::size_t element) {
+    const std::optional<std::size_t> bytes = checked_multiply(count, element);
+    if (!bytes || *bytes > left_) {
+      report_problem(path, fmt::format("arrays of at most {} bytes, uncompressed", limit_), "more");
+    }
+    left_ -= *bytes;
+  }
+
+ private:
+  std::size_t limit_ = 0;
+  std::size_t left_ = 0;
+};
+
+bool is_compressed(const Field& json) {
+  const std::string& encoding = json.at("encoding").string();
+  if (encoding != "base64" && encoding != "zlib+base64") {
+    report_problem(json.path() + ".encoding", "\"base64\" or \"zlib+base64\"", quoted(encoding));
+  }
+  return encoding == "zlib+base64";
+}
+
+// Decodes base64 of a length that nobody knows before.
+std::vector<std::byte> decode_all(const Field& data) {
+  const std::string& code = data.string();
+  const std::size_t padding = code.ends_with("==") ? 2 : code.ends_with('=') ? 1 : 0;
+  std::vector<std::byte> bytes(code.size() % 4 == 0 ? code.size() / 4 * 3 - padding : 0);
+  if (code.size() % 4 != 0 || !base64_decode(code, bytes)) {
+    report_problem(data.path(), "base64 (RFC 4648, padded, no spaces)", "other characters or wrong padding");
+  }
+  return bytes;
+}
+
+// The bytes of "data": from `least` to `most` of them. The caller has bounded both.
+std::vector<std::byte> read_bytes(const Field& json, std::size_t least, std::size_t most) {
+  const Field data = json.at("data");
+  const std::string expected =
+      least == most ? fmt::format("{} bytes", least) : fmt::format("{} to {} bytes", least, most);
+  if (is_compressed(json)) {
+    auto bytes = zlib_uncompress(decode_all(data), least, most);
+    if (!bytes) report_problem(data.path(), "a zlib stream of " + expected, "another length or damaged data");
+    return *std::move(bytes);
+  }
+  // Lengths are compared before anything is allocated.
+  const std::size_t found = data.string().size();
+  if (found < base64_size(least) || found > base64_size(most)) {
+    report_problem(data.path(), fmt::format("base64 of {}", expected), fmt::format("{} characters", found));
+  }
+  if (least == most) {
+    std::vector<std::byte> bytes(least);
+    if (!base64_decode(data.string(), bytes)) {
+      report_problem(data.path(), "base64 (RFC 4648, padded, no spaces)", "other characters or wrong padding");
+    }
+    return bytes;
+  }
+  std::vector<std::byte> bytes = decode_all(data);
+  if (bytes.size() < least || bytes.size() > most) {
+    report_problem(data.path(), expected, fmt::format("{} bytes", bytes.size()));
+  }
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> as_words(const std::vector<std::byte>& bytes) {
+  std::vector<T> words(bytes.size() / sizeof(T));
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(T));
+  return words;
+}
+
+// A part of a compact array: {dtype, encoding, data}.
+template <typename T>
+std::vector<T> read_part(const Field& array, const char* name, const char* dtype, std::size_t least, std::size_t most) {
+  const Field part = array.at(name);
+  if (part.at("dtype").string() != dtype) {
+    report_problem(part.path() + ".dtype", '"' + std::string(dtype) + '"', quoted(part.at("dtype").string()));
+  }
+  return as_words<T>(read_bytes(part, least * sizeof(T), most * sizeof(T)));
+}
+
+template <typename T>
+std::vector<T> read_part(const Field& array, const char* name, const char* dtype, std::size_t count) {
+  return read_part<T>(array, name, dtype, count, count);
+}
+
+LogCodes read_log_codes(const Field& array) {
+  double decades = 0.0;
+  array.at("decades").get(decades);
+  if (!(decades > 0.0 && decades <= LogCodes::kMostDecades)) {
+    report_problem(array.path() + ".decades", fmt::format("a number above 0, at most {}", LogCodes::kMostDecades),
+                   std::to_string(decades));
+  }
+  return LogCodes(decades);
+}
+
+// The array's rows, [rows, n]; n > 0.
+struct RowShape {
+  std::size_t rows = 0;
+  std::size_t n = 0;
+};
+
+template <typename T>
+std::vector<T> read_log8(const Field& array, const RowShape& shape) {
+  const LogCodes codes = read_log_codes(array);
+  const std::size_t count = shape.rows * shape.n;
+  const std::vector<std::byte> bytes = read_bytes(array, count, count);
+  const std::vector<float> scales = read_part<float>(array, "scales", "f32", shape.rows);
+  std::vector<T> values;
+  values.reserve(count);
+  for (std::size_t r = 0; r < shape.rows; ++r) {
+    if (!(scales[r] >= 0.0F && std::isfinite(scales[r]))) {
+      report_problem(array.path() + ".scales", "numbers of at least 0", std::to_string(scales[r]));
+    }
+    for (std::size_t j = 0; j < shape.n; ++j) {
+      const auto code = std::to_integer<std::uint8_t>(bytes[r * shape.n + j]);
+      values.push_back(static_cast<T>(codes.value(code, scales[r])));
+    }
+  }
+  return values;
+}
+
+template <typename T>
+std::vector<T> read_top(const Field& array, const RowShape& shape, const VisibleColumns& visible) {
+  const LogCodes codes = read_log_codes(array);
+  TopRows rows;
+  rows.counts = read_part<std::uint16_t>(array, "counts", "u16", shape.rows);
+  rows.scales = read_part<float>(array, "scales", "f32", shape.rows);
+  rows.rest = read_part<float>(array, "rest", "f32", shape.rows);
+  std::size_t kept = 0;
+  for (const std::uint16_t count : rows.counts) {
+    // Also keeps the sum below the number of values, which the caller has bounded.
+    if (count > shape.n) {
+      report_problem(array.path() + ".counts", fmt::format("at most {} values in a row", shape.n),
+                     std::to_string(count));
+    }
+    kept += count;
+  }
+  rows.codes = read_part<std::uint8_t>(array, "codes", "u8", kept);
+  rows.columns = read_part<std::uint8_t>(array, "columns", "u8", kept, kept * most_column_bytes(shape.n));
+  std::vector<T> values;
+  values.reserve(shape.rows * shape.n);
+  const auto problem =
+      expand_top_rows(rows, codes, shape.rows, shape.n, visible, [&](std::size_t, std::span<const double> row) {
+        for (const double value : row) values.push_back(static_cast<T>(value));
+      });
+  if (problem) report_problem(array.path() + '.' + problem->part, problem->expected, problem->found);
+  return values;
+}
+
+// Little-endian words as T, converted where they are stored narrower.
+template <typename Stored, typename T>
+std::vector<T> read_plain(const Field& array, std::size_t count, Allowance& allowance) {
+  if (is_compressed(array)) allowance.take(array.path(), count, sizeof(Stored));
+  const std::vector<Stored> stored =
+      as_words<Stored>(read_bytes(array, count * sizeof(Stored), count * sizeof(Stored)));
+  if constexpr (std::is_same_v<Stored, T>) {
+    return stored;
+  } else {
+    std::vector<T> values;
+    values.reserve(count);
+    for (const Stored word : stored) {
+      if constexpr (std::is_same_v<Stored, std::uint16_t>) {
+        values.push_back(static_cast<T>(half_to_float(word)));
+      } else {
+        values.push_back(static_cast<T>(word));
+      }
+    }
+    return values;
+  }
+}
+
+// Whether the array is there, and what its values are: approximate ones have a row of exact ones beside them.
+enum class Found { kNothing, kPlain, kApproximate };
+
+template <typename T>
+Found read_array(const Field& arrays, const std::string& name, const Shape& expected, const VisibleColumns& visible,
+                 Allowance& allowance, Tensor<T>& out) {
+  const std::optional<Field> json = arrays.find(name.c_str());
+  if (!json) return Found::kNothing;
+  Shape shape;
+  json->at("shape").get(shape);
+  if (shape != expected) report_problem(json->path() + ".shape", shape_to_string(expected), shape_to_string(shape));
+  const std::optional<std::size_t> count = checked_product(shape);
+  // A part of the address space leaves room for 8-byte elements and for the length of their code.
+  if (!count || *count > std::numeric_limits<std::size_t>::max() / 16) {
+    report_problem(json->path() + ".shape", "an array that fits in memory", shape_to_string(shape));
+  }
+  const std::string& dtype = json->at("dtype").string();
+  std::vector<T> values;
+  Found found = Found::kPlain;
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    if (dtype != "u8") report_problem(json->path() + ".dtype", "\"u8\"", quoted(dtype));
+    values = read_plain<std::uint8_t, T>(*json, *count, allowance);
+  } else if (dtype == "log8" || dtype == "top") {
+    found = Found::kApproximate;
+    if (*count > 0) {
+      allowance.take(json->path(), *count, sizeof(T) + 1);
+      const RowShape rows{*count / shape.back(), shape.back()};
+      values = dtype == "log8" ? read_log8<T>(*json, rows) : read_top<T>(*json, rows, visible);
+    }
+  } else if (dtype == "f32") {
+    values = read_plain<float, T>(*json, *count, allowance);
+  } else if (dtype == "f16") {
+    values = read_plain<std::uint16_t, T>(*json, *count, allowance);
+  } else if (std::is_same_v<T, double> && dtype == "f64") {
+    values = read_plain<double, T>(*json, *count, allowance);
+  } else {
+    report_problem(json->path() + ".dtype",
+                   std::is_same_v<T, double> ? "\"f64\", \"f32\", \"f16\", \"log8\" or \"top\""
+                                             : "\"f32\", \"f16\", \"log8\" or \"top\"",
+                   quoted(dtype));
+  }
+  if (!values.empty()) out = Tensor<T>(std::move(shape), std::move(values));
+  return found;
+}
+
+class ArrayReader {
+ public:
+  ArrayReader(const Field& arrays, const ReportReadOptions& options, Report& report)
+      : arrays_(arrays), allowance_(options.max_array_bytes), report_(report), n_(report.input.tokens.size()) {}
+
+  // [layers, output tokens, n]. A row of exact values takes the place of an approximate one.
+  template <typename T>
+  void read_rows(const std::string& name, const std::vector<std::size_t>& output_tokens, Tensor<T>& out) {
+    const std::size_t layers = report_.settings.layers.size();
+    const VisibleColumns visible = [&](std::size_t row) { return seen_by(output_tokens[row % output_tokens.size()]); };
+    const Found found = read_array(arrays_, name, {layers, output_tokens.size(), n_}, visible, allowance_, out);
+    if constexpr (std::is_same_v<T, double>) {
+      const std::optional<std::size_t> row = row_index(output_tokens, report_.output_token);
+      if (found != Found::kApproximate || !row) return;
+      Tensor<double> exact;
+      read_array(arrays_, name + "_exact", {layers, n_}, visible, allowance_, exact);
+      if (exact.empty() || out.empty()) return;
+      for (std::size_t l = 0; l < layers; ++l) {
+        std::copy_n(exact.data() + l * n_, n_, out.data() + (l * output_tokens.size() + *row) * n_);
+      }
+    }
+  }
+
+  // [.., n, n]: (query, key).
+  template <typename T>
+  void read_squares(const std::string& name, const Shape& shape, Tensor<T>& out) {
+    read_array(
+        arrays_, name, shape, [&](std::size_t row) { return seen_by(row % n_); }, allowance_, out);
+  }
+
+ private:
+  std::size_t seen_by(std::size_t position) const { return report_.model.causal ? position + 1 : n_; }
+
+  const Field& arrays_;
+  Allowance allowance_;
+  Report& report_;
+  std::size_t n_;
+};
+
+}  // namespace
+
+void read_report_arrays(const Field& arrays, const ReportReadOptions& options, Report& report) {
+  const std::size_t n = report.input.tokens.size();
+  ArrayReader reader(arrays, options, report);
+  reader.read_rows("raw", report.output_tokens, report.raw);
+  reader.read_rows("rollout", report.output_tokens, report.rollout);
+  reader.read_rows("flow", report.flow_output_tokens, report.flow);
+  reader.read_rows("flow_gap", report.flow_output_tokens, report.flow_gap);
+  reader.read_rows("flow_degenerate", report.flow_output_tokens, report.flow_degenerate);
+  reader.read_squares("graph", {report.model.layers, n, n}, report.graph);
+  reader.read_squares("attention", {report.model.layers, report.model.heads, n, n}, report.attention);
+  if (!arrays.find("graph") && graph_equals_raw_by_rule(report)) report.graph = report.raw;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,16 @@
+// Reading the arrays of a report document, plain and compact; not part of the library's interface.
+#ifndef ATTNFLOW_REPORT_REPORT_JSON_ARRAYS_H_
+#define ATTNFLOW_REPORT_REPORT_JSON_ARRAYS_H_
+
+#include "attnflow/report/report.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/report_json_field.h"
+
+namespace attnflow::internal {
+
+// Reads `arrays` into a report whose other fields are complete.
+void read_report_arrays(const Field& arrays, const ReportReadOptions& options, Report& report);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_REPORT_REPORT_JSON_ARRAYS_H_

@@ -1,0 +1,98 @@
+// A value of a document being read, with its place for messages; shared by the files that read reports, not part of the
+// library's interface.
+#ifndef ATTNFLOW_REPORT_REPORT_JSON_FIELD_H_
+#define ATTNFLOW_REPORT_REPORT_JSON_FIELD_H_
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attnflow::internal {
+
+// Throws Error(kBadFile): what was expected and found at `where`, a path in the document.
+[[noreturn]] void report_problem(const std::string& where, const std::string& expected, const std::string& found);
+
+// A value in a few words.
+std::string describe(const nlohmann::json& value);
+
+// A value and its place in the document, for messages.
+class Field {
+ public:
+  Field(const nlohmann::json& value, std::string path) : value_(&value), path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+
+  // The member, or nothing when it is missing or null.
+  std::optional<Field> find(const char* name) const {
+    if (!value_->is_object()) report_problem(path_, "an object", describe(*value_));
+    const auto member = value_->find(name);
+    if (member == value_->end() || member->is_null()) return std::nullopt;
+    return Field(*member, path_.empty() ? name : path_ + "." + name);
+  }
+  Field at(const char* name) const {
+    const std::optional<Field> member = find(name);
+    if (!member) report_problem(path_, fmt::format("a field \"{}\"", name), "none");
+    return *member;
+  }
+
+  std::size_t length() const {
+    if (!value_->is_array()) report_problem(path_, "an array", describe(*value_));
+    return value_->size();
+  }
+  Field element(std::size_t index) const { return {(*value_)[index], fmt::format("{}[{}]", path_, index)}; }
+
+  const std::string& string() const {
+    if (!value_->is_string()) report_problem(path_, "a string", describe(*value_));
+    return value_->get_ref<const std::string&>();
+  }
+  void get(std::string& out) const { out = string(); }
+  void get(double& out) const {
+    if (!value_->is_number()) report_problem(path_, "a number", describe(*value_));
+    out = value_->get<double>();
+  }
+  void get(bool& out) const {
+    if (!value_->is_boolean()) report_problem(path_, "true or false", describe(*value_));
+    out = value_->get<bool>();
+  }
+  void get(int& out) const {
+    // An unsigned number beyond 63 bits would compare as a negative one.
+    const bool huge = value_->is_number_unsigned() && value_->get<std::uint64_t>() > 2000;
+    if (!value_->is_number_integer() || huge || *value_ < -2000 || *value_ > 2000) {
+      report_problem(path_, "an integer from -2000 to 2000", describe(*value_));
+    }
+    out = value_->get<int>();
+  }
+  void get(std::size_t& out) const {
+    if (!value_->is_number_unsigned()) report_problem(path_, "a non-negative integer", describe(*value_));
+    out = value_->get<std::size_t>();
+  }
+  template <typename T>
+  void get(std::vector<T>& out) const {
+    out.clear();
+    const std::size_t count = length();
+    for (std::size_t i = 0; i < count; ++i) element(i).get(out.emplace_back());
+  }
+
+  // Sets `out` when the member is there.
+  template <typename T>
+  void read(const char* name, T& out) const {
+    if (const std::optional<Field> member = find(name)) member->get(out);
+  }
+  void read(const char* name, std::optional<std::size_t>& out) const {
+    if (const std::optional<Field> member = find(name)) member->get(out.emplace());
+  }
+
+ private:
+  const nlohmann::json* value_;
+  std::string path_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_REPORT_REPORT_JSON_FIELD_H_
