@@ -12,7 +12,7 @@ using internal::choices_json;
 using internal::Json;
 using internal::valid_utf8;
 
-Json token_json(const GeneratedToken& token) {
+Json generated_token_json(const GeneratedToken& token) {
   return {{"id", token.id},
           {"text", valid_utf8(token.text)},
           {"begin", token.begin},
@@ -30,11 +30,12 @@ void write_values(ArrayWriter& arrays, const std::string& name, const Generation
 
 }  // namespace
 
-std::string generation_to_json(const GenerationReport& report, const ReportJsonOptions& options) {
+std::string internal::generation_head(const GenerationReport& report, int version,
+                                      const std::vector<std::string>& more_notes) {
   std::string out = "{";
   const auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
-  field("version", kReportVersion);
+  field("version", version);
   field("settings", internal::settings_json(report.settings));
   field("model", {{"name", valid_utf8(report.model.name)},
                   {"architecture", valid_utf8(report.model.architecture)},
@@ -45,7 +46,7 @@ std::string generation_to_json(const GenerationReport& report, const ReportJsonO
   for (const ReportToken& token : report.prompt_tokens) prompt.push_back(internal::token_json(token));
   field("input", {{"kind", "generation"}, {"text", valid_utf8(report.prompt)}, {"tokens", std::move(prompt)}});
   Json tokens = Json::array();
-  for (const GeneratedToken& token : report.tokens) tokens.push_back(token_json(token));
+  for (const GeneratedToken& token : report.tokens) tokens.push_back(generated_token_json(token));
   Json dropped = Json::array();
   for (const DroppedTokens& rule : report.dropped) {
     dropped.push_back({{"rule", valid_utf8(rule.rule)}, {"tokens", rule.tokens}});
@@ -60,8 +61,14 @@ std::string generation_to_json(const GenerationReport& report, const ReportJsonO
                        {"flow_tokens", report.flow_tokens},
                        {"flow_layers", report.flow_layers},
                        {"dropped", std::move(dropped)}});
-  field("notes", internal::text_list(report.notes));
+  Json notes = internal::text_list(report.notes);
+  for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
+  field("notes", notes);
+  return out;
+}
 
+std::string generation_to_json(const GenerationReport& report, const ReportJsonOptions& options) {
+  std::string out = internal::generation_head(report, kReportVersion);
   out += ",\n\"arrays\": {";
   ArrayWriter arrays(out, options);
   write_values(arrays, "raw", report.raw);

@@ -118,11 +118,11 @@ Json certificate_json(const ReportCertificate& certificate) {
 
 }  // namespace
 
-std::string report_to_json(const Report& report, const ReportJsonOptions& options) {
+std::string internal::report_head(const Report& report, int version, const std::vector<std::string>& more_notes) {
   std::string out = "{";
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
-  field("version", kReportVersion);
+  field("version", version);
   field("settings", settings_json(report.settings));
   field("model", {{"name", valid_utf8(report.model.name)},
                   {"architecture", valid_utf8(report.model.architecture)},
@@ -171,8 +171,14 @@ std::string report_to_json(const Report& report, const ReportJsonOptions& option
     }
     field("referents", referents);
   }
-  field("notes", text_list(report.notes));
+  Json notes = text_list(report.notes);
+  for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
+  field("notes", notes);
+  return out;
+}
 
+std::string report_to_json(const Report& report, const ReportJsonOptions& options) {
+  std::string out = internal::report_head(report, kReportVersion);
   out += ",\n\"arrays\": {";
   ArrayWriter arrays(out, options);
   arrays.write("raw", report.raw);

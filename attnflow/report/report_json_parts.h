@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attnflow/report/base64.h"
+#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_internal.h"
@@ -34,6 +35,11 @@ Json text_list(const std::vector<std::string>& texts);
 Json settings_json(const ReportSettings& settings);
 Json token_json(const ReportToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
+
+// All of a document but its arrays: an object that is still open. Notes are added to the report's own.
+std::string report_head(const Report& report, int version, const std::vector<std::string>& more_notes = {});
+std::string generation_head(const GenerationReport& report, int version,
+                            const std::vector<std::string>& more_notes = {});
 
 // Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
 template <typename Stored, typename T, typename Convert>

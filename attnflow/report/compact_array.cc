@@ -1,0 +1,180 @@
+#include "attnflow/report/compact_array.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "attnflow/report/base64.h"
+#include "attnflow/report/zlib_bytes.h"
+
+namespace attnflow::internal {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "arrays are stored in memory order");
+
+std::string shape_json(const Shape& shape) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < shape.size(); ++d) text += (d == 0 ? "" : ",") + std::to_string(shape[d]);
+  return text + "]";
+}
+
+std::string data_json(std::span<const std::byte> bytes) {
+  const std::vector<std::byte> packed = zlib_compress(bytes);
+  const bool smaller = packed.size() < bytes.size();
+  std::string json = smaller ? R"("encoding":"zlib+base64","data":")" : R"("encoding":"base64","data":")";
+  base64_append(json, smaller ? std::span<const std::byte>(packed) : bytes);
+  return json + '"';
+}
+
+template <typename T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+// What rows of codes say of themselves. The error is rounded up.
+std::string log_fields(const RowSource& source, const char* dtype, const LogCodes& codes) {
+  constexpr double kPlaces = 1e4;
+  std::string json = "{\"shape\":" + shape_json(source.shape());
+  if (source.axis() + 1 != source.shape().size()) json += ",\"axis\":" + std::to_string(source.axis());
+  return json + fmt::format(R"(,"dtype":"{}","decades":{},"error":{},)", dtype, codes.decades(),
+                            std::ceil(codes.error() * kPlaces) / kPlaces);
+}
+
+bool has_undefined(std::span<const double> row) {
+  return !std::all_of(row.begin(), row.end(),
+                      [](double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); });
+}
+
+CompactArray encode_float32(const RowSource& source, const RowSample& sample) {
+  std::vector<float> values;
+  if (sample.every == 1) {
+    values = source.floats();
+  } else {
+    std::vector<double> scratch;
+    for (std::size_t r = 0; r < source.rows(); ++r) {
+      if (!sample.takes(r)) continue;
+      for (const double value : source.row(r, scratch)) values.push_back(static_cast<float>(value));
+    }
+  }
+  return {.json = encode_bytes("f32", bytes_of(values), &source.shape())};
+}
+
+CompactArray encode_log8(const RowSource& source, const RowSample& sample) {
+  const LogCodes codes;
+  CompactArray array;
+  std::vector<std::uint8_t> code_bytes;
+  std::vector<float> scales;
+  std::vector<double> scratch;
+  code_bytes.reserve(sample.taken_of(source.rows()) * source.row_length());
+  for (std::size_t r = 0; r < source.rows(); ++r) {
+    if (!sample.takes(r)) continue;
+    const std::span<const double> row = source.row(r, scratch);
+    const float scale = row_scale(row);
+    scales.push_back(scale);
+    for (const double value : row) code_bytes.push_back(scale > 0.0F ? codes.code(value, scale) : std::uint8_t{0});
+    array.undefined = array.undefined || has_undefined(row);
+  }
+  array.json = log_fields(source, "log8", codes) + data_json(bytes_of(code_bytes)) +
+               ",\"scales\":" + encode_bytes("f32", bytes_of(scales)) + "}";
+  return array;
+}
+
+CompactArray encode_top(const RowSource& source, const TopRule& rule, const RowSample& sample) {
+  const LogCodes codes;
+  CompactArray array;
+  TopRows rows;
+  std::vector<double> scratch;
+  double sum = 0.0;
+  std::size_t count = 0;
+  for (std::size_t r = 0; r < source.rows(); ++r) {
+    if (!sample.takes(r)) continue;
+    const std::span<const double> row = source.row(r, scratch);
+    const double share = append_top_row(row, rule, codes, rows);
+    sum += share;
+    ++count;
+    array.least_share = std::min(array.least_share, share);
+    array.undefined = array.undefined || has_undefined(row);
+  }
+  if (count > 0) array.mean_share = sum / static_cast<double>(count);
+  array.json = log_fields(source, "top", codes) + "\"counts\":" + encode_bytes("u16", bytes_of(rows.counts)) +
+               ",\"columns\":" + encode_bytes("u8", bytes_of(rows.columns)) +
+               ",\"codes\":" + encode_bytes("u8", bytes_of(rows.codes)) +
+               ",\"scales\":" + encode_bytes("f32", bytes_of(rows.scales)) +
+               ",\"rest\":" + encode_bytes("f32", bytes_of(rows.rest)) + "}";
+  return array;
+}
+
+}  // namespace
+
+std::size_t RowSample::taken_of(std::size_t rows) const {
+  const std::size_t period = kBlock * every;
+  const std::size_t begin = every / 2 * kBlock;  // of the block in a period
+  const std::size_t rest = rows % period;
+  return rows / period * kBlock + (rest > begin ? std::min(rest - begin, kBlock) : 0);
+}
+
+RowSource::RowSource(const Tensor<double>& values, std::size_t axis) : values_(&values) {
+  set_shape(values.shape(), axis);
+}
+RowSource::RowSource(const Tensor<float>& values, std::size_t axis) : values_(&values) {
+  set_shape(values.shape(), axis);
+}
+
+void RowSource::set_shape(const Shape& shape, std::size_t axis) {
+  assert(axis < shape.size());
+  shape_ = shape;
+  axis_ = axis;
+  length_ = shape[axis];
+  rows_ = length_ == 0 ? 0 : element_count(shape) / length_;
+  for (std::size_t d = axis + 1; d < shape.size(); ++d) stride_ *= shape[d];
+}
+
+std::span<const double> RowSource::row(std::size_t index, std::vector<double>& scratch) const {
+  const std::size_t begin = index / stride_ * stride_ * length_ + index % stride_;
+  const auto* doubles = std::get_if<const Tensor<double>*>(&values_);
+  if (doubles != nullptr && stride_ == 1) return (*doubles)->span().subspan(begin, length_);
+  scratch.resize(length_);
+  std::visit(
+      [&](const auto* tensor) {
+        const auto* data = tensor->data() + begin;
+        for (std::size_t k = 0; k < length_; ++k) scratch[k] = static_cast<double>(data[k * stride_]);
+      },
+      values_);
+  return scratch;
+}
+
+std::vector<float> RowSource::floats() const {
+  return std::visit(
+      [](const auto* tensor) {
+        std::vector<float> floats;
+        floats.reserve(tensor->size());
+        for (const auto value : tensor->span()) floats.push_back(static_cast<float>(value));
+        return floats;
+      },
+      values_);
+}
+
+std::string encode_bytes(const char* dtype, std::span<const std::byte> bytes, const Shape* shape) {
+  std::string json = "{";
+  if (shape != nullptr) json += "\"shape\":" + shape_json(*shape) + ",";
+  return json + "\"dtype\":\"" + dtype + "\"," + data_json(bytes) + "}";
+}
+
+CompactArray encode_array(const RowSource& source, CompactEncoding encoding, const TopRule& rule,
+                          const RowSample& sample) {
+  switch (encoding) {
+    case CompactEncoding::kFloat32:
+      return encode_float32(source, sample);
+    case CompactEncoding::kLog8:
+      return encode_log8(source, sample);
+    case CompactEncoding::kTop:
+      break;
+  }
+  return encode_top(source, rule, sample);
+}
+
+}  // namespace attnflow::internal

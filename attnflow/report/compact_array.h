@@ -1,0 +1,74 @@
+// One array of the report document in a compact encoding (docs/report-format.md, version 2); not part of the library's
+// interface.
+#ifndef ATTNFLOW_REPORT_COMPACT_ARRAY_H_
+#define ATTNFLOW_REPORT_COMPACT_ARRAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "attnflow/report/compact_rows.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow::internal {
+
+// An array to be written, as rows along one of its dimensions, ordered by the other dimensions. Refers to the tensor.
+class RowSource {
+ public:
+  RowSource() = default;
+  RowSource(const Tensor<double>& values, std::size_t axis);
+  RowSource(const Tensor<float>& values, std::size_t axis);
+
+  const Shape& shape() const { return shape_; }
+  std::size_t axis() const { return axis_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t row_length() const { return length_; }
+  // Row `index`; in `scratch` where it does not lie in memory as it is. Valid until scratch changes.
+  std::span<const double> row(std::size_t index, std::vector<double>& scratch) const;
+  // All values in the order of the array, as float32.
+  std::vector<float> floats() const;
+
+ private:
+  void set_shape(const Shape& shape, std::size_t axis);
+
+  std::variant<const Tensor<double>*, const Tensor<float>*> values_;
+  Shape shape_;
+  std::size_t axis_ = 0;
+  std::size_t rows_ = 0;
+  std::size_t length_ = 0;
+  std::size_t stride_ = 1;  // between the values of a row
+};
+
+enum class CompactEncoding { kFloat32, kLog8, kTop };
+
+struct CompactArray {
+  std::string json;  // the entry of `arrays`, without its name
+  // kTop: which share of a row's sum is kept, 0 to 1: the mean over rows, and the least.
+  double mean_share = 1.0;
+  double least_share = 1.0;
+  bool undefined = false;  // some values are negative or not finite, which kLog8 and kTop write as 0
+};
+
+// Which rows are encoded: blocks of neighbours, which compress together, one of every `every`. 1: all rows. Other
+// values are for learning how many bytes all take; what they give is no valid array.
+struct RowSample {
+  static constexpr std::size_t kBlock = 16;
+  std::size_t every = 1;
+
+  bool takes(std::size_t row) const { return row / kBlock % every == every / 2; }
+  std::size_t taken_of(std::size_t rows) const;
+};
+
+CompactArray encode_array(const RowSource& source, CompactEncoding encoding, const TopRule& rule,
+                          const RowSample& sample = {});
+
+// {"dtype", "encoding", "data"} or, with a shape, {"shape", "dtype", ...}: bytes compressed where that makes them
+// fewer.
+std::string encode_bytes(const char* dtype, std::span<const std::byte> bytes, const Shape* shape = nullptr);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_REPORT_COMPACT_ARRAY_H_

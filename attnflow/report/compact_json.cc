@@ -1,0 +1,318 @@
+#include "attnflow/report/compact_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/report/compact_array.h"
+#include "attnflow/report/compact_plan.h"
+#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_json_parts.h"
+#include "attnflow/report/report_layers.h"
+
+namespace attnflow {
+namespace {
+
+using internal::CompactArrays;
+using internal::CompactEncoding;
+using internal::CompactEntry;
+using internal::CompactLimits;
+using internal::CompactSource;
+using internal::RowSource;
+
+// When fewer of a row can be kept, the attention of single heads goes.
+constexpr std::size_t kLeastOfHeads = 4;
+constexpr const char* kAllNumbers = "a json or npz file has all numbers.";
+
+std::string name_for_people(const std::string& array) {
+  if (array == "raw" || array == "graph") return "raw attention";
+  if (array == "attention") return "the attention of single heads";
+  if (array == "flow_gap") return "the gaps of flow values";
+  const auto words = [&](std::string_view ending, const char* text) -> std::optional<std::string> {
+    if (!array.ends_with(ending)) return std::nullopt;
+    return name_for_people(array.substr(0, array.size() - ending.size())) + text;
+  };
+  if (const auto name = words("_generated", " on generated tokens")) return *name;
+  if (const auto name = words("_normalized", " after normalisation")) return *name;
+  return array;
+}
+
+// What a document says of the numbers that it does not keep.
+std::vector<std::string> notes_on(const CompactArrays& arrays) {
+  std::vector<std::string> notes;
+  std::vector<std::string> shares;
+  std::vector<std::string> undefined;
+  for (const CompactEntry& entry : arrays.entries) {
+    if (entry.array.undefined && entry.encoding != CompactEncoding::kFloat32) {
+      undefined.push_back(name_for_people(entry.name));
+    }
+    if (entry.encoding != CompactEncoding::kTop) continue;
+    // Rounded down, so that what is kept is never overstated.
+    shares.push_back(fmt::format("{:.0f}% of {} (at least {:.0f}% of a row)",
+                                 std::floor(100.0 * entry.array.mean_share), name_for_people(entry.name),
+                                 std::floor(100.0 * entry.array.least_share)));
+  }
+  if (!shares.empty()) {
+    notes.push_back(
+        fmt::format("There is no room here for all values: the largest of each row are kept, on average {}, and "
+                    "the others stand for their mean; {}",
+                    internal::joined(shares), kAllNumbers));
+  }
+  if (!undefined.empty()) {
+    notes.push_back(fmt::format("Values of {} that are not defined are shown as 0 here; {}",
+                                internal::joined(undefined), kAllNumbers));
+  }
+  if (!arrays.left_out.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& name : arrays.left_out) names.push_back(name_for_people(name));
+    notes.push_back(fmt::format("There is no room here for {}; {}", internal::joined(names), kAllNumbers));
+  }
+  return notes;
+}
+
+// The entries of `arrays`, in order.
+class Entries {
+ public:
+  void add(std::string_view name, std::string_view json) {
+    text_ += text_.empty() ? "\n\"" : ",\n\"";
+    text_ += name;
+    text_ += "\":";
+    text_ += json;
+  }
+  void add_bytes(std::string_view name, const Tensor<std::uint8_t>& values) {
+    if (!values.empty()) add(name, internal::encode_bytes("u8", std::as_bytes(values.span()), &values.shape()));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// What is left of a limit when `taken` bytes are gone. A document that is too large already gets the least.
+std::size_t rest_of(std::size_t limit, std::size_t taken) {
+  constexpr std::size_t kLeast = 64 * 1024;
+  return limit > taken + kLeast ? limit - taken : kLeast;
+}
+
+// Room for the notes that are added.
+constexpr std::size_t kNoteBytes = 2000;
+
+CompactLimits limits_of(const CompactOptions& options, bool attention, std::size_t taken, std::size_t least_kept) {
+  const std::size_t aim = attention ? options.bytes_with_attention : options.bytes;
+  return {.exact_bytes = rest_of(std::min(aim, options.exact_bytes), taken),
+          .bytes = rest_of(aim, taken + kNoteBytes),
+          .most_bytes = rest_of(std::max(aim, options.most_bytes), taken + kNoteBytes),
+          .least_kept = least_kept};
+}
+
+std::vector<CompactSource> sources_of(const Report& report) {
+  std::vector<CompactSource> sources;
+  const auto add = [&](const char* name, const auto& values, bool sparse) -> CompactSource* {
+    if (values.empty()) return nullptr;
+    return &sources.emplace_back(
+        CompactSource{.name = name, .rows = RowSource(values, values.rank() - 1), .sparse = sparse});
+  };
+  add("raw", report.raw, true);
+  add("rollout", report.rollout, false);
+  add("flow", report.flow, false);
+  if (CompactSource* gap = add("flow_gap", report.flow_gap, false)) gap->only_exact = true;
+  if (!(internal::graph_equals_raw_by_rule(report) && report.graph == report.raw)) add("graph", report.graph, true);
+  if (CompactSource* attention = add("attention", report.attention, true)) attention->attention = true;
+  return sources;
+}
+
+// The row of report.output_token in every layer, [layers, n] f32.
+void add_exact_row(const Report& report, const std::string& method, Entries& entries) {
+  const MethodValues found = method_values(report, method);
+  const std::optional<std::size_t> row = row_index(*found.output_tokens, report.output_token);
+  if (!row || found.values->empty()) return;
+  const std::size_t layers = found.values->extent(0);
+  const std::size_t n = found.values->extent(2);
+  std::vector<float> values;
+  for (std::size_t l = 0; l < layers; ++l) {
+    for (std::size_t j = 0; j < n; ++j) values.push_back(static_cast<float>((*found.values)(l, *row, j)));
+  }
+  const Shape shape = {layers, n};
+  entries.add(method + "_exact", internal::encode_bytes("f32", std::as_bytes(std::span(values)), &shape));
+}
+
+std::string document(std::string head, const Entries& entries) {
+  head += ",\n\"arrays\": {";
+  head += entries.text();
+  head += "}\n}\n";
+  return head;
+}
+
+// Fewer and fewer values of each row.
+constexpr std::array<std::size_t, 8> kLeastKept = {16, 12, 8, 6, 4, 3, 2, 1};
+
+std::string left_out_layers(std::size_t before, std::size_t after) {
+  return fmt::format("{} of the {} layers", before - after, before);
+}
+
+std::string no_room_note(const std::vector<std::string>& gone) {
+  return fmt::format("There is no room here for {}; {}", internal::joined(gone), kAllNumbers);
+}
+
+}  // namespace
+
+std::string compact_report_json(const Report& report, const CompactOptions& options) {
+  std::size_t taken = internal::report_head(report, kCompactReportVersion).size();
+  for (const char* method : {"raw", "rollout", "flow"}) {
+    Entries exact;
+    add_exact_row(report, method, exact);
+    taken += exact.text().size();
+  }
+  Entries degenerate;
+  degenerate.add_bytes("flow_degenerate", report.flow_degenerate);
+  taken += degenerate.text().size();
+
+  const auto finished = [&](const Report& shown, const CompactArrays& arrays, std::vector<std::string> notes) {
+    Entries entries;
+    for (const CompactEntry& entry : arrays.entries) {
+      entries.add(entry.name, entry.array.json);
+      const bool method = entry.name == "raw" || entry.name == "rollout" || entry.name == "flow";
+      if (method && entry.encoding != CompactEncoding::kFloat32) add_exact_row(shown, entry.name, entries);
+    }
+    entries.add_bytes("flow_degenerate", shown.flow_degenerate);
+    for (std::string& note : notes_on(arrays)) notes.push_back(std::move(note));
+    return document(internal::report_head(shown, kCompactReportVersion, notes), entries);
+  };
+
+  std::vector<CompactSource> sources = sources_of(report);
+  std::vector<std::string> gone;
+  const bool has_attention = !report.attention.empty();
+  for (const std::size_t least : kLeastKept) {
+    if (has_attention && least < kLeastOfHeads) break;
+    if (const auto arrays = fit_arrays(sources, limits_of(options, has_attention, taken, least))) {
+      return finished(report, *arrays, {});
+    }
+  }
+  if (has_attention) {
+    gone.push_back(name_for_people("attention"));
+    std::erase_if(sources, [](const CompactSource& source) { return source.attention; });
+    for (const std::size_t least : kLeastKept) {
+      if (const auto arrays = fit_arrays(sources, limits_of(options, false, taken, least))) {
+        return finished(report, *arrays, {no_room_note(gone)});
+      }
+    }
+  }
+  // The same numbers of fewer layers; the graph needs all of them.
+  Report smaller = report;
+  smaller.attention = {};
+  smaller.graph = {};
+  const std::size_t layers = report.settings.layers.size();
+  for (;;) {
+    if (smaller.settings.layers.size() > 1) internal::halve_layers(&smaller);
+    const bool last = smaller.settings.layers.size() <= 1;
+    sources = sources_of(smaller);
+    CompactLimits limits = limits_of(options, false, taken, kLeastKept[0]);
+    if (last) {
+      // One layer that is too large even so is written all the same, with one value of each row at least.
+      limits.least_kept = 1;
+      limits.most_bytes = std::numeric_limits<std::size_t>::max() / 2;
+    }
+    if (const auto arrays = fit_arrays(sources, limits)) {
+      std::vector<std::string> left_out = gone;
+      if (smaller.settings.layers.size() < layers) {
+        left_out.push_back(left_out_layers(layers, smaller.settings.layers.size()));
+      }
+      std::vector<std::string> notes;
+      if (!left_out.empty()) notes.push_back(no_room_note(left_out));
+      return finished(smaller, *arrays, std::move(notes));
+    }
+  }
+}
+
+namespace {
+
+// Rows run along the prompt (or the generated tokens), not along the layers.
+std::vector<CompactSource> sources_of(const GenerationReport& report) {
+  constexpr std::size_t kTokens = 1;
+  std::vector<CompactSource> sources;
+  const auto add = [&](std::string name, const Tensor<double>& values, bool sparse, bool only_exact = false) {
+    if (values.empty()) return;
+    const std::size_t axis = values.rank() == 3 ? kTokens : values.rank() - 1;
+    sources.push_back(
+        {.name = std::move(name), .rows = RowSource(values, axis), .sparse = sparse, .only_exact = only_exact});
+  };
+  const auto add_method = [&](const std::string& name, const GenerationValues& values, bool sparse) {
+    add(name, values.prompt, sparse);
+    add(name + "_generated", values.generated, sparse);
+    add(name + "_normalized", values.normalized, sparse);
+  };
+  add_method("raw", report.raw, true);
+  add_method("rollout", report.rollout, false);
+  add_method("flow", report.flow, false);
+  add("flow_gap", report.flow_gap, false, true);
+  add("sink_share", report.sink_share, false);
+  return sources;
+}
+
+}  // namespace
+
+std::string compact_generation_json(const GenerationReport& report, const CompactOptions& options) {
+  std::vector<std::string> gone;
+  const auto attempt = [&](const GenerationReport& shown, std::size_t least, bool any) -> std::optional<std::string> {
+    const std::size_t taken = internal::generation_head(shown, kCompactReportVersion).size();
+    Entries entries;
+    entries.add_bytes("flow_degenerate", shown.flow_degenerate);
+    CompactLimits limits = limits_of(options, false, taken + entries.text().size(), least);
+    if (any) limits.most_bytes = std::numeric_limits<std::size_t>::max() / 2;
+    const auto arrays = fit_arrays(sources_of(shown), limits);
+    if (!arrays) return std::nullopt;
+    for (const CompactEntry& entry : arrays->entries) entries.add(entry.name, entry.array.json);
+    std::vector<std::string> notes;
+    if (!gone.empty()) notes.push_back(no_room_note(gone));
+    for (std::string& note : notes_on(*arrays)) notes.push_back(std::move(note));
+    return document(internal::generation_head(shown, kCompactReportVersion, notes), entries);
+  };
+  for (const std::size_t least : {std::size_t{16}, std::size_t{8}, std::size_t{4}}) {
+    if (auto json = attempt(report, least, false)) return *std::move(json);
+  }
+  // What is needed least goes first.
+  GenerationReport smaller = report;
+  const auto drop = [&](Tensor<double> GenerationValues::*tensor, const char* what) {
+    bool any = false;
+    for (GenerationValues* values : {&smaller.raw, &smaller.rollout, &smaller.flow}) {
+      any = any || !(values->*tensor).empty();
+      values->*tensor = {};
+    }
+    if (any) gone.emplace_back(what);
+    return any;
+  };
+  if (drop(&GenerationValues::generated, "the columns of generated tokens")) {
+    if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
+  }
+  if (drop(&GenerationValues::normalized, "normalised values")) {
+    if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
+  }
+  if (!smaller.raw.prompt.empty() && !smaller.rollout.prompt.empty()) {
+    smaller.raw = {};
+    gone.emplace_back("raw attention");
+    if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
+  }
+  const std::size_t layers = report.settings.layers.size();
+  bool named = false;
+  for (;;) {
+    if (smaller.settings.layers.size() > 1) {
+      internal::halve_layers(&smaller);
+      if (named) gone.pop_back();
+      gone.push_back(left_out_layers(layers, smaller.settings.layers.size()));
+      named = true;
+    }
+    const bool last = smaller.settings.layers.size() <= 1;
+    if (auto json = attempt(smaller, last ? 1 : kLeastKept[0], last)) return *std::move(json);
+  }
+}
+
+}  // namespace attnflow

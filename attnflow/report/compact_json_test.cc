@@ -1,0 +1,519 @@
+#include "attnflow/report/compact_json.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <span>
+
+#include "attnflow/base/error.h"
+#include "attnflow/report/base64.h"
+#include "attnflow/report/compact_rows.h"
+#include "attnflow/report/generation_report_for_test.h"
+#include "attnflow/report/report_for_test.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/zlib_bytes.h"
+
+namespace attnflow {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kError = 0.0231;  // of a code, and of what is summed to 12 bits
+
+// Rows that sum to 1, most of their mass in few values.
+template <typename T>
+Tensor<T> attention_like(Shape shape, std::uint64_t seed, bool causal) {
+  Tensor<T> tensor(std::move(shape));
+  const std::size_t n = tensor.shape().back();
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0.0, 2.0);
+  for (std::size_t row = 0; row < tensor.size() / n; ++row) {
+    T* values = tensor.data() + row * n;
+    const std::size_t seen = causal ? row % n + 1 : n;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < seen; ++j)
+      sum += static_cast<double>(values[j] = static_cast<T>(std::exp(normal(random))));
+    for (std::size_t j = 0; j < seen; ++j) values[j] = static_cast<T>(static_cast<double>(values[j]) / sum);
+  }
+  return tensor;
+}
+
+struct Size {
+  std::size_t layers = 4;
+  std::size_t n = 128;
+  bool causal = false;
+  std::size_t heads = 0;  // whose attention is kept
+};
+
+Report report_of(const Size& size) {
+  Report report;
+  report.model = {"model", "bert", size.layers, std::max<std::size_t>(1, size.heads), size.causal};
+  for (std::size_t i = 0; i < size.n; ++i) {
+    report.input.tokens.push_back({"word", 5 * i, 5 * i + 4, false, i, 0});
+    report.input.text += "word ";
+    report.output_tokens.push_back(i);
+  }
+  for (std::size_t l = 1; l <= size.layers; ++l) report.settings.layers.push_back(l);
+  report.output_token = size.n / 2;
+  report.flow_output_tokens = report.output_tokens;
+  const Shape shape = {size.layers, size.n, size.n};
+  report.raw = attention_like<double>(shape, 1, size.causal);
+  report.rollout = attention_like<double>(shape, 2, size.causal);
+  report.flow = attention_like<double>(shape, 3, size.causal);
+  report.flow_gap = Tensor<double>(shape);
+  report.flow_gap(0, 0, 0) = 1e-7;
+  report.flow_degenerate = Tensor<std::uint8_t>(shape);
+  report.flow_degenerate(1, 2, 1) = 2;
+  report.graph = report.raw;
+  if (size.heads > 0) {
+    report.attention = attention_like<float>({size.layers, size.heads, size.n, size.n}, 4, size.causal);
+  }
+  return report;
+}
+
+std::string dtype(const json& document, const char* array) {
+  const json& arrays = document["arrays"];
+  return arrays.contains(array) ? arrays[array]["dtype"].get<std::string>() : "none";
+}
+
+std::string notes_of(const json& document) {
+  std::string all;
+  for (const json& note : document["notes"]) all += note.get<std::string>() + "\n";
+  return all;
+}
+
+void expect_row_of_floats(const Tensor<double>& exact, const Tensor<double>& found, std::size_t row) {
+  ASSERT_EQ(exact.shape(), found.shape());
+  for (std::size_t l = 0; l < exact.extent(0); ++l) {
+    for (std::size_t j = 0; j < exact.extent(2); ++j) {
+      ASSERT_EQ(found(l, row, j), static_cast<double>(static_cast<float>(exact(l, row, j))));
+    }
+  }
+}
+
+TEST(CompactReportJson, SmallReportsKeepFloat32) {
+  Report report = test::small_report();
+  report.attention = attention_like<float>({2, 3, 4, 4}, 1, false);
+  report.notes = {"A note."};
+  const std::string text = compact_report_json(report);
+  const json document = json::parse(text);
+  EXPECT_EQ(document["version"], 2);
+  EXPECT_EQ(document["notes"], json({"A note."}));
+  const Report back = report_from_json(text);
+  for (const auto& [a, b] : {std::pair{&report.raw, &back.raw}, std::pair{&report.rollout, &back.rollout},
+                             std::pair{&report.flow, &back.flow}, std::pair{&report.flow_gap, &back.flow_gap}}) {
+    ASSERT_EQ(a->shape(), b->shape());
+    for (std::size_t i = 0; i < a->size(); ++i) {
+      ASSERT_EQ(static_cast<double>(static_cast<float>(a->data()[i])), b->data()[i]);
+    }
+  }
+  EXPECT_EQ(back.attention, report.attention);
+  EXPECT_EQ(back.flow_degenerate, report.flow_degenerate);
+  EXPECT_EQ(back.input.text, report.input.text);
+  EXPECT_FALSE(document["arrays"].contains("raw_exact"));
+}
+
+TEST(CompactReportJson, OneByteStandsForAValue) {
+  for (const bool causal : {false, true}) {
+    const Report report = report_of({.causal = causal});
+    const std::string text = compact_report_json(report, {.exact_bytes = 0});
+    const json document = json::parse(text);
+    for (const char* name : {"raw", "rollout", "flow"}) {
+      EXPECT_EQ(dtype(document, name), "log8");
+      EXPECT_EQ(document["arrays"][name]["decades"], 5.0);
+      EXPECT_EQ(document["arrays"][name]["error"], 0.023);
+      EXPECT_EQ(dtype(document, (std::string(name) + "_exact").c_str()), "f32");
+    }
+    EXPECT_EQ(dtype(document, "graph"), "none");
+    EXPECT_EQ(dtype(document, "flow_gap"), "none");
+    EXPECT_EQ(document["flow_gap_max"], 1e-7);
+    EXPECT_NE(notes_of(document).find("gaps of flow"), std::string::npos);
+
+    const Report back = report_from_json(text);
+    EXPECT_EQ(back.graph, back.raw);
+    EXPECT_EQ(back.flow_degenerate, report.flow_degenerate);
+    expect_row_of_floats(report.rollout, back.rollout, report.output_token);
+    const std::size_t n = report.input.tokens.size();
+    for (std::size_t row = 0; row < report.raw.size() / n; ++row) {
+      const auto values = report.raw.span().subspan(row * n, n);
+      const double smallest = 1e-5 * *std::max_element(values.begin(), values.end());
+      for (std::size_t j = 0; j < n; ++j) {
+        ASSERT_NEAR(back.raw.data()[row * n + j], values[j], std::max(kError * values[j], smallest / 2.0 * 1.0001));
+        const bool zero = back.raw.data()[row * n + j] == 0.0;
+        ASSERT_TRUE(values[j] != 0.0 || zero);
+      }
+    }
+  }
+}
+
+TEST(CompactReportJson, TheLargestValuesOfEachRowAreKept) {
+  for (const bool causal : {false, true}) {
+    const Report report = report_of({.layers = 6, .n = 256, .causal = causal});
+    constexpr std::size_t kBytes = 450'000;
+    const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = kBytes});
+    EXPECT_LE(text.size(), kBytes);
+    EXPECT_GT(text.size(), kBytes * 8 / 10);
+    const json document = json::parse(text);
+    for (const char* name : {"raw", "rollout", "flow"}) EXPECT_EQ(dtype(document, name), "top");
+    EXPECT_NE(notes_of(document).find("raw attention"), std::string::npos);
+    EXPECT_NE(notes_of(document).find("% of rollout"), std::string::npos);
+
+    const Report back = report_from_json(text);
+    expect_row_of_floats(report.raw, back.raw, report.output_token);
+    expect_row_of_floats(report.flow, back.flow, report.output_token);
+    const std::size_t n = report.input.tokens.size();
+    for (std::size_t row = 0; row < report.rollout.size() / n; ++row) {
+      const double* values = report.rollout.data() + row * n;
+      const double* found = back.rollout.data() + row * n;
+      EXPECT_NEAR(std::accumulate(found, found + n, 0.0), 1.0, kError);
+      std::vector<std::size_t> order(n);
+      std::iota(order.begin(), order.end(), 0);
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+      for (std::size_t k = 0; k < 16 && values[order[k]] > 0.0; ++k) {
+        ASSERT_NEAR(found[order[k]], values[order[k]], kError * values[order[k]] + 1e-5) << "row " << row;
+      }
+      for (std::size_t j = row % n + 1; causal && j < n; ++j) ASSERT_EQ(found[j], 0.0);
+    }
+  }
+}
+
+TEST(CompactReportJson, SparseArraysLoseValuesBeforeOthers) {
+  const Report report = report_of({.layers = 6, .n = 256});
+  const json document = json::parse(compact_report_json(report, {.exact_bytes = 0, .bytes = 1'250'000}));
+  EXPECT_EQ(dtype(document, "raw"), "top");
+  EXPECT_EQ(dtype(document, "rollout"), "log8");
+  EXPECT_EQ(dtype(document, "flow"), "log8");
+}
+
+TEST(CompactReportJson, AttentionOfHeadsTakesWhatIsLeft) {
+  const Report report = report_of({.layers = 4, .n = 128, .heads = 6});
+  const auto document = [&](std::size_t bytes) {
+    return json::parse(
+        compact_report_json(report, {.exact_bytes = 0, .bytes_with_attention = bytes, .most_bytes = 600'000}));
+  };
+  const json whole = document(2'000'000);
+  EXPECT_EQ(dtype(whole, "attention"), "log8");
+  EXPECT_EQ(dtype(whole, "raw"), "f32");
+  const json some = document(500'000);
+  EXPECT_EQ(dtype(some, "attention"), "top");
+  EXPECT_NE(notes_of(some).find("the attention of single heads"), std::string::npos);
+  const Report back = report_from_json(some.dump());
+  ASSERT_EQ(back.attention.shape(), report.attention.shape());
+  const std::size_t n = report.input.tokens.size();
+  for (std::size_t row = 0; row < back.attention.size() / n; ++row) {
+    const float* values = back.attention.data() + row * n;
+    EXPECT_NEAR(std::accumulate(values, values + n, 0.0), 1.0, kError);
+  }
+}
+
+TEST(CompactReportJson, AttentionThatDoesNotFitIsLeftOut) {
+  const Report report = report_of({.layers = 4, .n = 128, .heads = 24});
+  const CompactOptions options{
+      .exact_bytes = 0, .bytes = 150'000, .bytes_with_attention = 160'000, .most_bytes = 170'000};
+  const std::string text = compact_report_json(report, options);
+  EXPECT_LE(text.size(), options.most_bytes);
+  const json document = json::parse(text);
+  EXPECT_EQ(dtype(document, "attention"), "none");
+  EXPECT_NE(notes_of(document).find("no room here for the attention of single heads;"), std::string::npos);
+  EXPECT_EQ(report_from_json(text).raw.shape(), report.raw.shape());
+}
+
+TEST(CompactReportJson, LayersThatDoNotFitAreLeftOut) {
+  const Report report = report_of({.layers = 61, .n = 128});
+  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 1, .most_bytes = 1});
+  const json document = json::parse(text);
+  const Report back = report_from_json(text);
+  EXPECT_LT(back.settings.layers.size(), 61U);
+  EXPECT_EQ(back.settings.layers.back(), 61U);
+  EXPECT_TRUE(back.graph.empty());
+  EXPECT_NE(notes_of(document).find("of the 61 layers"), std::string::npos);
+  const std::size_t last = back.settings.layers.size() - 1;
+  for (std::size_t j = 0; j < 128; ++j) {
+    ASSERT_EQ(back.rollout(last, report.output_token, j),
+              static_cast<double>(static_cast<float>(report.rollout(60, report.output_token, j))));
+  }
+}
+
+TEST(CompactReportJson, UndefinedValuesAreNamed) {
+  Report report = report_of({});
+  report.rollout(0, 3, 5) = std::numeric_limits<double>::quiet_NaN();
+  const std::string text = compact_report_json(report, {.exact_bytes = 0});
+  EXPECT_NE(notes_of(json::parse(text)).find("Values of rollout that are not defined"), std::string::npos);
+  EXPECT_EQ(report_from_json(text).rollout(0, 3, 5), 0.0);
+}
+
+TEST(CompactReportJson, TheSameReportGivesTheSameBytes) {
+  for (const std::size_t bytes : {400'000U, 5'000'000U}) {
+    const CompactOptions options{.exact_bytes = 0, .bytes = bytes};
+    EXPECT_EQ(compact_report_json(report_of({.n = 200}), options), compact_report_json(report_of({.n = 200}), options));
+  }
+}
+
+TEST(CompactReportJson, OtherRowsAndGraphs) {
+  // Some layers and rows, a graph of its own, an output token that has no row.
+  Report report = report_of({.layers = 4, .n = 160});
+  report.graph = attention_like<double>({4, 160, 160}, 9, false);
+  report.settings.heads = "3";
+  report.output_tokens.erase(report.output_tokens.begin() + 80);
+  report.flow_output_tokens = {2, 5};
+  report.raw = attention_like<double>({4, 159, 160}, 1, false);
+  report.rollout = attention_like<double>({4, 159, 160}, 2, false);
+  report.flow = attention_like<double>({4, 2, 160}, 3, false);
+  report.flow_gap = Tensor<double>({4, 2, 160});
+  report.flow_degenerate = Tensor<std::uint8_t>({4, 2, 160});
+  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 250'000});
+  const json document = json::parse(text);
+  EXPECT_EQ(dtype(document, "graph"), "top");
+  EXPECT_EQ(dtype(document, "raw_exact"), "none");
+  EXPECT_EQ(dtype(document, "flow"), "f32");  // too small to lose digits
+  EXPECT_EQ(dtype(document, "flow_gap"), "f32");
+  const Report back = report_from_json(text);
+  EXPECT_EQ(back.graph.shape(), report.graph.shape());
+  EXPECT_EQ(back.raw.shape(), report.raw.shape());
+}
+
+// What reading says of a document that was changed.
+class HostileCompactDocument : public testing::Test {
+ protected:
+  explicit HostileCompactDocument(std::size_t bytes = 220'000)
+      : good_(
+            json::parse(compact_report_json(report_of({.layers = 4, .n = 128}), {.exact_bytes = 0, .bytes = bytes}))) {}
+
+  static testing::AssertionResult refused(const json& document, const std::string& part) {
+    return refused_within(document, {}, part);
+  }
+  static testing::AssertionResult refused_within(const json& document, const ReportReadOptions& options,
+                                                 const std::string& part) {
+    try {
+      report_from_json(document.dump(), options);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kBadFile) return testing::AssertionFailure() << "kind of " << error.what();
+      if (std::string(error.what()).find(part) != std::string::npos) return testing::AssertionSuccess();
+      return testing::AssertionFailure() << "'" << error.what() << "' does not name '" << part << "'";
+    }
+    return testing::AssertionFailure() << "accepted";
+  }
+  json with(const char* path, json value) const {
+    json document = good_;
+    document["arrays"][json::json_pointer(path)] = std::move(value);
+    return document;
+  }
+  static std::string packed(std::span<const std::byte> bytes) {
+    std::string code;
+    base64_append(code, internal::zlib_compress(bytes));
+    return code;
+  }
+
+  json good_;
+};
+
+TEST_F(HostileCompactDocument, SoundOnesPass) {
+  EXPECT_EQ(dtype(good_, "raw"), "top");
+  EXPECT_NO_THROW(report_from_json(good_.dump()));
+}
+
+TEST_F(HostileCompactDocument, NewerVersionsAreRefusedByNumber) {
+  good_["version"] = 3;
+  EXPECT_TRUE(refused(good_, "found version 3"));
+  EXPECT_TRUE(refused(good_, "version 2 or older"));
+}
+
+TEST_F(HostileCompactDocument, FieldsMustBeWhatTheyAre) {
+  EXPECT_TRUE(refused(with("/raw/decades", 0.0), "arrays.raw.decades"));
+  EXPECT_TRUE(refused(with("/raw/decades", -5.0), "arrays.raw.decades"));
+  EXPECT_TRUE(refused(with("/raw/decades", 1e9), "arrays.raw.decades"));
+  EXPECT_TRUE(refused(with("/raw/decades", nullptr), "decades"));
+  EXPECT_TRUE(refused(with("/raw/shape", {4, 128, 129}), "arrays.raw.shape"));
+  EXPECT_TRUE(refused(with("/raw/dtype", "log9"), "arrays.raw.dtype"));
+  EXPECT_TRUE(refused(with("/raw/counts", nullptr), "counts"));
+  EXPECT_TRUE(refused(with("/raw/counts/dtype", "u8"), "arrays.raw.counts.dtype"));
+  EXPECT_TRUE(refused(with("/raw/scales/dtype", "f64"), "arrays.raw.scales.dtype"));
+  EXPECT_TRUE(refused(with("/raw/codes/encoding", "gzip"), "arrays.raw.codes.encoding"));
+  EXPECT_TRUE(refused(with("/raw_exact/shape", {4, 127}), "arrays.raw_exact.shape"));
+  EXPECT_TRUE(refused(with("/flow_degenerate/dtype", "top"), "arrays.flow_degenerate.dtype"));
+}
+
+TEST_F(HostileCompactDocument, PartsMustFitTogether) {
+  for (const char* part : {"counts", "columns", "codes", "scales", "rest"}) {
+    const std::string path = std::string("/raw/") + part;
+    const std::string place = std::string("arrays.raw.") + part;
+    json document = good_;
+    json& data = document["arrays"][json::json_pointer(path + "/data")];
+    data = data.get<std::string>().substr(4);
+    EXPECT_TRUE(refused(document, place));
+    EXPECT_TRUE(refused(with((path + "/data").c_str(), ""), place));
+    EXPECT_TRUE(refused(with((path + "/data").c_str(), "AAA"), place));
+    EXPECT_TRUE(refused(with((path + "/data").c_str(), "!!!!"), place));
+    EXPECT_TRUE(refused(with((path + "/encoding").c_str(),
+                             good_["arrays"]["raw"][part]["encoding"] == "base64" ? "zlib+base64" : "base64"),
+                        place));
+  }
+  // Every row claims all its columns.
+  const std::vector<std::uint16_t> counts(std::size_t{4} * 128, 128);
+  EXPECT_TRUE(
+      refused(with("/raw/counts",
+                   {{"dtype", "u16"}, {"encoding", "zlib+base64"}, {"data", packed(std::as_bytes(std::span(counts)))}}),
+              "arrays.raw.codes"));
+  const std::vector<std::uint16_t> above(std::size_t{4} * 128, 129);
+  EXPECT_TRUE(
+      refused(with("/raw/counts",
+                   {{"dtype", "u16"}, {"encoding", "zlib+base64"}, {"data", packed(std::as_bytes(std::span(above)))}}),
+              "arrays.raw.counts"));
+}
+
+TEST_F(HostileCompactDocument, BombsAreNotInflated) {
+  const std::string bomb = packed(std::vector<std::byte>(30'000'000));
+  for (const char* part : {"counts", "columns", "codes", "scales", "rest"}) {
+    EXPECT_TRUE(
+        refused(with((std::string("/raw/") + part).c_str(),
+                     {{"dtype", good_["arrays"]["raw"][part]["dtype"]}, {"encoding", "zlib+base64"}, {"data", bomb}}),
+                std::string("arrays.raw.") + part));
+  }
+  EXPECT_TRUE(
+      refused(with("/raw", {{"shape", {4, 128, 128}}, {"dtype", "f32"}, {"encoding", "zlib+base64"}, {"data", bomb}}),
+              "arrays.raw.data"));
+  // A shape of a size that no machine has, and a few bytes that claim to be it.
+  json huge = good_;
+  huge["model"]["layers"] = std::uint64_t{1} << 40U;
+  huge["arrays"]["graph"] = {
+      {"shape", {std::uint64_t{1} << 40U, 128, 128}}, {"dtype", "f32"}, {"encoding", "zlib+base64"}, {"data", bomb}};
+  EXPECT_TRUE(refused(huge, "arrays.graph"));
+  huge["arrays"]["graph"]["dtype"] = "log8";
+  huge["arrays"]["graph"]["decades"] = 5.0;
+  EXPECT_TRUE(refused(huge, "uncompressed"));
+}
+
+TEST_F(HostileCompactDocument, ArraysTakeNoMoreThanAllowed) {
+  // raw, rollout, flow: 4 x 128 x 128 values of 9 bytes while they are read.
+  EXPECT_NO_THROW(report_from_json(good_.dump(), {.max_array_bytes = 3'000'000}));
+  EXPECT_TRUE(refused_within(good_, {.max_array_bytes = 1'000'000}, "at most 1000000 bytes"));
+}
+
+class HostileLog8Document : public HostileCompactDocument {
+ protected:
+  HostileLog8Document() : HostileCompactDocument(5'000'000) {}
+};
+
+TEST_F(HostileLog8Document, IsRefused) {
+  EXPECT_EQ(dtype(good_, "raw"), "log8");
+  EXPECT_NO_THROW(report_from_json(good_.dump()));
+  EXPECT_TRUE(refused(with("/raw/data", "AAAA"), "arrays.raw.data"));
+  EXPECT_TRUE(refused(with("/raw/scales/data", "AAAA"), "arrays.raw.scales"));
+  EXPECT_TRUE(refused(with("/raw/scales", nullptr), "scales"));
+  const std::vector<float> scales(std::size_t{4} * 128, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(
+      refused(with("/raw/scales",
+                   {{"dtype", "f32"}, {"encoding", "zlib+base64"}, {"data", packed(std::as_bytes(std::span(scales)))}}),
+              "arrays.raw.scales"));
+}
+
+// The bytes of a part or an array.
+std::vector<std::byte> bytes_of(const json& part) {
+  const std::string code = part["data"];
+  const std::size_t padding = code.ends_with("==") ? 2 : code.ends_with('=') ? 1 : 0;
+  std::vector<std::byte> bytes(code.size() / 4 * 3 - padding);
+  EXPECT_TRUE(base64_decode(code, bytes));
+  if (part["encoding"] == "base64") return bytes;
+  auto plain = internal::zlib_uncompress(bytes, 0, std::size_t{1} << 30U);
+  EXPECT_TRUE(plain);
+  return plain.value_or(std::vector<std::byte>());
+}
+
+// [n, m, l]: what small_generation() is, larger.
+GenerationReport generation_of(std::size_t n, std::size_t m, std::size_t layers) {
+  GenerationReport report = test::small_generation();
+  report.prompt_tokens.assign(m, report.prompt_tokens[1]);
+  report.tokens.assign(n, report.tokens[0]);
+  report.model.layers = layers;
+  report.settings.layers.clear();
+  for (std::size_t l = 1; l <= layers; ++l) report.settings.layers.push_back(l);
+  report.flow = {};
+  report.flow_gap = {};
+  report.flow_degenerate = {};
+  report.flow_tokens.clear();
+  report.flow_layers.clear();
+  report.dropped.clear();
+  const Tensor<double> rows = attention_like<double>({n, layers, m}, 5, false);
+  for (Tensor<double>* values : {&report.raw.prompt, &report.rollout.prompt}) {
+    *values = Tensor<double>({n, m, layers});
+    for (std::size_t t = 0; t < n; ++t) {
+      for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t j = 0; j < m; ++j) (*values)(t, j, l) = rows(t, l, j);
+      }
+    }
+  }
+  report.rollout.generated = Tensor<double>({n, n, layers});
+  report.sink_share = Tensor<double>({n, layers});
+  return report;
+}
+
+TEST(CompactGenerationJson, RowsRunAlongThePrompt) {
+  const GenerationReport report = generation_of(20, 300, 8);
+  const json document = json::parse(compact_generation_json(report, {.exact_bytes = 0}));
+  EXPECT_EQ(document["version"], 2);
+  EXPECT_EQ(document["generation"]["tokens"].size(), 20U);
+  const json& raw = document["arrays"]["raw"];
+  ASSERT_EQ(raw["dtype"], "log8");
+  EXPECT_EQ(raw["shape"], json({20, 300, 8}));
+  ASSERT_EQ(raw["axis"], 1);
+  const std::vector<std::byte> codes = bytes_of(raw);
+  const std::vector<std::byte> scale_bytes = bytes_of(raw["scales"]);
+  ASSERT_EQ(codes.size(), report.raw.prompt.size());
+  std::vector<float> scales(std::size_t{20} * 8);
+  ASSERT_EQ(scale_bytes.size(), scales.size() * sizeof(float));
+  std::memcpy(scales.data(), scale_bytes.data(), scale_bytes.size());
+  for (std::size_t t = 0; t < 20; ++t) {
+    for (std::size_t l = 0; l < 8; ++l) {
+      for (std::size_t j = 0; j < 300; ++j) {
+        const std::size_t row = t * 8 + l;
+        const double value =
+            internal::LogCodes().value(std::to_integer<std::uint8_t>(codes[row * 300 + j]), scales[row]);
+        ASSERT_NEAR(value, report.raw.prompt(t, j, l), kError * report.raw.prompt(t, j, l) + 1e-5);
+      }
+    }
+  }
+}
+
+TEST(CompactGenerationJson, LargeOnesKeepTheLargest) {
+  const GenerationReport report = generation_of(40, 500, 8);
+  const std::string text = compact_generation_json(report, {.exact_bytes = 0, .bytes = 150'000});
+  EXPECT_LE(text.size(), 150'000U);
+  const json document = json::parse(text);
+  EXPECT_EQ(dtype(document, "raw"), "top");
+  EXPECT_EQ(document["arrays"]["raw"]["axis"], 1);
+  EXPECT_EQ(bytes_of(document["arrays"]["raw"]["counts"]).size(), 2U * 40 * 8);
+  EXPECT_NE(notes_of(document).find("the largest of each row"), std::string::npos);
+  EXPECT_EQ(text, compact_generation_json(report, {.exact_bytes = 0, .bytes = 150'000}));
+}
+
+TEST(CompactGenerationJson, WhatIsNeededLeastGoesFirst) {
+  GenerationReport report = generation_of(60, 200, 40);
+  report.rollout.normalized = report.rollout.prompt;
+  const std::string text = compact_generation_json(report, {.exact_bytes = 0, .bytes = 1, .most_bytes = 1});
+  const json document = json::parse(text);
+  EXPECT_EQ(dtype(document, "rollout_generated"), "none");
+  EXPECT_EQ(dtype(document, "rollout_normalized"), "none");
+  EXPECT_NE(dtype(document, "rollout"), "none");
+  EXPECT_EQ(document["settings"]["layers"].back(), 40);
+  EXPECT_EQ(document["arrays"]["rollout"]["shape"][2], document["settings"]["layers"].size());
+  const std::string notes = notes_of(document);
+  EXPECT_NE(notes.find("the columns of generated tokens, normalised values"), std::string::npos) << notes;
+}
+
+TEST(CompactGenerationJson, SmallOnesKeepFloat32) {
+  const json document = json::parse(compact_generation_json(test::small_generation()));
+  EXPECT_EQ(dtype(document, "rollout"), "f32");
+  EXPECT_EQ(dtype(document, "flow_gap"), "f32");
+  EXPECT_EQ(dtype(document, "flow_degenerate"), "u8");
+  EXPECT_EQ(document["notes"], json({"A note."}));
+  EXPECT_EQ(document["input"]["kind"], "generation");
+}
+
+}  // namespace
+}  // namespace attnflow
