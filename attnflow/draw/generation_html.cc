@@ -9,7 +9,9 @@
 #include "attnflow/draw/html_page.h"
 #include "attnflow/draw/page/page_bytes.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/compact_json.h"
 #include "attnflow/report/generation_output.h"
+#include "attnflow/report/report_layers.h"
 
 namespace attnflow {
 namespace {
@@ -31,36 +33,6 @@ std::size_t values_of(const GenerationReport& report) {
   return count;
 }
 
-Tensor<double> every_other_layer(const Tensor<double>& values) {
-  if (values.empty()) return {};
-  Shape shape = values.shape();
-  const std::size_t layers = shape.back();
-  shape.back() = layers / 2;
-  Tensor<double> kept(shape);
-  const std::size_t rows = values.size() / layers;
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t l = 0; l < layers / 2; ++l) {
-      kept.data()[row * (layers / 2) + l] = values.data()[row * layers + layers - 1 - 2 * (layers / 2 - 1 - l)];
-    }
-  }
-  return kept;
-}
-
-// Drops every other layer of raw and rollout, never the last.
-void halve_layers(GenerationReport* report) {
-  const std::vector<std::size_t> layers = report->settings.layers;
-  report->settings.layers.clear();
-  for (std::size_t l = 0; l < layers.size() / 2; ++l) {
-    report->settings.layers.push_back(layers[layers.size() - 1 - 2 * (layers.size() / 2 - 1 - l)]);
-  }
-  for (GenerationValues* values : {&report->raw, &report->rollout}) {
-    for (Tensor<double>* tensor : {&values->prompt, &values->generated, &values->normalized}) {
-      *tensor = every_other_layer(*tensor);
-    }
-  }
-  report->sink_share = every_other_layer(report->sink_share);
-}
-
 // Takes numbers out of a generation that is too large for a page, what is needed least first, and says so in its notes.
 void shrink(GenerationReport* report) {
   std::vector<std::string> gone;
@@ -78,31 +50,30 @@ void shrink(GenerationReport* report) {
     gone.emplace_back("raw attention");
   }
   const std::size_t layers = report->settings.layers.size();
-  while (is_large() && report->settings.layers.size() > 1) halve_layers(report);
+  while (is_large() && report->settings.layers.size() > 1) internal::halve_layers(report);
   if (report->settings.layers.size() < layers) {
     gone.push_back(fmt::format("{} of the {} layers", layers - report->settings.layers.size(), layers));
   }
   if (gone.empty()) return;
-  std::string list;
-  for (std::size_t i = 0; i < gone.size(); ++i) list += (i == 0 ? "" : i + 1 == gone.size() ? " and " : ", ") + gone[i];
-  report->notes.push_back("This page leaves out " + list +
+  report->notes.push_back("This page leaves out " + internal::joined(gone) +
                           ", for which there is no room in it; a json or npz file has all numbers.");
+}
+
+std::string page_json(const GenerationReport& report) {
+  if (internal::pages_are_compact()) return compact_generation_json(report);
+  const std::size_t values = values_of(report);
+  ReportJsonOptions options;
+  options.array_type = values > kMostFloat32Values ? ReportArrayType::kF16 : ReportArrayType::kF32;
+  if (values <= kMostValues) return generation_to_json(report, options);
+  GenerationReport smaller = report;
+  shrink(&smaller);
+  return generation_to_json(smaller, options);
 }
 
 }  // namespace
 
 std::string generation_to_html(const GenerationReport& report) {
-  const std::size_t values = values_of(report);
-  ReportJsonOptions options;
-  options.array_type = values > kMostFloat32Values ? ReportArrayType::kF16 : ReportArrayType::kF32;
-  std::string json;
-  if (values > kMostValues) {
-    GenerationReport smaller = report;
-    shrink(&smaller);
-    json = generation_to_json(smaller, options);
-  } else {
-    json = generation_to_json(report, options);
-  }
+  const std::string json = page_json(report);
   const PageBytes page{
       .before_title = {internal::generation_page_before_title, internal::generation_page_before_title_size},
       .before_report = {internal::generation_page_before_report, internal::generation_page_before_report_size},

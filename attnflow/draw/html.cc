@@ -3,6 +3,7 @@
 #include "attnflow/draw/html_page.h"
 #include "attnflow/draw/page/page_bytes.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/compact_json.h"
 #include "attnflow/report/report_json.h"
 
 namespace attnflow {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::size_t kMostFloat32Bytes = 2'600'000;
 
 std::string page_json(const Report& report) {
+  if (internal::pages_are_compact()) return compact_report_json(report);
   ReportJsonOptions options;
   options.array_type = ReportArrayType::kF32;
   options.attention = false;

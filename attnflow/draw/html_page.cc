@@ -34,6 +34,8 @@ std::string title(const std::string& text) {
 
 }  // namespace
 
+bool pages_are_compact() { return false; }
+
 std::string fill_page(const PageBytes& page, const std::string& text, const std::string& json) {
   constexpr std::size_t kMostTitleBytes = 400;
   std::string out;

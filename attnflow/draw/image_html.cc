@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <vector>
 
 #include "attnflow/base/error.h"
 #include "attnflow/draw/html_page.h"
 #include "attnflow/draw/page/page_bytes.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/compact_json.h"
 #include "attnflow/report/report_json.h"
+#include "attnflow/report/report_layers.h"
 
 namespace attnflow {
 namespace {
@@ -24,44 +24,13 @@ std::size_t values_of(const Report& report) {
   return report.raw.size() + report.rollout.size() + report.flow.size() + report.flow_degenerate.size();
 }
 
-// Every other layer, with the last: which they are, and their part of an array [layer, output_token, input_token].
-std::vector<std::size_t> every_other(std::size_t layers) {
-  std::vector<std::size_t> kept;
-  for (std::size_t l = 1 - layers % 2; l < layers; l += 2) kept.push_back(l);
-  return kept;
-}
-
-template <typename T>
-Tensor<T> layers_of(const Tensor<T>& values, const std::vector<std::size_t>& layers) {
-  if (values.empty()) return {};
-  Shape shape = values.shape();
-  const std::size_t size = values.size() / shape.front();
-  shape.front() = layers.size();
-  Tensor<T> kept(shape);
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    std::copy_n(values.data() + layers[l] * size, size, kept.data() + l * size);
-  }
-  return kept;
-}
-
-void halve_layers(Report* report) {
-  const std::vector<std::size_t> kept = every_other(report->settings.layers.size());
-  std::vector<std::size_t> layers;
-  for (const std::size_t l : kept) layers.push_back(report->settings.layers[l]);
-  report->settings.layers = layers;
-  for (Tensor<double>* values : {&report->raw, &report->rollout, &report->flow, &report->flow_gap}) {
-    *values = layers_of(*values, kept);
-  }
-  report->flow_degenerate = layers_of(report->flow_degenerate, kept);
-}
-
 // The part of the report that fits into a page.
 Report shrunk(const Report& report) {
   Report smaller = report;
   smaller.graph = {};
   smaller.attention = {};
   const std::size_t layers = report.settings.layers.size();
-  while (values_of(smaller) > kMostValues && smaller.settings.layers.size() > 1) halve_layers(&smaller);
+  while (values_of(smaller) > kMostValues && smaller.settings.layers.size() > 1) internal::halve_layers(&smaller);
   smaller.notes.push_back(
       fmt::format("This page leaves out {} of the {} layers, for which there is no room in it; a json or npz file has "
                   "all numbers.",
@@ -70,6 +39,7 @@ Report shrunk(const Report& report) {
 }
 
 std::string page_json(const Report& report) {
+  if (internal::pages_are_compact()) return compact_report_json(report);
   const std::size_t values = values_of(report);
   ReportJsonOptions options;
   options.attention = false;

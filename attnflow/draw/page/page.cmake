@@ -75,4 +75,8 @@ if(ATTNFLOW_TESTS)
   add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc
                                       ${page_dir}/image_samples_for_test.cc)
   target_link_libraries(attnflow_sample_html PRIVATE attnflow_draw attnflow_core attnflow_flags)
+  # Writes compact documents of every kind and size.
+  add_executable(attnflow_sample_documents ${page_dir}/sample_documents.cc)
+  target_link_libraries(attnflow_sample_documents PRIVATE attnflow_draw attnflow_core attnflow_flags PkgConfig::pangocairo
+                                                          PkgConfig::cairo fmt::fmt)
 endif()

@@ -1,0 +1,280 @@
+// Writes compact documents, for tests of what reads them and for looking at sizes:
+//
+//   attnflow_sample_documents FOLDER                 reports of drawn and of random attention
+//   attnflow_sample_documents FOLDER --large         2,048 tokens with 30 layers, 4,096 with 12; takes minutes
+//   attnflow_sample_documents FOLDER NAME FILE.npz   the report of a model's attention: FILE.npz holds `attention` and,
+//                                                    optionally, `tokens` and `special`, as --keep-attention writes
+//                                                    them; flow is that of the first token
+//
+// Each sample becomes NAME.compact.json (version 2) and, where the report is small, NAME.json (version 1, all bits). A
+// line for each says how large it is and how long it took. NAME-log8 and NAME-top are compact documents of NAME that
+// are made smaller than they need be.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/draw/synthetic_generation_for_test.h"
+#include "attnflow/draw/synthetic_picture_for_test.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/report/compact_json.h"
+#include "attnflow/report/generation_output.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+// Of numbers: above this no exact document is written.
+constexpr std::size_t kMostExactValues = 4'000'000;
+
+void write_document(const std::filesystem::path& path, const std::function<std::string()>& make) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::string json = make();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  write_file(path, json);
+  fmt::print("{:<40} {:>10} bytes {:8.2f} s\n", path.filename().string(), json.size(), seconds.count());
+}
+
+// Options under which small reports lose digits, and under which they lose values.
+constexpr CompactOptions kDigits = {.exact_bytes = 0};
+CompactOptions few_bytes(std::size_t bytes) {
+  return {.exact_bytes = 0, .bytes = bytes, .bytes_with_attention = bytes, .most_bytes = 2 * bytes};
+}
+
+void write_compact(const std::filesystem::path& folder, const std::string& name, const Report& report,
+                   const CompactOptions& options = {}) {
+  write_document(folder / (name + ".compact.json"), [&] { return compact_report_json(report, options); });
+}
+
+void write_compact(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report,
+                   const CompactOptions& options = {}) {
+  write_document(folder / (name + ".compact.json"), [&] { return compact_generation_json(report, options); });
+}
+
+void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
+  write_compact(folder, name, report);
+  if (report.raw.size() + report.attention.size() <= kMostExactValues) {
+    write_document(folder / (name + ".json"), [&] { return report_to_json(report); });
+  }
+}
+
+void write(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report) {
+  write_compact(folder, name, report);
+  if (report.raw.prompt.size() <= kMostExactValues) {
+    write_document(folder / (name + ".json"), [&] { return generation_to_json(report); });
+  }
+}
+
+// Words between two special tokens, as the report has them.
+void add_tokens(std::size_t n, Report* report) {
+  static const std::vector<std::string> words = {"the", "key",   "to", "the", "cabinets", "is",  "on",   "the",
+                                                 "old", "table", ",",  "and", "no",       "one", "knows"};
+  report->input.tokens.push_back({"[CLS]", {}, {}, true, {}, 0});
+  for (std::size_t i = 0; i + 2 < n; ++i) {
+    std::string& text = report->input.text;
+    if (!text.empty()) text += ' ';
+    const std::string& word = words[i % words.size()];
+    report->input.tokens.push_back({word, text.size(), text.size() + word.size(), false, i, 0});
+    text += word;
+  }
+  report->input.tokens.push_back({"[SEP]", {}, {}, true, {}, 0});
+}
+
+// Softmax of scores that favour neighbours, the first token and, in each head, some offset and some keys: mass in few
+// values and a long tail, as in trained models. Row `query` of a head, [n]; seeded by all arguments.
+void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causal, std::vector<float>* row) {
+  const std::size_t n = row->size();
+  std::uint64_t state = (layer * 131 + head) * 1'000'003 + query + 1;
+  const auto uniform = [&] {
+    state ^= state << 13U;
+    state ^= state >> 7U;
+    state ^= state << 17U;
+    return static_cast<float>(state >> 40U) * 0x1p-24F;
+  };
+  const std::size_t offset = (layer * 7 + head * 3) % 5;
+  float sum = 0.0F;
+  for (std::size_t key = 0; key < n; ++key) {
+    if (causal && key > query) {
+      (*row)[key] = 0.0F;
+      continue;
+    }
+    const auto distance = static_cast<float>(query > key ? query - key : key - query);
+    // The sum of three uniform numbers is near enough to a normal one.
+    float score = 2.4F * (uniform() + uniform() + uniform() - 1.5F) - 0.35F * std::log1p(distance);
+    if (key == 0) score += 3.0F;
+    if (query == key + offset) score += 3.0F;
+    if ((key * 2'654'435'761U + head) % 23 == 0) score += 1.5F;
+    (*row)[key] = std::exp(score);
+    sum += (*row)[key];
+  }
+  for (float& weight : *row) weight /= sum;
+}
+
+// Fills raw, rollout and the flow of the report's output token. The weights of a layer are asked for one at a time.
+void analyse(std::size_t layers, std::size_t n, const std::function<Tensor<double>(std::size_t)>& weights, bool flow,
+             Report* report) {
+  AttentionGraph graph;
+  graph.weights = Tensor<double>({layers, n, n});
+  for (std::size_t l = 0; l < layers; ++l) {
+    const Tensor<double> layer = weights(l);
+    std::copy_n(layer.data(), n * n, graph.weights.data() + l * n * n);
+    report->settings.layers.push_back(l + 1);
+  }
+  for (std::size_t i = 0; i < n; ++i) report->output_tokens.push_back(i);
+  report->model.layers = layers;
+  report->rollout = rollout(graph);
+  if (flow) {
+    FlowOptions options;
+    options.output_token = report->output_token;
+    FlowResult result = attention_flow(graph, options);
+    report->flow = std::move(result.flow);
+    report->flow_gap = std::move(result.flow_gap);
+    report->flow_degenerate = std::move(result.degenerate);
+    report->flow_output_tokens = {report->output_token};
+  } else {
+    report->settings.method = {"raw", "rollout"};
+  }
+  report->raw = std::move(graph.weights);
+  report->graph = report->raw;
+}
+
+struct Sample {
+  std::size_t layers = 0;
+  std::size_t heads = 0;
+  std::size_t n = 0;
+  bool causal = false;
+  bool attention = false;
+  bool flow = true;
+};
+
+Report random_report(const Sample& sample) {
+  Report report;
+  report.model = {"random-attention", sample.causal ? "llama" : "bert", 0, sample.heads, sample.causal};
+  add_tokens(sample.n, &report);
+  report.output_token = sample.causal ? sample.n - 1 : 0;
+  if (sample.attention) report.attention = Tensor<float>({sample.layers, sample.heads, sample.n, sample.n});
+  std::vector<float> row(sample.n);
+  const auto layer = [&](std::size_t l) {
+    Tensor<double> mean({sample.n, sample.n});
+    for (std::size_t h = 0; h < sample.heads; ++h) {
+      for (std::size_t i = 0; i < sample.n; ++i) {
+        fill_row(l, h, i, sample.causal, &row);
+        for (std::size_t j = 0; j < sample.n; ++j) {
+          mean(i, j) += static_cast<double>(row[j]) / static_cast<double>(sample.heads);
+          if (sample.attention) report.attention(l, h, i, j) = row[j];
+        }
+      }
+    }
+    return mean;
+  };
+  analyse(sample.layers, sample.n, layer, sample.flow, &report);
+  return report;
+}
+
+void write_small_samples(const std::filesystem::path& folder) {
+  write(folder, "text-small", random_report({.layers = 6, .heads = 12, .n = 12, .attention = true}));
+  const Report text = random_report({.layers = 6, .heads = 12, .n = 128});
+  write(folder, "text-128", text);
+  write_compact(folder, "text-128-log8", text, kDigits);
+  write_compact(folder, "text-128-top", text, few_bytes(130'000));
+  const Report decoder = random_report({.layers = 4, .heads = 3, .n = 120, .causal = true, .attention = true});
+  write(folder, "decoder-120-heads", decoder);
+  write_compact(folder, "decoder-120-heads-log8", decoder, few_bytes(400'000));
+  write_compact(folder, "decoder-120-heads-top", decoder, few_bytes(160'000));
+  using internal::synthetic_picture;
+  write(folder, "image-small", synthetic_picture({.rows = 7, .columns = 7}));
+  const Report picture = synthetic_picture({.rows = 14, .columns = 14, .layers = 12, .flow = internal::FlowRows::kOne});
+  write(folder, "image-196", picture);
+  write_compact(folder, "image-196-top", picture, few_bytes(500'000));
+  write(folder, "generation-small", internal::usual_generation(20, 12, 6));
+  internal::SyntheticGeneration make;
+  make.prompt = internal::prompt_pieces(150);
+  make.generated = internal::answer_pieces(60);
+  make.layers = 8;
+  make.generated_columns = true;
+  make.normalized = true;
+  const GenerationReport generation = internal::synthetic_generation(make);
+  write(folder, "generation-150x60", generation);
+  write_compact(folder, "generation-150x60-log8", generation, kDigits);
+  write_compact(folder, "generation-150x60-top", generation, few_bytes(150'000));
+}
+
+void write_large_samples(const std::filesystem::path& folder) {
+  write(folder, "decoder-2048x30", random_report({.layers = 30, .heads = 1, .n = 2048, .causal = true, .flow = false}));
+  write(folder, "text-4096x12", random_report({.layers = 12, .heads = 1, .n = 4096, .flow = false}));
+}
+
+void write_model_sample(const std::filesystem::path& folder, const std::string& name,
+                        const std::filesystem::path& file) {
+  const AttentionStack stack(read_npz(file, "attention").to_float("attention"));
+  const std::vector<std::string> keys = list_npz(file);
+  const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  const std::size_t n = stack.tokens();
+  Report report;
+  report.model = {name, "bert", 0, stack.heads(), false};
+  std::vector<std::string> tokens(n);
+  if (has("tokens")) tokens = read_npz(file, "tokens").strings;
+  Tensor<double> special({n});
+  if (has("special")) special = read_npz(file, "special").to_double("special");
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool piece = tokens[i].starts_with("##");
+    const std::string word = piece ? tokens[i].substr(2) : tokens[i];
+    std::string& text = report.input.text;
+    ReportToken& token = report.input.tokens.emplace_back();
+    token.text = tokens[i];
+    token.special = special(i) != 0.0;
+    if (token.special || word.empty()) continue;
+    if (!text.empty() && !piece) text += ' ';
+    token.begin = text.size();
+    text += word;
+    token.end = text.size();
+  }
+  analyse(
+      stack.layers(), n, [&](std::size_t l) { return fuse_heads(stack.layer(l + 1), HeadFusion::kMean); }, true,
+      &report);
+  write(folder, name, report);
+  report.attention = stack.weights();
+  write(folder, name + "-heads", report);
+}
+
+}  // namespace
+}  // namespace attnflow
+
+int main(int argc, char** argv) {
+  const bool large = argc == 3 && std::string_view(argv[2]) == "--large";
+  if (argc != 2 && argc != 4 && !large) {
+    std::fprintf(stderr, "usage: attnflow_sample_documents FOLDER [--large | NAME FILE.npz]\n");
+    return 2;
+  }
+  try {
+    const std::filesystem::path folder = argv[1];
+    std::filesystem::create_directories(folder);
+    if (large) {
+      attnflow::write_large_samples(folder);
+    } else if (argc == 2) {
+      attnflow::write_small_samples(folder);
+    } else {
+      attnflow::write_model_sample(folder, argv[2], argv[3]);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "attnflow_sample_documents: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
