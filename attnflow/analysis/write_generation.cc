@@ -1,7 +1,7 @@
 #include "attnflow/analysis/write_generation.h"
 
 #include "attnflow/analysis/write_report.h"
-#include "attnflow/draw/generation_html.h"
+#include "attnflow/draw/html.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/report/generation_output.h"

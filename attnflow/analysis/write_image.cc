@@ -1,7 +1,7 @@
 #include "attnflow/analysis/write_image.h"
 
 #include "attnflow/analysis/write_report.h"
-#include "attnflow/draw/image_html.h"
+#include "attnflow/draw/html.h"
 #include "attnflow/draw/picture_page.h"
 #include "attnflow/files/extension.h"
 
@@ -12,7 +12,7 @@ void write_image(const std::filesystem::path& path, const Report& report, const 
   if (is_picture(path)) {
     write_picture_page(path, image_page(report, figure));
   } else if (internal::lower_extension(path) == ".html") {
-    write_image_html(path, report);
+    write_html(path, report);
   } else {
     write_report(path, report, {});
   }

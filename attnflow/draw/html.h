@@ -1,14 +1,16 @@
-// The report as one html page that works by itself.
+// A report as one html page that works by itself.
 //
-// The page holds its style, its script and the report document, asks the network for nothing (a content security policy
-// with only the hashes of its own style and script forbids it), and needs no installation to be opened. It shows the
-// user's own text coloured by what the chosen output token drew on, a layer-by-token picture, the graph of information
-// flow for up to 48 tokens, the matrix of all pairs, and a ranking with the values; method, layer and output token are
-// chosen in the page.
+// The page is the viewer (viewer/), which holds its style, its script and the report document, asks the network for
+// nothing (a content security policy with only the hashes of its own style and script forbids it), and needs no
+// installation to be opened. Texts, names and labels of users and models are shown as text, never as markup.
 //
-// Numbers in the page are float32, and flow_gap is kept. Where that takes more than about 2.6 MB, numbers are float16
-// (3 digits), flow_gap is reduced to its maximum, and the page says so: a 128-token input of a 12-layer model stays
-// under 3 MB. The kept attention stack is never included. Everything else the page needs is in the report.
+// - Text and array files: the text coloured by what the chosen output token drew on, layers by tokens, all pairs, the
+//   graph of information flow, kept attention of single heads, and a ranking with the values.
+// - Pictures: the same over the picture, patch by patch.
+// - Generations: step through what was generated and see what each token drew on.
+//
+// The document in the page is compact (report/compact_json.h): numbers are float32 while they fit, and with a report of
+// 512 tokens, 12 layers and 12 heads the page stays below 8 MB. What is not kept is said in its notes.
 //
 // Deterministic: the same report gives the same bytes.
 #ifndef ATTNFLOW_DRAW_HTML_H_
@@ -17,14 +19,17 @@
 #include <filesystem>
 #include <string>
 
+#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
 
 std::string report_html(const Report& report);
+std::string generation_html(const GenerationReport& report);
 
-// Writes a complete file or none. Throws Error(kOther) when the path cannot be written.
+// Write a complete file or none. Throw Error(kOther) when the path cannot be written.
 void write_html(const std::filesystem::path& path, const Report& report);
+void write_generation_html(const std::filesystem::path& path, const GenerationReport& report);
 
 }  // namespace attnflow
 

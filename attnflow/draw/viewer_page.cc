@@ -1,24 +1,78 @@
 #include "attnflow/draw/viewer_page.h"
 
-#include "attnflow/draw/html_page.h"
+#include <cstddef>
+#include <span>
+
 #include "attnflow/draw/page/page_bytes.h"
+#include "attnflow/files/utf8.h"
 
 namespace attnflow {
+namespace {
+
+constexpr std::size_t kTitleCharacters = 60;
+
+// Escaped, on one line, valid UTF-8.
+std::string title(const std::string& text) {
+  std::string out = "attnflow";
+  if (text.empty()) return out;
+  out += ": ";
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    if (characters++ == kTitleCharacters) return out + "\xe2\x80\xa6";  // an ellipsis
+    const char32_t c = next_code_point(text, at).value_or(kReplacementCharacter);
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      default:
+        append_utf8(out, c < 0x20 || c == 0x7f ? U' ' : c);
+    }
+  }
+  return out;
+}
+
+// The pieces of a page (page/page_bytes.h).
+struct PageBytes {
+  std::span<const unsigned char> before_title;
+  std::span<const unsigned char> before_report;
+  std::span<const unsigned char> after_report;
+};
+
+std::string fill_page(const PageBytes& page, const std::string& text, const std::string& json) {
+  constexpr std::size_t kMostTitleBytes = 400;
+  std::string out;
+  out.reserve(page.before_title.size() + page.before_report.size() + page.after_report.size() + json.size() +
+              kMostTitleBytes);
+  const auto append = [&](std::span<const unsigned char> bytes) {
+    out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  append(page.before_title);
+  out += title(text);
+  append(page.before_report);
+  out += json;
+  append(page.after_report);
+  return out;
+}
+
+}  // namespace
 
 std::string viewer_page(const std::string& text, const std::string& json) {
   using namespace internal;
-  const PageBytes page{.before_title = {viewer_page_before_title, viewer_page_before_title_size},
-                       .before_report = {viewer_page_before_report, viewer_page_before_report_size},
-                       .after_report = {viewer_page_after_report, viewer_page_after_report_size}};
-  return fill_page(page, text, json);
+  return fill_page({.before_title = {viewer_page_before_title, viewer_page_before_title_size},
+                    .before_report = {viewer_page_before_report, viewer_page_before_report_size},
+                    .after_report = {viewer_page_after_report, viewer_page_after_report_size}},
+                   text, json);
 }
 
 std::string viewer_server_page() {
   using namespace internal;
-  const PageBytes page{.before_title = {viewer_server_page_before_title, viewer_server_page_before_title_size},
-                       .before_report = {viewer_server_page_before_report, viewer_server_page_before_report_size},
-                       .after_report = {viewer_server_page_after_report, viewer_server_page_after_report_size}};
-  return fill_page(page, "", "null");
+  return fill_page({.before_title = {viewer_server_page_before_title, viewer_server_page_before_title_size},
+                    .before_report = {viewer_server_page_before_report, viewer_server_page_before_report_size},
+                    .after_report = {viewer_server_page_after_report, viewer_server_page_after_report_size}},
+                   "", "null");
 }
 
 std::string_view viewer_server_policy() {

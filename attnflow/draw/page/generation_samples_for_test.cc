@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attnflow/draw/generation_html.h"
+#include "attnflow/draw/html.h"
 #include "attnflow/draw/synthetic_generation_for_test.h"
 #include "attnflow/report/generation_output.h"
 

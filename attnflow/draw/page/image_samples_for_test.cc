@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attnflow/draw/image_html.h"
+#include "attnflow/draw/html.h"
 #include "attnflow/draw/synthetic_picture_for_test.h"
 #include "attnflow/report/report_json.h"
 
@@ -13,7 +13,7 @@ using internal::FlowRows;
 using internal::synthetic_picture;
 
 void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
-  write_image_html(folder / (name + ".html"), report);
+  write_html(folder / (name + ".html"), report);
   write_report_json(folder / (name + ".json"), report);
 }
 

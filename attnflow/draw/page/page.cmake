@@ -1,40 +1,6 @@
-# The html pages, with styles and scripts put in, as byte arrays (around title and report) that the draw library links.
+# The html page, with style and script put in, as byte arrays (around title and report) that the draw library links.
 # Regenerated only when one of the files changes.
 set(page_dir ${CMAKE_CURRENT_SOURCE_DIR}/page)
-
-# embed_page(<name> HTML file STYLES files... SCRIPTS files...): the arrays <name>_before_title, ...
-function(embed_page name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HTML" "STYLES;SCRIPTS")
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
-  list(TRANSFORM arg_STYLES PREPEND ${page_dir}/)
-  list(TRANSFORM arg_SCRIPTS PREPEND ${page_dir}/)
-  list(JOIN arg_STYLES "," styles)
-  list(JOIN arg_SCRIPTS "," scripts)
-  add_custom_command(
-    OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -D HTML=${page_dir}/${arg_HTML} -D STYLES=${styles} -D SCRIPTS=${scripts} -D NAME=${name} -D
-            OUT=${source} -P ${page_dir}/embed.cmake
-    DEPENDS ${page_dir}/${arg_HTML} ${arg_STYLES} ${arg_SCRIPTS} ${page_dir}/embed.cmake
-    COMMENT "Embedding ${arg_HTML}"
-    VERBATIM)
-  target_sources(attnflow_draw PRIVATE ${source})
-endfunction()
-
-embed_page(
-  page
-  HTML page.html
-  STYLES page.css
-  SCRIPTS report.js views.js referents.js page.js)
-embed_page(
-  generation_page
-  HTML generation.html
-  STYLES page.css generation.css
-  SCRIPTS report.js views.js generation_data.js generation_views.js generation.js)
-embed_page(
-  image_page
-  HTML image.html
-  STYLES page.css image.css
-  SCRIPTS report.js views.js image_data.js image_views.js image.js)
 
 # The viewer: TypeScript, built by Vite into one script and one style sheet (viewer/README.md). Node and the packages of
 # viewer/package-lock.json make it; `./dev` brings both.

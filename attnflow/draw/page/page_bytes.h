@@ -6,36 +6,15 @@
 
 namespace attnflow::internal {
 
-extern const unsigned char page_before_title[];
-extern const std::size_t page_before_title_size;
-extern const unsigned char page_before_report[];  // from the title to the report
-extern const std::size_t page_before_report_size;
-extern const unsigned char page_after_report[];
-extern const std::size_t page_after_report_size;
-
-// The same of the page of a generation.
-extern const unsigned char generation_page_before_title[];
-extern const std::size_t generation_page_before_title_size;
-extern const unsigned char generation_page_before_report[];
-extern const std::size_t generation_page_before_report_size;
-extern const unsigned char generation_page_after_report[];
-extern const std::size_t generation_page_after_report_size;
-
-// The same of the page of a picture.
-extern const unsigned char image_page_before_title[];
-extern const std::size_t image_page_before_title_size;
-extern const unsigned char image_page_before_report[];
-extern const std::size_t image_page_before_report_size;
-extern const unsigned char image_page_after_report[];
-extern const std::size_t image_page_after_report_size;
-
-// The same of the viewer (viewer/), as a file that works by itself.
+// The viewer (viewer/) as a file that works by itself.
 extern const unsigned char viewer_page_before_title[];
 extern const std::size_t viewer_page_before_title_size;
-extern const unsigned char viewer_page_before_report[];
+extern const unsigned char viewer_page_before_report[];  // from the title to the report
 extern const std::size_t viewer_page_before_report_size;
 extern const unsigned char viewer_page_after_report[];
 extern const std::size_t viewer_page_after_report_size;
+extern const unsigned char viewer_page_policy[];
+extern const std::size_t viewer_page_policy_size;
 
 // And as the server sends it: it may talk to the server that it comes from. The policy is what stands in its element.
 extern const unsigned char viewer_server_page_before_title[];
