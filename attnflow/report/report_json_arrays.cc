@@ -31,22 +31,24 @@ std::string quoted(const std::string& text) { return '"' + text.substr(0, 40) + 
 // What compact arrays may still take: a few bytes of them can stand for any amount of memory.
 class Allowance {
  public:
-  explicit Allowance(std::size_t bytes) : limit_(bytes) {
-    if (const std::optional<std::size_t> available = available_memory()) limit_ = std::min(limit_, *available);
-    left_ = limit_;
-  }
+  explicit Allowance(std::size_t bytes) : limit_(bytes) {}
 
   void take(const std::string& path, std::size_t count, std::size_t element) {
+    if (!asked_) {  // of the system, which plain documents need not
+      limit_ = std::min(limit_, available_memory().value_or(limit_));
+      asked_ = true;
+    }
     const std::optional<std::size_t> bytes = checked_multiply(count, element);
-    if (!bytes || *bytes > left_) {
+    if (!bytes || *bytes > limit_ - taken_) {
       report_problem(path, fmt::format("arrays of at most {} bytes, uncompressed", limit_), "more");
     }
-    left_ -= *bytes;
+    taken_ += *bytes;
   }
 
  private:
-  std::size_t limit_ = 0;
-  std::size_t left_ = 0;
+  std::size_t limit_;
+  std::size_t taken_ = 0;
+  bool asked_ = false;
 };
 
 bool is_compressed(const Field& json) {
