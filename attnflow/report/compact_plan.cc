@@ -65,11 +65,12 @@ class Fit {
       if (fixed > room) return std::nullopt;
     }
     share_of_methods_ = share_of_attention_ = kNothingMore;
-    if (tight || (methods_.empty() && attention_.empty())) return measured(stage, room);
+    if (methods_.empty() && attention_.empty()) return measured(stage, room);
 
     const double method_floor = total(methods_, kNothingMore);
     const double attention_floor = total(attention_, kNothingMore);
     double left = room - fixed - method_floor - attention_floor;
+    if (tight) return left < -room * (1.0 - kSampleTrust) ? std::nullopt : measured(stage, room);
     if (left < 0.0) return std::nullopt;
     // Worth it only when it leaves the sparse arrays more than their largest values.
     if (stage == Stage::kTopSparse && left < method_floor) return std::nullopt;

@@ -15,7 +15,7 @@ std::vector<std::byte> noise(std::size_t size, std::uint64_t seed) {
 }
 
 TEST(ZlibBytes, RoundTripOfAllSizes) {
-  for (const std::size_t size : {0U, 1U, 2U, 100U, 65'535U, 1'048'575U, 1'048'576U, 1'048'577U, 5'000'000U}) {
+  for (const std::size_t size : {0U, 1U, 2U, 100U, 65'535U, 1'048'575U, 1'048'576U, 1'048'577U, 2'500'000U}) {
     const std::vector<std::byte> bytes = noise(size, size);
     const std::vector<std::byte> packed = zlib_compress(bytes);
     EXPECT_EQ(packed, zlib_compress(bytes)) << size;
@@ -52,13 +52,13 @@ TEST(ZlibBytes, DamageIsRefused) {
 }
 
 TEST(ZlibBytes, BombsStopAtTheLimit) {
-  const std::vector<std::byte> bomb = zlib_compress(std::vector<std::byte>(50'000'000));
-  EXPECT_LT(bomb.size(), 60'000U);
+  const std::vector<std::byte> bomb = zlib_compress(std::vector<std::byte>(20'000'000));
+  EXPECT_LT(bomb.size(), 25'000U);
   EXPECT_FALSE(zlib_uncompress(bomb, 0, 100));
   EXPECT_FALSE(zlib_uncompress(bomb, 100, 100));
   // More is asked for than so few bytes can stand for: nothing is allocated.
   EXPECT_FALSE(zlib_uncompress(bomb, std::size_t{1} << 60U, std::size_t{1} << 60U));
-  EXPECT_GE(zlib_most_bytes(bomb.size()), 50'000'000U);
+  EXPECT_GE(zlib_most_bytes(bomb.size()), 20'000'000U);
   EXPECT_EQ(zlib_most_bytes(~std::size_t{0}), ~std::size_t{0});
 }
 
