@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,19 @@ def random_attention(layers=3, heads=2, tokens=5, seed=1, causal=False) -> np.nd
         scores = np.where(np.tri(tokens, dtype=bool), scores, -np.inf)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def png(pixels, depth=8):
+    """The bytes of a PNG of uint8 [height, width, 3], without a filter."""
+
+    def chunk(name, data):
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class CommandTest(unittest.TestCase):

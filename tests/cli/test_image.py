@@ -8,23 +8,10 @@ import unittest
 import zlib
 
 import numpy as np
-from support import BAD_FILE, ROOT, UNSUPPORTED, USAGE, CommandTest
+from support import BAD_FILE, ROOT, UNSUPPORTED, USAGE, CommandTest, png
 
 VISION = ROOT / "tests" / "golden" / "vision"
 KINDS = ("png", "svg", "pdf", "html", "json", "csv", "npz", "safetensors", "md", "txt")
-
-
-def png(pixels, depth=8):
-    """The bytes of a PNG of uint8 [height, width, 3], without a filter."""
-
-    def chunk(name, data):
-        body = name + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    height, width, _ = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class ImageTest(CommandTest):

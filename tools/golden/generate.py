@@ -13,6 +13,7 @@ import evaluate
 import fashion
 import flow
 import gguf_models
+import gradient_mixing
 import gradients
 import pictures
 import quantised
@@ -59,6 +60,7 @@ def main():
         vision.generate(scratch / "vision")
         fashion.generate(scratch / "fashion")
         attention_gradients.generate(scratch, scratch / "attention_gradients")
+        gradient_mixing.generate(scratch, scratch / "gradient_mixing")
         gguf_models.generate(scratch / "gguf")
         pictures.generate(scratch / "pictures")
         quantised.generate(scratch / "quantised")
