@@ -12,10 +12,13 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/model/builtin_models.h"
+#include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
+#include "attnflow/report/display_width.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
@@ -126,6 +129,33 @@ void describe_model(const Folder& folder) {
   if (card && !card->summary.empty()) fmt::print("what          {}\n", card->summary);
 }
 
+// The file's own words may hold anything: clean_line() keeps a terminal as it is.
+void describe_gguf(const std::string& file) {
+  const GgufInfo info = read_gguf_info(file);
+  const auto of_layers = [](const std::vector<std::size_t>& counts) {
+    if (counts.empty() || counts == std::vector<std::size_t>{0}) return std::string("none");
+    return counts.size() == 1 ? std::to_string(counts.front()) : fmt::format("by layer: {}", fmt::join(counts, ", "));
+  };
+  std::string heads = of_layers(info.heads);
+  if (info.key_value_heads != info.heads)
+    heads += fmt::format(" (keys and values: {})", of_layers(info.key_value_heads));
+  fmt::print("name          {}\n", clean_line(info.name));
+  fmt::print("architecture  {}\n", clean_line(info.architecture));
+  fmt::print("layers        {}\n", info.layers);
+  fmt::print("heads         {}\n", heads);
+  fmt::print("hidden        {}\n", info.hidden);
+  fmt::print("vocabulary    {} (tokenizer in the file: {})\n", info.vocabulary,
+             info.tokenizer.empty() ? "none" : clean_line(info.tokenizer));
+  fmt::print("most tokens   {}\n", info.context);
+  fmt::print("attention     {}\n", info.causal ? "causal" : "bidirectional");
+  if (info.sliding_window > 0) fmt::print("window        {} tokens, in some or all layers\n", info.sliding_window);
+  fmt::print("chat          {}\n", info.chat_template ? "has a template (generate --chat)" : "no template");
+  fmt::print("parameters    {}\n", info.parameters);
+  fmt::print("stored as     {}\n", storage_text(info));
+  fmt::print("file          GGUF, {:.1f} MB\n", static_cast<double>(info.bytes) / 1e6);
+  if (!info.licence.empty()) fmt::print("licence       {}\n", clean_line(info.licence));
+}
+
 void print_card(const Folder& folder) {
   const std::optional<ModelCard> card = read_model_card(folder);
   if (!card) {
@@ -138,6 +168,16 @@ void run_model(const ModelArguments& arguments) {
   if (!arguments.model) {
     if (arguments.card) throw Error(ErrorKind::kUsage, "--card: expected a model whose card to print, found none");
     list_models();
+    return;
+  }
+  if (is_gguf(*arguments.model)) {
+    if (arguments.card) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--card: expected a folder or a built-in model, whose card is its README.md, found the "
+                              "GGUF file {}, which holds none; without --card it is described",
+                              *arguments.model));
+    }
+    describe_gguf(*arguments.model);
     return;
   }
   const Folder folder = resolve_model(*arguments.model);
@@ -153,8 +193,10 @@ void run_model(const ModelArguments& arguments) {
 void add_model_command(CLI::App& app) {
   auto arguments = std::make_shared<ModelArguments>();
   CLI::App* command = app.add_subcommand("model", "What a model is; without one, which are built in");
-  command->add_option("MODEL", arguments->model, "Folder of a Hugging Face model, or the name of a built-in one")
-      ->type_name("DIR|NAME");
+  command
+      ->add_option("MODEL", arguments->model,
+                   "Folder of a Hugging Face model, a GGUF file, or the name of a built-in model")
+      ->type_name("DIR|FILE.gguf|NAME");
   command->add_flag("--card", arguments->card, "Print its card (README.md): data, training, licence");
   command->callback([arguments] { run_model(*arguments); });
 }

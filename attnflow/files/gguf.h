@@ -86,6 +86,7 @@ struct GgufHeader {
 struct GgufBlock {
   std::size_t elements = 1;
   std::size_t bytes = 0;
+  std::string_view name = {};  // ggml's: "Q4_1"
 };
 std::optional<GgufBlock> gguf_block(std::uint32_t type);
 

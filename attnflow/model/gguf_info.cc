@@ -1,0 +1,135 @@
+#include "attnflow/model/gguf_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/gguf.h"
+#include "attnflow/files/mapped_file.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow {
+namespace {
+
+using internal::GgufArray;
+using internal::GgufHeader;
+using internal::GgufTensor;
+
+class Settings {
+ public:
+  Settings(const GgufHeader& header, std::string file) : header_(header), file_(std::move(file)) {
+    architecture_ = header.text("general.architecture").value_or("");
+    if (architecture_.empty()) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected the name of an architecture (general.architecture), found none", file_));
+    }
+  }
+
+  const std::string& architecture() const { return architecture_; }
+
+  std::size_t count(std::string_view key) const {
+    const std::vector<std::size_t> found = counts(key);
+    if (found.size() > 1) fail(key, "one number", "several");
+    return found.empty() ? 0 : found.front();
+  }
+
+  // One number for all layers, or one for each.
+  std::vector<std::size_t> counts(std::string_view key) const {
+    const std::string whole = architecture_ + "." + std::string(key);
+    if (const auto one = header_.number(whole)) return {checked(key, *one)};
+    const GgufArray* const several = header_.array(whole);
+    if (several == nullptr) return {};
+    if (several->numbers.size() != several->count) fail(key, "whole numbers", "something else");
+    std::vector<std::size_t> found;
+    for (const std::int64_t number : several->numbers) found.push_back(checked(key, number));
+    if (std::adjacent_find(found.begin(), found.end(), std::not_equal_to<>()) == found.end()) {
+      found.resize(std::min<std::size_t>(1, found.size()));
+    }
+    return found;
+  }
+
+  bool is_causal() const {
+    const auto found = header_.metadata.find(architecture_ + ".attention.causal");
+    const bool* const said = found == header_.metadata.end() ? nullptr : std::get_if<bool>(&found->second);
+    return said == nullptr || *said;
+  }
+
+ private:
+  std::size_t checked(std::string_view key, std::int64_t number) const {
+    if (number < 0) fail(key, "a number of at least 0", std::to_string(number));
+    return static_cast<std::size_t>(number);
+  }
+
+  [[noreturn]] void fail(std::string_view key, std::string_view expected, std::string_view found) const {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: {}.{}: expected {}, found {}", file_,
+                                                 internal::quote_name(architecture_), key, expected, found));
+  }
+
+  const GgufHeader& header_;
+  std::string file_;
+  std::string architecture_;
+};
+
+std::size_t numbers_in(const GgufTensor& tensor, const std::string& file) {
+  const auto product = checked_product(tensor.extents);
+  if (product) return *product;
+  throw Error(ErrorKind::kBadFile, fmt::format("{}: tensor {}: expected fewer numbers than memory has addresses", file,
+                                               internal::quote_name(tensor.name)));
+}
+
+}  // namespace
+
+GgufInfo read_gguf_info(const std::filesystem::path& file) {
+  const internal::MappedFile mapping(file, "GGUF");
+  const GgufHeader header = internal::parse_gguf(mapping.bytes(), file.string());
+  const Settings settings(header, file.string());
+  GgufInfo info;
+  info.name = header.text("general.name").value_or("");
+  if (info.name.empty()) info.name = file.stem().string();
+  info.architecture = settings.architecture();
+  info.layers = settings.count("block_count");
+  info.heads = settings.counts("attention.head_count");
+  info.key_value_heads = settings.counts("attention.head_count_kv");
+  if (info.key_value_heads.empty()) info.key_value_heads = info.heads;
+  info.hidden = settings.count("embedding_length");
+  info.context = settings.count("context_length");
+  info.sliding_window = settings.count("attention.sliding_window");
+  info.causal = settings.is_causal();
+  const GgufArray* const tokens = header.array("tokenizer.ggml.tokens");
+  info.vocabulary = tokens == nullptr ? settings.count("vocab_size") : tokens->count;
+  info.tokenizer = header.text("tokenizer.ggml.model").value_or("");
+  info.chat_template = !header.text("tokenizer.chat_template").value_or("").empty();
+  info.licence = header.text("general.license").value_or("");
+  info.bytes = mapping.bytes().size();
+  for (const GgufTensor& tensor : header.tensors) {
+    const auto block = internal::gguf_block(tensor.type);
+    const std::string type = block ? std::string(block->name) : fmt::format("type {}", tensor.type);
+    auto found = std::find_if(info.storage.begin(), info.storage.end(),
+                              [&](const GgufStorage& storage) { return storage.type == type; });
+    if (found == info.storage.end()) found = info.storage.insert(found, {type, 0, 0});
+    const std::size_t numbers = numbers_in(tensor, file.string());
+    ++found->tensors;
+    found->numbers += numbers;
+    info.parameters += numbers;
+  }
+  std::stable_sort(info.storage.begin(), info.storage.end(),
+                   [](const GgufStorage& a, const GgufStorage& b) { return a.numbers > b.numbers; });
+  return info;
+}
+
+std::string storage_text(const GgufInfo& info) {
+  std::vector<std::string> parts;
+  for (const GgufStorage& storage : info.storage) {
+    const double share =
+        100.0 * static_cast<double>(storage.numbers) / static_cast<double>(std::max<std::size_t>(1, info.parameters));
+    parts.push_back(fmt::format("{} ({} tensor{}, {}% of the numbers)", storage.type, storage.tensors,
+                                storage.tensors == 1 ? "" : "s",
+                                share < 0.05 ? std::string("under 0.1") : fmt::format("{:.1f}", share)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace attnflow

@@ -1,0 +1,129 @@
+#include "attnflow/model/gguf_info.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attnflow/files/files_for_test.h"
+#include "attnflow/files/gguf.h"
+
+namespace attnflow {
+namespace {
+
+using internal::GgufType;
+using test::bytes_of;
+using test::expect_error;
+
+std::filesystem::path golden(const std::string& name) {
+  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "gguf" / (name + ".gguf");
+}
+
+using Counts = std::vector<std::size_t>;
+
+TEST(GgufInfo, OfADecoder) {
+  const GgufInfo info = read_gguf_info(golden("llama"));
+  EXPECT_EQ(info.name, "small random llama");
+  EXPECT_EQ(info.architecture, "llama");
+  EXPECT_EQ(info.layers, 3U);
+  EXPECT_EQ(info.heads, Counts{4});
+  EXPECT_EQ(info.key_value_heads, Counts{2});
+  EXPECT_EQ(info.hidden, 32U);
+  EXPECT_EQ(info.vocabulary, 299U);
+  EXPECT_EQ(info.context, 512U);
+  EXPECT_EQ(info.sliding_window, 0U);
+  EXPECT_EQ(info.tokenizer, "gpt2");
+  EXPECT_TRUE(info.chat_template);
+  EXPECT_TRUE(info.causal);
+  EXPECT_EQ(info.bytes, std::filesystem::file_size(golden("llama")));
+  ASSERT_EQ(info.storage.size(), 1U);
+  EXPECT_EQ(info.storage[0].type, "F32");
+  EXPECT_EQ(info.storage[0].numbers, info.parameters);
+  // 299 x 32 embeddings and as many outputs, the last norm, and of each of 3 layers two norms, queries and outputs
+  // (32 x 32), keys and values (32 x 16), and three matrices of 32 x 48.
+  const std::size_t layer = 2 * 32 + 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48;
+  EXPECT_EQ(info.parameters % (299 * 32), (32 + 3 * layer) % (299 * 32));
+}
+
+TEST(GgufInfo, OfModelsThatAreNotRunHere) {
+  const GgufInfo mamba = read_gguf_info(golden("mamba"));
+  EXPECT_EQ(mamba.architecture, "mamba");
+  EXPECT_EQ(mamba.name, "mamba");  // the file's: it has none of its own
+  EXPECT_EQ(mamba.heads, Counts{0});
+  const GgufInfo bert = read_gguf_info(golden("bert"));
+  EXPECT_FALSE(bert.causal);
+  const GgufInfo gemma = read_gguf_info(golden("gemma2"));
+  EXPECT_EQ(gemma.sliding_window, 20U);
+  EXPECT_EQ(gemma.tokenizer, "llama");
+  EXPECT_FALSE(gemma.chat_template);
+}
+
+std::string text(const std::string& value) { return bytes_of(std::uint64_t{value.size()}) + value; }
+std::string type_of(GgufType type) { return bytes_of(static_cast<std::uint32_t>(type)); }
+std::string word(const std::string& key, const std::string& value) {
+  return text(key) + type_of(GgufType::kText) + text(value);
+}
+std::string number(const std::string& key, std::int32_t value) {
+  return text(key) + type_of(GgufType::kI32) + bytes_of(value);
+}
+std::string list(const std::string& key, const std::vector<std::int32_t>& values) {
+  std::string bytes =
+      text(key) + type_of(GgufType::kArray) + type_of(GgufType::kI32) + bytes_of(std::uint64_t{values.size()});
+  for (const std::int32_t value : values) bytes += bytes_of(value);
+  return bytes;
+}
+std::string tensor(const std::string& name, std::uint64_t extent, std::uint32_t type, std::uint64_t offset) {
+  return text(name) + bytes_of(std::uint32_t{1}) + bytes_of(extent) + bytes_of(type) + bytes_of(offset);
+}
+
+class MadeUpGguf : public testing::Test {
+ protected:
+  GgufInfo read(const std::vector<std::string>& entries, const std::vector<std::string>& tensors = {}) {
+    std::string file = "GGUF" + bytes_of(std::uint32_t{3}) + bytes_of(std::uint64_t{tensors.size()}) +
+                       bytes_of(std::uint64_t{entries.size()});
+    for (const std::string& part : entries) file += part;
+    for (const std::string& part : tensors) file += part;
+    file.append((32 - file.size() % 32) % 32, '\0');
+    file.append(1024, '\0');
+    return read_gguf_info(test::put(folder_ / "made-up.gguf", file));
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(MadeUpGguf, HeadsThatDifferByLayer) {
+  const std::string architecture = word("general.architecture", "x");
+  GgufInfo info = read({architecture, list("x.attention.head_count", {4, 4, 8}),
+                        list("x.attention.head_count_kv", {2, 2, 2}), number("x.block_count", 3)});
+  EXPECT_EQ(info.heads, (Counts{4, 4, 8}));
+  EXPECT_EQ(info.key_value_heads, Counts{2});
+  EXPECT_EQ(info.layers, 3U);
+  info = read({architecture, number("x.attention.head_count", 4)});
+  EXPECT_EQ(info.key_value_heads, Counts{4});
+  EXPECT_TRUE(read({architecture}).heads.empty());
+}
+
+TEST_F(MadeUpGguf, StorageByHowMuchItHolds) {
+  const GgufInfo info =
+      read({word("general.architecture", "x"), word("general.license", "mit")},
+           {tensor("norm", 32, 0, 0), tensor("a", 256, 3, 128), tensor("b", 128, 3, 288), tensor("c", 16, 99, 384)});
+  EXPECT_EQ(info.parameters, 432U);
+  EXPECT_EQ(info.licence, "mit");
+  EXPECT_EQ(storage_text(info),
+            "Q4_1 (2 tensors, 88.9% of the numbers), F32 (1 tensor, 7.4% of the numbers), type 99 (1 tensor, 3.7% of "
+            "the numbers)");
+  EXPECT_EQ(storage_text(read({word("general.architecture", "x")})), "");
+}
+
+TEST_F(MadeUpGguf, RefusesWhatIsNoModel) {
+  expect_error(ErrorKind::kBadFile, {"made-up.gguf", "general.architecture"}, [&] { read({}); });
+  expect_error(ErrorKind::kBadFile, {"made-up.gguf", "x", "block_count", "-3"}, [&] {
+    read({word("general.architecture", "x"), number("x.block_count", -3)});
+  });
+  expect_error(ErrorKind::kBadFile, {"block_count", "one number"}, [&] {
+    read({word("general.architecture", "x"), list("x.block_count", {1, 2})});
+  });
+  expect_error(ErrorKind::kBadFile, {"no.gguf"}, [&] { read_gguf_info(folder_ / "no.gguf"); });
+}
+
+}  // namespace
+}  // namespace attnflow

@@ -1,0 +1,60 @@
+"""`attnflow model FILE.gguf`: what a GGUF file says of its model, without running it."""
+
+import os
+import unittest
+
+from gguf_folder import read_gguf, write_gguf
+from support import BAD_FILE, ROOT, USAGE, CommandTest
+
+GGUF = ROOT / "tests" / "golden" / "gguf"
+SMOLLM2 = os.environ.get("ATTNFLOW_SMOLLM2", "")
+
+
+class ModelGgufTest(CommandTest):
+    def describe(self, path):
+        lines = self.run_program("model", path).stdout.splitlines()
+        return {line[:14].strip(): line[14:] for line in lines}
+
+    def test_a_decoder(self):
+        self.assertEqual(
+            {key: self.describe(GGUF / "llama.gguf")[key] for key in ("name", "architecture", "layers", "heads")},
+            {"name": "small random llama", "architecture": "llama", "layers": "3", "heads": "4 (keys and values: 2)"},
+        )
+        said = self.describe(GGUF / "llama.gguf")
+        self.assertEqual(said["most tokens"], "512")
+        self.assertEqual(said["vocabulary"], "299 (tokenizer in the file: gpt2)")
+        self.assertEqual(said["attention"], "causal")
+        self.assertIn("F32 (", said["stored as"])
+        self.assertIn("has a template", said["chat"])
+        self.assertEqual(self.describe(GGUF / "gemma2.gguf")["window"], "20 tokens, in some or all layers")
+
+    def test_models_that_are_not_run_here(self):
+        self.assertEqual(self.describe(GGUF / "mamba.gguf")["heads"], "none")
+        self.assertEqual(self.describe(GGUF / "bert.gguf")["attention"], "bidirectional")
+
+    def test_a_file_cannot_command_the_terminal(self):
+        metadata, tensors = read_gguf(GGUF / "llama.gguf")
+        path = self.folder / "hostile.gguf"
+        write_gguf(path, metadata | {"general.name": "\x1b[2Jname", "general.license": "mit\n\x07"}, tensors)
+        done = self.run_program("model", path)
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertNotIn("\x07", done.stdout)
+        self.assertIn("[2Jname", done.stdout)
+
+    def test_bad_input(self):
+        self.refuse(USAGE, ["--card", "llama.gguf"], "model", GGUF / "llama.gguf", "--card")
+        self.refuse(BAD_FILE, ["none.gguf"], "model", self.folder / "none.gguf")
+        cut = self.folder / "cut.gguf"
+        cut.write_bytes((GGUF / "llama.gguf").read_bytes()[:900])
+        self.refuse(BAD_FILE, ["cut.gguf"], "model", cut)
+
+    @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
+    def test_smollm2(self):
+        said = self.describe(SMOLLM2)
+        self.assertEqual((said["layers"], said["heads"]), ("30", "9 (keys and values: 3)"))
+        self.assertTrue(said["stored as"].startswith("Q4_1 ("), said)
+        self.assertEqual(said["parameters"], "134515008")
+
+
+if __name__ == "__main__":
+    unittest.main()
