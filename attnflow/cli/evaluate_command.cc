@@ -44,7 +44,7 @@ class Phases {
  public:
   ProgressFunction start(std::string_view phase) {
     finish();
-    bar_ = std::make_unique<ProgressBar>(std::string(phase));
+    bar_ = std::make_unique<ProgressBar>(std::string(phase), ProgressBar::Elsewhere::kLines);
     name_ = phase;
     start_ = Clock::now();
     return bar_->function();

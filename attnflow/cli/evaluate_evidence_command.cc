@@ -40,7 +40,7 @@ void run_evidence(EvidenceArguments& arguments) {
   LoadOptions load;
   load.threads = options.threads;
   const LoadedDecoder model = load_decoder_argument(arguments.model, load);
-  ProgressBar bar("samples");
+  ProgressBar bar("samples", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
   options.resampling.seed = options.seed;
   EvidenceReport report = evaluate_evidence(*model.decoder, model.codec(), samples, options);

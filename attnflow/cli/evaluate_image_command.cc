@@ -75,7 +75,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   load.threads = options.threads;
   const ImageModel model = load_image_model(folder, load);
   const PictureSet pictures = read_pictures(arguments.data, model.model->info());
-  ProgressBar bar("pictures");
+  ProgressBar bar("pictures", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
   options.resampling.seed = options.seed;
   const ImageEvaluationReport report = evaluate_image(model, pictures, options);

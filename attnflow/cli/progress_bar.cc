@@ -8,7 +8,8 @@
 
 namespace attnflow {
 
-ProgressBar::ProgressBar(std::string what) : what_(std::move(what)) {}
+ProgressBar::ProgressBar(std::string what, Elsewhere elsewhere)
+    : what_(std::move(what)), elsewhere_(elsewhere), lines_(what_) {}
 
 void ProgressBar::finish() {
   if (shown_) {
@@ -19,7 +20,16 @@ void ProgressBar::finish() {
 }
 
 ProgressFunction ProgressBar::function() {
-  if (isatty(STDERR_FILENO) == 0) return {};
+  if (isatty(STDERR_FILENO) == 0) {
+    if (elsewhere_ == Elsewhere::kNothing) return {};
+    return [this](std::size_t done, std::size_t total) {
+      const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+      if (const auto line = lines_.update(now, done, total)) {
+        fmt::print(stderr, "{}\n", *line);
+        std::fflush(stderr);
+      }
+    };
+  }
   return [this](std::size_t done, std::size_t total) { update(done, total); };
 }
 

@@ -1,0 +1,31 @@
+// Progress where no bar can be drawn: in a log, a line now and then.
+#ifndef ATTNFLOW_BASE_PROGRESS_LINES_H_
+#define ATTNFLOW_BASE_PROGRESS_LINES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace attnflow::internal {
+
+class ProgressLines {
+ public:
+  // `what` is counted: "samples". A line comes when `every` seconds have passed since the work began or since the last
+  // line, so that short work says nothing.
+  explicit ProgressLines(std::string what, double every = 10.0);
+
+  // At `seconds` of any clock `done` of `total` are done: "samples: 40 of 200, about 2 min left", or nothing. The first
+  // call is the beginning of the work.
+  std::optional<std::string> update(double seconds, std::size_t done, std::size_t total);
+
+ private:
+  std::string what_;
+  double every_;
+  std::optional<double> start_;
+  std::size_t done_at_start_ = 0;
+  double last_ = 0.0;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_BASE_PROGRESS_LINES_H_

@@ -1,0 +1,46 @@
+#include "attnflow/base/progress_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace attnflow::internal {
+namespace {
+
+TEST(ProgressLines, ALineEveryTenSecondsAndNoneForShortWork) {
+  ProgressLines lines("samples");
+  std::vector<std::string> said;
+  // A sample takes 3 s; the clock begins anywhere.
+  for (std::size_t done = 1; done <= 20; ++done) {
+    if (const auto line = lines.update(1000.0 + 3.0 * static_cast<double>(done), done, 20)) said.push_back(*line);
+  }
+  EXPECT_EQ(said,
+            (std::vector<std::string>{"samples: 5 of 20, about 45 s left", "samples: 9 of 20, about 33 s left",
+                                      "samples: 13 of 20, about 21 s left", "samples: 17 of 20, about 9 s left"}));
+  ProgressLines quick("samples");
+  for (std::size_t done = 1; done <= 100; ++done) {
+    EXPECT_EQ(quick.update(0.09 * static_cast<double>(done), done, 100), std::nullopt);
+  }
+}
+
+TEST(ProgressLines, LongWorkInMinutesAndHours) {
+  ProgressLines minutes("pictures", 1.0);
+  EXPECT_EQ(minutes.update(0.0, 0, 100), std::nullopt);
+  EXPECT_EQ(minutes.update(60.0, 10, 100), "pictures: 10 of 100, about 9 min left");
+  ProgressLines hours("pictures", 1.0);
+  EXPECT_EQ(hours.update(0.0, 0, 1001), std::nullopt);
+  EXPECT_EQ(hours.update(36.0, 1, 1001), "pictures: 1 of 1001, about 10.0 h left");
+}
+
+TEST(ProgressLines, SaysNothingOfWorkThatIsDoneOrHasNotMoved) {
+  ProgressLines lines("samples", 1.0);
+  EXPECT_EQ(lines.update(0.0, 3, 10), std::nullopt);
+  EXPECT_EQ(lines.update(5.0, 3, 10), std::nullopt);  // nothing to reckon with yet
+  EXPECT_EQ(lines.update(6.0, 4, 10), "samples: 4 of 10, about 36 s left");
+  EXPECT_EQ(lines.update(50.0, 10, 10), std::nullopt);
+}
+
+}  // namespace
+}  // namespace attnflow::internal
