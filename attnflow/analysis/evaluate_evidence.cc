@@ -13,8 +13,10 @@
 
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/csv_reader.h"
+#include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_input.h"
+#include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/evidence_rank.h"
@@ -319,6 +321,20 @@ void check_options(const EvidenceOptions& options) {
   }
 }
 
+// The graphs of the longest sample: with the first token and without, and of uniform attention; a single head's layers
+// below the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
+void check_memory(const std::vector<Question>& questions, const ReportSettings& settings, const ModelInfo& info) {
+  std::size_t longest = 0;
+  for (const Question& question : questions) longest = std::max(longest, question.ids.size());
+  const bool one_head = mixing_options(settings, {}, info.heads).heads == HeadFusion::kSingle;
+  const std::size_t graphs = one_head ? 5 : 3;
+  const std::array<std::size_t, 4> extents = {graphs * info.layers + 1, longest, longest, sizeof(double)};
+  require_memory(
+      checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
+      fmt::format("the matrices of {} layers between the {} tokens of the longest prefix", info.layers, longest),
+      "Leave the longest prefixes out of the file");
+}
+
 std::vector<std::size_t> quarters(std::size_t to_layer, std::size_t layers) {
   std::set<std::size_t> chosen;
   const std::size_t span = layers - to_layer;
@@ -413,6 +429,7 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
                 fmt::format("expected samples whose evidence can be ranked, found none{}", reasons));
   }
   report.scored = questions.size();
+  check_memory(questions, options.settings, info);
 
   Measurement measurement(decoder, codec, options, layers, flow_layers);
   if (!measurement.has_blank() &&

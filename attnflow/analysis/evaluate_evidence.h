@@ -97,7 +97,8 @@ struct EvidenceReport {
 };
 
 // Throws Error(kUsage) for scores or layers that are not there, Error(kUnsupportedModel) for gradients of a model that
-// has none, Error(kBadFile) when no sample is left.
+// has none, Error(kBadFile) when no sample is left, Error(kOther) before the model runs when the longest sample's
+// matrices would not fit into memory: the message says how much they take.
 EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options);
 
