@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnflow/analysis/csv_reader.h"
+#include "attnflow/analysis/evaluate_samples.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
@@ -359,15 +360,11 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     entry.name = line.substr(0, cut);
     if (cut != std::string::npos) {
       const std::string label = line.substr(cut + 1);
-      const auto named = std::find(info.labels.begin(), info.labels.end(), label);
-      if (named != info.labels.end()) {
-        entry.label = static_cast<std::size_t>(named - info.labels.begin());
-      } else if (!label.empty() && label.size() < 10 && label.find_first_not_of("0123456789") == std::string::npos &&
-                 std::stoul(label) < info.labels.size()) {
-        entry.label = std::stoul(label);
-      } else {
+      entry.label = find_label(label, info);
+      if (!entry.label) {
         throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}, line {}: expected a class of {} (a name, or a number below {}), found '{}'",
+                    fmt::format("{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number "
+                                "that is the name of another), found '{}'",
                                 path.string(), line_number, info.name, info.labels.size(), label));
       }
     }

@@ -100,7 +100,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
                                      const ImageEvaluationOptions& options);
 
 // A text file of pictures: on each line a file (relative to the list) and, behind a tab or a comma, a label of the
-// model by name or number. Throws Error(kBadFile) naming the line.
+// model by name, number, or id:N (find_label() of evaluate_samples.h). Throws Error(kBadFile) naming the line.
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info);
 
 std::string image_evaluation_json(const ImageEvaluationReport& report);

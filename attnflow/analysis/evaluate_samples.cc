@@ -213,6 +213,14 @@ class Reader {
 }  // namespace
 
 std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info) {
+  const auto numbered = [&](std::string_view digits) -> std::optional<std::size_t> {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    return number < info.labels.size() ? std::optional(number) : std::nullopt;
+  };
+  constexpr std::string_view kNumber = "id:";
+  if (label.starts_with(kNumber)) return numbered(std::string_view(label).substr(kNumber.size()));
   const auto place = [&](auto is_same) -> std::optional<std::size_t> {
     const auto found = std::find_if(info.labels.begin(), info.labels.end(), is_same);
     if (found == info.labels.end()) return std::nullopt;
@@ -220,10 +228,7 @@ std::optional<std::size_t> find_label(const std::string& label, const ModelInfo&
   };
   if (const auto exact = place([&](const std::string& name) { return name == label; })) return exact;
   if (const auto any = place([&](const std::string& name) { return lower(name) == lower(label); })) return any;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
-  if (label.empty() || error != std::errc{} || end != label.data() + label.size()) return std::nullopt;
-  return number < info.labels.size() ? std::optional(number) : std::nullopt;
+  return numbered(label);
 }
 
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info) {

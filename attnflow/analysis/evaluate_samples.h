@@ -47,7 +47,8 @@ struct SampleFile {
 // that never ends, a line that is no JSON object, and for a file without any sample.
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info);
 
-// The number of a class from its name or number; nothing when the model has no such class.
+// The number of a class from its name (in any case, if none has it as it stands), its number, or id:N, which is class N
+// also where N is the name of another; nothing when the model has no such class.
 std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info);
 
 }  // namespace attnflow

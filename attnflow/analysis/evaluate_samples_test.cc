@@ -83,11 +83,14 @@ TEST_F(Samples, JsonLinesAndPlainText) {
 TEST_F(Samples, NamesBeforeNumbers) {
   info_.labels = {"1", "0"};
   EXPECT_EQ(find_label("1", info_), 0U);
+  EXPECT_EQ(find_label("id:1", info_), 1U);  // the number all the same
+  EXPECT_EQ(find_label("id:0", info_), 0U);
   info_.labels = {"up", "UP"};
   EXPECT_EQ(find_label("UP", info_), 1U);
   EXPECT_EQ(find_label("Up", info_), 0U);
   EXPECT_EQ(find_label("1", info_), 1U);
-  for (const char* const wrong : {"2", "-1", "", "1.0", "1 ", "down"}) EXPECT_FALSE(find_label(wrong, info_)) << wrong;
+  for (const char* const wrong : {"2", "-1", "", "1.0", "1 ", "down", "id:2", "id:", "id:1x", "id:-1"})
+    EXPECT_FALSE(find_label(wrong, info_)) << wrong;
 }
 
 TEST_F(Samples, BadFilesAreRefusedWithTheLine) {

@@ -67,15 +67,7 @@ void check_gradient_head(const ModelInfo& info) {
 
 std::optional<std::size_t> asked_class(const std::string& asked, const ModelInfo& info) {
   if (asked == "auto") return std::nullopt;
-  constexpr std::string_view kNumber = "id:";  // the number, also where labels are numbers
-  if (asked.starts_with(kNumber)) {
-    std::size_t index = 0;
-    const char* const end = asked.data() + asked.size();
-    const auto [stop, error] = std::from_chars(asked.data() + kNumber.size(), end, index);
-    if (error == std::errc{} && stop == end && index < info.labels.size()) return index;
-  } else if (const auto label = find_label(asked, info)) {
-    return label;
-  }
+  if (const auto label = find_label(asked, info)) return label;
   constexpr std::size_t kMostNamed = 10;  // a model of pictures may have a thousand
   std::vector<std::string> names(
       info.labels.begin(), info.labels.begin() + static_cast<std::ptrdiff_t>(std::min(kMostNamed, info.labels.size())));

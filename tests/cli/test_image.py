@@ -183,6 +183,48 @@ class ImageTest(CommandTest):
         self.refuse(BAD_FILE, ["line 1", "no such class"], *words[:4], "--data", "wrong.tsv")
         self.refuse(USAGE, ["--method", "saliency"], *words[:6], "--method", "saliency")
 
+    def numeral_labels(self, names):
+        """A model whose classes are called by numbers that are not their places."""
+        folder = self.model("vit_classification")
+        path = self.folder / "vit_classification" / "config.json"
+        config = json.loads(path.read_text())
+        config["id2label"] = {str(index): name for index, name in enumerate(names)}
+        config["label2id"] = {name: index for index, name in enumerate(names)}
+        path.write_text(json.dumps(config))
+        return folder
+
+    def test_labels_that_are_numerals(self):
+        model = self.numeral_labels(["2", "0", "7"])
+
+        def curves(*labels):
+            (self.folder / "list.tsv").write_text("".join(f"picture.png\t{label}\n" for label in labels))
+            words = ["evaluate", "image", "--model", model, "--data", "list.tsv", "--resamples", 50]
+            words += ["--method", "raw,gradient-rollout", "--class", "own"]
+            self.run_program(*words, "-o", "a.json")
+            return json.loads((self.folder / "a.json").read_text())
+
+        # A class's name comes before its number: "2" is class 0, "0" is class 1; "1" names no class and is class 1.
+        made = {label: curves(label) for label in ("2", "0", "7", "1", "id:0", "id:1", "id:2")}
+        for name, number in (("2", "id:0"), ("0", "id:1"), ("1", "id:1"), ("7", "id:2")):
+            self.assertEqual(made[name], made[number])
+        probability = {label: one["pictures"]["probability"] for label, one in made.items()}
+        self.assertAlmostEqual(sum(probability[f"id:{index}"] for index in range(3)), 1.0, places=6)
+        self.assertEqual(len(set(probability.values())), 3)
+        # The gradient is that of the class that is scored, not of the one whose name is its number.
+        self.image("--mixing", "gradient", "--target", "2", "-o", "named.json", "-o", "named.npz", model=model)
+        report = json.loads((self.folder / "named.json").read_text())
+        self.assertEqual((report["target"]["index"], report["target"]["label"]), (0, "2"))
+        self.image("--mixing", "gradient", "--target", "id:2", "-o", "numbered.json", model=model)
+        report = json.loads((self.folder / "numbered.json").read_text())
+        self.assertEqual((report["target"]["index"], report["target"]["label"]), (2, "7"))
+        for wrong in ("3", "id:3", "id:", "id:1x", "-1"):
+            (self.folder / "list.tsv").write_text(f"picture.png\t{wrong}\n")
+            self.refuse(
+                BAD_FILE,
+                ["line 1", f"'{wrong}'", "id:N"],
+                *("evaluate", "image", "--model", model, "--data", "list.tsv"),
+            )
+
 
 if __name__ == "__main__":
     unittest.main()
