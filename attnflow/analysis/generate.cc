@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/chat_prompt.h"
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generated_text.h"
 #include "attnflow/analysis/generation_sink.h"
@@ -19,6 +20,7 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/normalize.h"
+#include "attnflow/report/display_width.h"
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -27,20 +29,6 @@ namespace {
 
 using internal::GenerationSink;
 using internal::GenerationSinkOptions;
-
-void check_options(const GenerateOptions& options) {
-  validate_settings(options.settings);
-  const auto expect = [](bool holds, const char* message) {
-    if (!holds) throw Error(ErrorKind::kUsage, message);
-  };
-  expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
-  expect(options.settings.discard == 0.0,
-         "--discard: expected whole layers, whose smallest weights it drops, found a generation, which adds row after "
-         "row; leave it out");
-  expect(options.settings.normalize != "row",
-         "--normalize: expected none or receptive-field for a generation, found row");
-  expect(!options.system || options.chat, "--system: expected --chat beside it, found none");
-}
 
 Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, std::string& prompt) {
   if (options.chat) {
@@ -338,11 +326,46 @@ void note_sink(GenerationReport& report) {
       100.0 * mean, "'" + prompt_text(report, 0) + "'"));
 }
 
+// What the template says before the user does is in every table and picture, and is not the user's.
+void note_own_system_turn(GenerationReport& report, const TextCodec& codec, const std::string& prompt) {
+  const std::optional<std::string> own = own_system_turn(codec, prompt);
+  if (!own) return;
+  constexpr std::size_t kMostCells = 120;
+  report.notes.push_back(
+      own->empty()
+          ? std::string("--chat: the model's template begins with a system's turn by itself; --system TEXT "
+                        "writes into it.")
+          : fmt::format("--chat: the model's template begins with a system's turn of its own, \"{}\"; --system "
+                        "TEXT replaces it, --system \"\" empties it.",
+                        shorten(clean_line(*own), kMostCells, "...")));
+}
+
 }  // namespace
+
+void check_generate_options(const GenerateOptions& options) {
+  const ReportSettings& settings = options.settings;
+  validate_settings(settings);
+  const auto expect = [](bool holds, const std::string& message) {
+    if (!holds) throw Error(ErrorKind::kUsage, message);
+  };
+  expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
+  expect(settings.discard == 0.0,
+         "--discard: expected whole layers, whose smallest weights it drops, found a generation, which adds row after "
+         "row; leave it out");
+  expect(settings.normalize != "row", "--normalize: expected none or receptive-field for a generation, found row");
+  expect(!options.system || options.chat, "--system: expected --chat beside it, found none");
+  // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
+  const bool fused = settings.heads == "mean" || settings.heads == "max" || settings.heads == "min";
+  expect(fused || (!wants(settings, "rollout") && !wants(settings, "flow")),
+         fmt::format("--heads {0}: expected --method raw, the only one that shows a single head of a generation, found "
+                     "--method {1}; for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} "
+                     "on the finished text",
+                     settings.heads, fmt::join(settings.method, ",")));
+}
 
 GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,
                           const GenerateOptions& options) {
-  check_options(options);
+  check_generate_options(options);
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
   GenerationReport report;
@@ -353,6 +376,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   report.prompt = prompt;
   const Encoding encoding = encode_prompt(codec, options, report.prompt);
   report.prompt_tokens = report_tokens(encoding);
+  if (options.chat && !options.system) note_own_system_turn(report, codec, prompt);
   const std::size_t m = encoding.tokens.size();
   check_room(info, m);
   report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
@@ -375,11 +399,6 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   keep.threads = resolve_threads(options.threads);
   const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
   if (wants(options.settings, "flow")) keep.graph_tokens = m - 1 + most;
-  if (keep.mixing.heads == HeadFusion::kSingle && (keep.rollout || keep.graph_tokens > 0)) {
-    throw Error(ErrorKind::kUsage,
-                "--heads: expected mean, max or min for the rollout or flow of a generation, found a single head; "
-                "--method raw shows one head");
-  }
   // The model's own memory first, so that what is left counts for the rows.
   decoder.clear();
   decoder.reserve(m + most - 1);

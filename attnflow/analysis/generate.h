@@ -30,7 +30,7 @@ struct GenerateOptions {
   ReportSettings settings;
   std::size_t tokens = 64;  // n, at most
   SamplingOptions sampling;
-  bool chat = false;                           // the prompt is the user's turn of a conversation
+  bool chat = false;                           // the prompt is the user's turn of a conversation (chat_prompt.h)
   std::optional<std::string> system;           // with chat: the system's turn before it
   bool ignore_end = false;                     // go on behind a token that ends the text
   bool generated_columns = false;              // keep what was drawn on generated tokens too
@@ -44,7 +44,11 @@ struct GenerateOptions {
   std::stop_token stop_token = {};             // ends the generation; what is there is kept
 };
 
-// Throws Error(kUsage) for options that do not fit (no tokens, one head with rollout, discard), Error(kInputTooLong)
+// What generate() refuses without having seen a model: Error(kUsage) for options that do not fit (no tokens, one head
+// with rollout or flow, discard). For callers that would first spend seconds on loading one.
+void check_generate_options(const GenerateOptions& options);
+
+// Throws as check_generate_options(), Error(kUsage) for what does not fit the model or the prompt, Error(kInputTooLong)
 // for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory:
 // the message says how much they take, and what would be less; Cancelled when stopped before the first token.
 GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,

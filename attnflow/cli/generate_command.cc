@@ -105,7 +105,7 @@ void run_generate(GenerateArguments& arguments) {
   if (!wants(options.settings, "flow") && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
     throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers: expected flow among --method, found none");
   }
-  validate_settings(options.settings);
+  check_generate_options(options);
   const GenerationFigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   check_different_outputs(arguments.outputs);
@@ -171,7 +171,9 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--model", arguments->model, "A GGUF file, or the folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
-  command->add_option("-n,--tokens", options.tokens, "Tokens to generate, at most")
+  command
+      ->add_option("-n,--tokens", options.tokens,
+                   "Tokens to generate, at most, of the one text (evaluate's --samples counts texts)")
       ->check(whole_number)
       ->capture_default_str();
   command

@@ -186,7 +186,12 @@ class GenerateTest(CommandTest):
         self.refuse_generate(USAGE, ["--token"], "-n", 3, "--token", 3)
         self.refuse_generate(USAGE, ["among the 3"], "--words", "--drop-tokens", 5, prompt="Unbelievably, Katherine")
         self.refuse_generate(USAGE, ["--view"], "--view", "nonsense")
-        self.refuse_generate(USAGE, ["single head"], "--heads", 0)
+        for method in ("raw,rollout", "flow"):
+            said = self.refuse_generate(USAGE, ["--heads 0", "--method raw"], "--heads", 0, "--method", method)
+            self.assertEqual(said.count("\n"), 1, said)
+        # Said before the model is looked for.
+        self.refuse_generate(USAGE, ["--heads 0"], "--heads", 0, model=str(self.folder / "none"))
+        self.generate("--heads", 0, "--method", "raw", "-n", 1)
         self.refuse_generate(USAGE, ["--flow-tokens"], "--flow-tokens", 0)
         self.refuse_generate(USAGE, ["--temperature"], "--temperature", "-1")
         self.refuse_generate(USAGE, ["--chat"], "--system", "x")
@@ -201,6 +206,17 @@ class GenerateTest(CommandTest):
         cut.write_bytes((ROOT / "tests" / "golden" / "gguf" / "llama.gguf").read_bytes()[:5000])
         self.refuse_generate(BAD_FILE, ["truncated"], model=str(cut))
         self.refuse_generate(BAD_FILE, ["expected a folder"], model=str(self.folder / "none"))
+
+    def test_the_templates_own_system_turn_is_announced(self):
+        for options, announced in ((["--chat"], True), (["--chat", "--system", "Be brief."], False), ([], False)):
+            with self.subTest(options):
+                done = self.generate("-n", 1, "-o", "a.json", *options, model=GGUF)
+                notes = json.loads((self.folder / "a.json").read_text())["notes"]
+                found = [note for note in notes if "system's turn of its own" in note]
+                self.assertEqual(len(found), int(announced), notes)
+                self.assertEqual(done.stderr.count("system's turn of its own"), int(announced))
+                for note in found:
+                    self.assertIn("--system TEXT", note)
 
     def test_interrupted_generation_keeps_what_is_there(self):
         model = SMOLLM2 or GPT2
