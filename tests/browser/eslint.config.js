@@ -24,6 +24,14 @@ export default [
   },
   {
     files: ["*.js"],
-    languageOptions: { globals: { ...page, ...names("Buffer dispatchEvent fetch process URL") } },
+    languageOptions: {
+      globals: {
+        ...page,
+        ...names(
+          "Buffer clearTimeout console DataTransfer dispatchEvent DOMParser fetch File location MessageChannel navigator " +
+            "performance PerformanceObserver process requestAnimationFrame setTimeout URL window",
+        ),
+      },
+    },
   },
 ];

@@ -42,7 +42,6 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
   return (
     <ViewerContext.Provider value={viewer}>
       <div id="page">
-        <Toolbar />
         <Header />
         <Controls />
         <RecipeControls />
@@ -103,6 +102,7 @@ function Header() {
   const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
     <header>
+      <Toolbar />
       <p id="input-text" hidden={texts.length === 0}>
         {texts.map((part) => (
           <span title={part} key={part}>

@@ -74,7 +74,9 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       if (text === "") return [];
       const tokens = text.split(".", report.n + 1).map((part) => whole(part, 0, report.n - 1));
       const known = tokens.filter((token): token is number => token !== undefined);
-      return known.length === tokens.length ? [...new Set(known)].sort((a, b) => a - b) : undefined;
+      return known.length === tokens.length && tokens.length <= report.n
+        ? [...new Set(known)].sort((a, b) => a - b)
+        : undefined;
     },
   },
   words: flag("w"),

@@ -1,5 +1,5 @@
 // The small menu of a card that saves what it shows: SVG, PNG, CSV, JSON.
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ViewerContext } from "../context";
 import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
 import { SavingContext, savingOf } from "../export/name";
@@ -19,7 +19,8 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before anything else can happen: keys go to the menu at once.
+  useLayoutEffect(() => {
     if (!open) return;
     root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
     const away = (event: Event) => {

@@ -21,19 +21,24 @@ export function Popover({ id, label, title, badge, children }: PopoverProps) {
     const away = (event: Event) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
+    // On the document: what had the focus may be gone.
+    const escape = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.preventDefault();
+      setOpen(false);
+      button.current?.focus();
+    };
     document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
+    document.addEventListener("keydown", escape);
+    return () => {
+      document.removeEventListener("pointerdown", away);
+      document.removeEventListener("keydown", escape);
+    };
   }, [open]);
   return (
     <div
       class="popover"
       ref={root}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !open) return;
-        setOpen(false);
-        button.current?.focus();
-        event.stopPropagation();
-      }}
       onFocusOut={(event) => {
         const to = event.relatedTarget as Node | null;
         if (to && !root.current?.contains(to)) setOpen(false);

@@ -18,7 +18,7 @@ export function ServerApp({ state }: { state: ServerState }) {
   const shown = state.shown.value;
   return (
     <>
-      <div id="server">
+      <section id="server" aria-label="attnflow">
         <p class="brand">
           <b>attnflow</b> <span>what did the model draw on?</span>
         </p>
@@ -26,7 +26,7 @@ export function ServerApp({ state }: { state: ServerState }) {
         <p class="visually-hidden" aria-live="polite">
           {state.announcement}
         </p>
-      </div>
+      </section>
       <div id="result" aria-busy={state.working.value !== ""}>
         {shown && "viewer" in shown && (
           <ReportApp viewer={shown.viewer} key={shown.viewer.report}>

@@ -408,7 +408,11 @@ function Half({ name, title, side, values, image, max, colour, ink, back, diverg
     }
   }
   return (
-    <section class="half" data-side={name} aria-label={title}>
+    <section
+      class="half"
+      data-side={name}
+      aria-label={`${diverging ? "difference" : back ? "second" : "first"}: ${title}`}
+    >
       <h3>{title}</h3>
       {image ? (
         <PatchMap side={side} values={values} colour={colour} />

@@ -105,8 +105,8 @@ export function ImageRanking() {
         class="scroll"
         id="rank"
         tabIndex={0}
-        role="region"
-        aria-labelledby="rank-heading"
+        role="group"
+        aria-label="The ranking, which scrolls"
         onPointerLeave={() => (pointed.value = null)}
       >
         <table>

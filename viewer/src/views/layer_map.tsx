@@ -117,7 +117,15 @@ export function LayerMap() {
   };
   return (
     <Card id="heat" title="By layer" wide exporter={any ? exporter : undefined}>
-      <div class="scroll picture" id="heat" ref={box} aria-busy={busy}>
+      <div
+        class="scroll picture"
+        id="heat"
+        ref={box}
+        aria-busy={busy}
+        tabIndex={0}
+        role="group"
+        aria-labelledby="heat-heading"
+      >
         {width > 0 && any && (
           <div class="sheets" style={{ width: `${size.width}px` }}>
             {!inRects && (

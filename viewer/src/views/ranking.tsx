@@ -58,7 +58,7 @@ export function Ranking() {
   };
   return (
     <Card id="rank" title="Strongest input tokens" exporter={ranking.length > 0 ? exporter : undefined}>
-      <div class="scroll" id="rank" tabIndex={0} role="region" aria-labelledby="rank-heading">
+      <div class="scroll" id="rank" tabIndex={0} role="group" aria-label="The ranking, which scrolls">
         <table>
           <thead>
             <tr>

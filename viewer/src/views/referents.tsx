@@ -91,7 +91,7 @@ export function Referents() {
   };
   return (
     <Card id="referents" title="Weights on the referents, by layer" wide exporter={exporter}>
-      <div class="scroll" id="referents" tabIndex={0} role="region" aria-labelledby="referents-heading">
+      <div class="scroll" id="referents" tabIndex={0} role="group" aria-label="The weights, which scroll">
         {columns.length > 0 && (
           <table>
             <thead>

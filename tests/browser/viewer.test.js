@@ -1,0 +1,549 @@
+// What the page of an explanation can do besides showing numbers (page.test.js): the link, filters, comparison, files,
+// keys, and whom it serves.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { open, startBrowser } from "./browser.js";
+import { makePage, samplePages } from "./viewer_pages.js";
+
+const pages = new Map(samplePages("").map((page) => [page.name, page]));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+function readReport(name) {
+  const report = JSON.parse(readFileSync(pages.get(name).json, "utf8"));
+  const n = report.input.tokens.length;
+  const arrays = Object.fromEntries(
+    Object.entries(report.arrays).map(([key, { data, dtype }]) => {
+      const bytes = new Uint8Array(Buffer.from(data, "base64"));
+      return [key, dtype === "f64" ? new Float64Array(bytes.buffer) : bytes];
+    }),
+  );
+  const values = (method, layer, token) => {
+    const rows = method === "flow" ? report.flow_output_tokens : report.output_tokens;
+    const begin = ((layer - 1) * rows.length + rows.indexOf(token)) * n;
+    return [...arrays[method].subarray(begin, begin + n)];
+  };
+  return { ...report, n, values };
+}
+
+const close = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(b));
+const fragment = (page) => page.evaluate(() => location.hash);
+const settled = (page) => page.waitForTimeout(600); // the link follows what rests
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+
+/** Opens the menu of a card and saves a file of it. */
+async function saved(page, card, kind) {
+  await page.locator(`#${card}-card .export button`).first().click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.locator(`#${card}-card .menu [data-kind="${kind}"]`).click(),
+  ]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+}
+
+const csvRows = (bytes) => {
+  const [head, ...lines] = bytes.toString().trimEnd().split("\r\n");
+  const cells = (line) =>
+    [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
+      .slice(0, head.split(",").length)
+      .map(([, cell]) => (cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell));
+  const columns = cells(head);
+  return lines.map((line) => Object.fromEntries(cells(line).map((cell, k) => [columns[k], cell])));
+};
+
+/** What a browser's XML parser says of a document: the numbers of its marks, its words, or its mistake. */
+const parsed = (page, svg) =>
+  page.evaluate((source) => {
+    const document = new DOMParser().parseFromString(source, "image/svg+xml");
+    const root = document.documentElement;
+    if (root.nodeName !== "svg" || document.querySelector("parsererror")) return { problem: root.textContent };
+    return {
+      values: [...root.querySelectorAll("[data-value]")].map((mark) => Number(mark.getAttribute("data-value"))),
+      titles: [...root.querySelectorAll("title")].map((title) => title.textContent),
+      texts: [...root.querySelectorAll("text")].map((text) => text.textContent),
+      size: [root.getAttribute("width"), root.getAttribute("height")].map(Number),
+      scripts: root.querySelectorAll("script, foreignObject").length,
+    };
+  }, svg);
+
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+/** A page for one test: closed after it, and it must have behaved. */
+function withPage(name, options, run) {
+  return async () => {
+    const page = await open(browser, pages.get(name).html, options);
+    try {
+      await run(page.page, readReport(name), page);
+      assert.deepEqual(page.watch, { requests: [], messages: [] });
+    } finally {
+      await page.close();
+    }
+  };
+}
+
+describe("the link", () => {
+  test(
+    "keeps what is chosen, and back and forward step through it",
+    withPage("short", {}, async (page) => {
+      await page.reload();
+      assert.equal(await fragment(page), "");
+      await page.locator('#methods input[value="flow"]').check({ force: true });
+      await page.locator("#layer").fill("2");
+      await settled(page);
+      assert.equal(await fragment(page), "#v=1&m=flow&l=3");
+      await page.locator("#output-token").selectOption("4");
+      await settled(page);
+      assert.equal(await fragment(page), "#v=1&m=flow&l=3&t=4");
+      await page.reload();
+      assert.equal(await page.locator("#methods input:checked").inputValue(), "flow");
+      assert.match(await page.locator("#layer-name").textContent(), /^3 of/);
+      assert.equal(await page.locator("#output-token").inputValue(), "4");
+      await page.goBack();
+      assert.equal(await page.locator("#output-token").inputValue(), "6");
+      assert.equal(await page.locator("#methods input:checked").inputValue(), "flow");
+      await page.goForward();
+      assert.equal(await page.locator("#output-token").inputValue(), "4");
+    }),
+  );
+
+  test("takes nothing that does not fit the report", async () => {
+    const hostile = [
+      "v=1&m=constructor&l=99&t=-1&h=%3Cscript%3E&r=2&p=red&x=1.2.99999&b=flow.7&c=Infinity&i=8&hd=12",
+      "v=2&m=flow&l=1",
+      "v=1&m=__proto__&toString=1&re=" + "a".repeat(200),
+      "v=1&re=" + encodeURIComponent("(a+)+$") + "&t=" + "9".repeat(400),
+      "%E0%A4%A&v=1&&&=&==",
+      "v=1&d=99&x=" + "1.".repeat(5000),
+    ];
+    for (const text of hostile) {
+      const { page, watch, close: end } = await open(browser, pages.get("short").html);
+      await page.reload();
+      const before = await page.locator("#strip").innerHTML();
+      await page.evaluate((hash) => (location.hash = hash), text);
+      await page.waitForTimeout(100);
+      assert.equal(await page.locator("#strip").innerHTML(), before, text);
+      assert.equal(await page.locator("#failure").count(), 0, text);
+      assert.deepEqual(watch, { requests: [], messages: [] }, text);
+      await end();
+    }
+  });
+
+  test(
+    "is copied by its button",
+    withPage("short", { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+      await page.locator("#output-token").selectOption("2");
+      await page.locator("#link-button").click();
+      const link = await page.evaluate(() => navigator.clipboard.readText());
+      assert.match(link, /short\.html#v=1&.*t=2/);
+      assert.match(await page.locator("#live").textContent(), /copied/);
+    }),
+  );
+});
+
+describe("selection", () => {
+  test(
+    "pointing at a token in one view points at it in the others",
+    withPage("short", {}, async (page) => {
+      const pointed = () =>
+        page.$$eval(".pointed[data-token]", (all) =>
+          all.map((one) => `${one.closest("section").id || "half"}:${one.dataset.token}`),
+        );
+      await page.locator('#strip [data-token="3"]').hover();
+      const here = await pointed();
+      assert.ok(here.includes("strip-card:3") && here.includes("rank-card:3"), String(here));
+      assert.equal(here.filter((one) => one === "half:3").length, 3, String(here)); // one for each method
+      assert.match(await page.locator("#strip-readout").textContent(), /on to/);
+      await page.locator('#rank tr[data-token="5"]').hover();
+      assert.ok((await pointed()).includes("strip-card:5"));
+      await page.locator("#heading").hover();
+      assert.deepEqual(await pointed(), []);
+    }),
+  );
+
+  test(
+    "is announced",
+    withPage("short", {}, async (page, report) => {
+      await page.locator("#output-token").selectOption("1");
+      const values = report.values("rollout", 6, 1);
+      const best = values.indexOf(Math.max(...values));
+      await page.waitForFunction(
+        (start) => document.getElementById("live").textContent.startsWith(start),
+        `Output token 1 “The”, rollout, layer 6: ${best} “`,
+      );
+    }),
+  );
+});
+
+describe("filters", () => {
+  test(
+    "leave tokens out and say which share of the mass that is",
+    withPage("short", {}, async (page, report) => {
+      const ranked = () =>
+        page.$$eval("#rank tbody tr", (rows) => rows.map((row) => Number(row.dataset.token)).sort((a, b) => a - b));
+      const values = report.values("rollout", 6, 6);
+      const said = async (left) => {
+        const share = sum(left.map((i) => values[i])) / sum(values);
+        assert.match(
+          await page.locator("#set-aside-share").textContent(),
+          new RegExp(`^${left.length} of 8 tokens are left out: ${(100 * share).toFixed(0)}%`),
+        );
+        assert.deepEqual(
+          await ranked(),
+          [...Array(8).keys()].filter((i) => !left.includes(i)),
+        );
+        const printed = Number(await page.locator("#strip-card .legend span").last().textContent());
+        const largest = Math.max(...values.filter((_, i) => !left.includes(i)));
+        assert.ok(Math.abs(printed - largest) < 6e-5, `the scale ends at ${printed}, not ${largest}`);
+      };
+      await page.locator("#filters-button").click();
+      assert.equal(await page.locator("#set-aside-share").textContent(), "Every token counts.");
+      await page.locator("#skip-stop-words").check();
+      await said([1, 3, 4]);
+      await page.locator("#pattern").fill("^cab|key$");
+      await said([1, 2, 3, 4, 5]);
+      await page.locator("#skip-special").check();
+      await page.locator("#filters-button").click(); // a press elsewhere has closed the panel
+      await page.locator("#skip-stop-words").uncheck();
+      await said([0, 2, 5, 6, 7].filter((i) => report.input.tokens[i].special || i === 2 || i === 5));
+      await page.locator("#skip-special").uncheck();
+      await page.locator("#filters-button").click();
+      for (const [pattern, why] of [
+        ["(", /unterminated/],
+        ["(a|aa)+$", /may not be repeated/],
+        ["[a-z", /class|unterminated/],
+      ]) {
+        await page.locator("#pattern").fill(pattern);
+        assert.match(await page.locator("#pattern-problem").textContent(), why);
+        assert.equal(await page.locator("#set-aside-share").textContent(), "Every token counts.");
+      }
+      await page.locator("#pattern").fill("");
+      await page.locator('#strip [data-token="4"]').click({ modifiers: ["Control"] });
+      assert.equal(await page.locator("#output-token").inputValue(), "6"); // it chose nothing
+      await page.locator('#strip [data-token="6"]').focus();
+      await page.keyboard.press("x");
+      assert.deepEqual(await ranked(), [0, 1, 2, 3, 5, 7]);
+      await page.locator("#filters-button").click();
+      await page.locator("#left-out button").first().click();
+      assert.deepEqual(await ranked(), [0, 1, 2, 3, 4, 5, 7]);
+      await page.keyboard.press("Escape");
+      assert.equal(await page.locator("#filters-panel").isVisible(), false);
+    }),
+  );
+});
+
+describe("looks", () => {
+  test(
+    "palettes differ, and each grows evenly from the page's ground",
+    withPage("short", {}, async (page) => {
+      const colours = () =>
+        page.$$eval("#strip .token", (all) => all.map((token) => getComputedStyle(token).backgroundColor));
+      const seen = new Set();
+      for (const palette of ["blue", "cividis", "grey"]) {
+        await page.locator("#look-button").click();
+        await page.locator(`#palettes input[value="${palette}"]`).check();
+        await page.locator("#look-button").click();
+        seen.add((await colours()).join());
+      }
+      assert.equal(seen.size, 3);
+      const grey = (await colours()).map((colour) => colour.match(/\d+/g).map(Number));
+      for (const [r, g, b] of grey) assert.ok(Math.max(r, g, b) - Math.min(r, g, b) <= 1);
+    }),
+  );
+
+  test(
+    "the theme's button turns the page dark, and it stays so",
+    withPage("short", { colorScheme: "light" }, async (page) => {
+      const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const light = await ground();
+      await page.locator("#theme-button").click();
+      assert.notEqual(await ground(), light);
+      assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+      await page.keyboard.press("d");
+      assert.equal(await ground(), light);
+    }),
+  );
+
+  test("keys choose, and the list of them opens", async () => {
+    await withPage("short", {}, async (page) => {
+      const method = () => page.locator("#methods input:checked").inputValue();
+      await page.keyboard.press("1");
+      assert.equal(await method(), "raw");
+      await page.keyboard.press("3");
+      assert.equal(await method(), "flow");
+      await page.keyboard.press("[");
+      assert.match(await page.locator("#layer-name").textContent(), /^5 of/);
+      await page.keyboard.press("k");
+      assert.equal(await page.locator("#output-token").inputValue(), "5");
+      await page.keyboard.press("s");
+      assert.ok(await page.locator("#skip-special").isChecked());
+      await page.keyboard.press("?");
+      assert.ok(await page.locator("#help").isVisible());
+      await page.keyboard.press("1"); // the dialog has the keys
+      assert.equal(await method(), "flow");
+      await page.keyboard.press("Escape");
+      assert.equal(await page.locator("#help").isVisible(), false);
+      // Letters in a field are text.
+      await page.keyboard.press("f");
+      await page.locator("#pattern").focus();
+      await page.keyboard.type("1c");
+      assert.equal(await method(), "flow");
+      assert.equal(await page.locator("#compare-card").count(), 0);
+    })();
+  });
+
+  test("nothing moves while the page is used", async () => {
+    await withPage("long", {}, async (page) => {
+      await page.evaluate(() => {
+        window.shifts = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) window.shifts += entry.value;
+        }).observe({ type: "layout-shift", buffered: false });
+      });
+      for (const token of [3, 40, 90]) {
+        await page.locator(`#strip [data-token="${token}"]`).hover();
+        await page.waitForTimeout(100);
+      }
+      await page.locator("#layer").fill("1");
+      await page.locator("#layer").fill("4");
+      await page.locator("#output-token").selectOption("7");
+      await page.waitForTimeout(300);
+      const shifts = await page.evaluate(() => window.shifts);
+      assert.ok(shifts < 0.02, `the layout shifted by ${shifts}`);
+    })();
+  });
+});
+
+describe("comparison", () => {
+  test(
+    "of two methods: the difference is that of the values",
+    withPage("short", {}, async (page, report) => {
+      await page.locator("#compare-button").click();
+      const side = (name) =>
+        page.$$eval(`#compare [data-side="${name}"] .token`, (all) => {
+          const values = [];
+          for (const token of all) values[Number(token.dataset.token)] = Number(token.dataset.value);
+          return values;
+        });
+      const check = async (first, second) => {
+        const shares = await page.locator("#compare-shares").isChecked();
+        const part = (values) => (shares ? values.map((value) => value / sum(values)) : values);
+        const [a, b] = [part(first), part(second)];
+        for (const [name, expected] of [
+          ["first", a],
+          ["second", b],
+          ["difference", b.map((value, i) => value - a[i])],
+        ]) {
+          const found = await side(name);
+          assert.equal(found.length, expected.length);
+          for (const [i, value] of expected.entries()) {
+            assert.ok(close(found[i], value), `${name}, token ${i}: ${found[i]} is not ${value}`);
+          }
+        }
+      };
+      assert.ok(await page.locator("#compare-shares").isChecked()); // flow does not sum to 1
+      await check(report.values("rollout", 6, 6), report.values("flow", 6, 6));
+      await page.locator("#compare-method").selectOption("rollout");
+      await page.locator("#compare-layer").selectOption("2");
+      assert.equal(await page.locator("#compare-shares").isChecked(), false);
+      await check(report.values("rollout", 6, 6), report.values("rollout", 2, 6));
+      await page.locator('#strip [data-token="2"]').click();
+      await check(report.values("rollout", 6, 2), report.values("rollout", 2, 2));
+      await settled(page);
+      assert.match(await fragment(page), /b=rollout\.2/);
+      await page.reload();
+      assert.equal(await page.locator("#compare-layer").inputValue(), "2");
+      // More is blue, less is orange.
+      const differences = await side("difference");
+      const colours = await page.$$eval('#compare [data-side="difference"] .token', (all) =>
+        all.map((token) => [Number(token.dataset.token), getComputedStyle(token).backgroundColor]),
+      );
+      const most = Math.max(...differences.map(Math.abs));
+      for (const [i, colour] of colours) {
+        if (Math.abs(differences[i]) < 0.3 * most) continue;
+        const [red, , blue] = colour.match(/\d+/g).map(Number);
+        assert.equal(differences[i] > 0, blue > red, `token ${i}: ${differences[i]} is ${colour}`);
+      }
+      await page.locator("#compare-close").click();
+      assert.equal(await page.locator("#compare-card").count(), 0);
+    }),
+  );
+
+  test(
+    "with another report: tokens find their counterparts, predictions stand side by side",
+    withPage("short", {}, async (page, report) => {
+      const folder = mkdtempSync(join(tmpdir(), "attnflow-compare-"));
+      const other = JSON.parse(readFileSync(pages.get("short").json, "utf8"));
+      // One token more in front of the last: the one before keep their numbers' places, the last does not.
+      other.predictions[0].choices[0].label = "isn't";
+      other.input.tokens[2].text = "lock";
+      const [json, html] = [join(folder, "other.json"), join(folder, "other.html")];
+      writeFileSync(json, JSON.stringify(other));
+      makePage(json, html);
+      try {
+        await page.locator("#compare-button").click();
+        await page.locator("#compare-method").selectOption("rollout");
+        for (const file of [json, html]) {
+          await page.locator("#compare-file").setInputFiles(file);
+          await page.locator(".predictions-pair").waitFor();
+          assert.match(await page.locator(".predictions-pair").textContent(), /isn't/);
+          const differences = await page.$$eval('#compare [data-side="difference"] .token', (all) =>
+            all.map((token) => Number(token.dataset.value)),
+          );
+          assert.equal(differences.length, report.n);
+          for (const value of differences) assert.ok(Math.abs(value) < 1e-6);
+          assert.match(await page.locator("#compare-readout").textContent(), /the same/);
+          await page.locator("#compare-drop").click();
+          assert.equal(await page.locator(".predictions-pair").count(), 0);
+        }
+        const longer = join(folder, "longer.json");
+        writeFileSync(longer, readFileSync(pages.get("referents").json));
+        await page.locator("#compare-file").setInputFiles(longer);
+        await page.locator(".predictions-pair").waitFor();
+        // [CLS], the, the, [MASK] and [SEP] are in both.
+        const matched = await page.$$eval('#compare [data-side="difference"] .token[data-value]', (all) =>
+          all.map((token) => Number(token.dataset.token)),
+        );
+        assert.deepEqual(matched, [0, 1, 4, 6, 7]);
+        const broken = join(folder, "broken.json");
+        for (const [text, why] of [
+          ["{", /no report/],
+          ['{"format":"attnflow-report","version":99}', /version 99/],
+          ["<html></html>", /found none/],
+        ]) {
+          writeFileSync(broken, text);
+          await page.locator("#compare-file").setInputFiles(broken);
+          await page.locator("#compare-problem").filter({ hasText: why }).waitFor();
+        }
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    }),
+  );
+});
+
+describe("files", () => {
+  test(
+    "every card's SVG parses and stands alone; its CSV and JSON hold the same rows; its PNG is a picture",
+    withPage("short", {}, async (page) => {
+      await page.locator("#compare-button").click();
+      const cards = await page.$$eval(".card .export", (all) =>
+        all.map((menu) => menu.closest(".card").id.replace(/-card$/, "")),
+      );
+      for (const card of ["strip", "rank", "compare", "settings", "methods", "heat", "matrix", "graph"]) {
+        assert.ok(cards.includes(card), `${card} cannot be saved; ${cards} can`);
+      }
+      for (const card of cards) {
+        const svg = await saved(page, card, "svg");
+        assert.match(svg.name, new RegExp(`^short-${card}-rollout-layer6\\.svg$`));
+        const text = svg.bytes.toString();
+        const found = await parsed(page, text);
+        assert.equal(found.problem, undefined, card);
+        assert.equal(found.scripts, 0, card);
+        assert.ok(found.size[0] > 100 && found.size[1] > 20, `${card}: ${found.size}`);
+        assert.ok(found.texts.length > 0, `${card} has no words`);
+        assert.doesNotMatch(text, /(href|src)="(?!data:image\/png|#)/, card);
+        assert.doesNotMatch(text, /var\(--/, card);
+        const png = await saved(page, card, "png");
+        assert.equal(png.bytes.subarray(1, 4).toString(), "PNG", card);
+        const [width, height] = [png.bytes.readUInt32BE(16), png.bytes.readUInt32BE(20)];
+        assert.ok(Math.abs(width - 2 * found.size[0]) <= 2 && Math.abs(height - 2 * found.size[1]) <= 2, card);
+        const csv = csvRows((await saved(page, card, "csv")).bytes);
+        const json = JSON.parse((await saved(page, card, "json")).bytes.toString());
+        assert.equal(json.view, card);
+        assert.equal(json.rows.length, csv.length, card);
+        assert.ok(csv.length > 0, card);
+        for (const [k, row] of json.rows.entries()) {
+          for (const [c, cell] of row.entries()) {
+            const other = csv[k][json.columns[c]];
+            assert.equal(other, cell === null ? "" : String(cell), `${card}, row ${k}, ${json.columns[c]}`);
+          }
+        }
+      }
+    }),
+  );
+
+  test(
+    "the strip's files hold the report's numbers",
+    withPage("short", {}, async (page, report) => {
+      const values = report.values("rollout", 6, 6);
+      const svg = await parsed(page, (await saved(page, "strip", "svg")).bytes.toString());
+      assert.equal(svg.values.length, report.n);
+      for (const [i, value] of values.entries()) assert.ok(close(svg.values[i], value), `mark ${i}`);
+      assert.equal(svg.texts.join(" ").replace(/\s+/g, " "), "[CLS] The key to the cabinets [MASK] [SEP]");
+      const rows = csvRows((await saved(page, "strip", "csv")).bytes);
+      assert.deepEqual(
+        rows.map(({ token }) => token),
+        ["[CLS]", "The", "key", "to", "the", "cabinets", "[MASK]", "[SEP]"],
+      );
+      for (const [i, value] of values.entries()) assert.ok(close(Number(rows[i].rollout), value), `row ${i}`);
+      const ranking = csvRows((await saved(page, "rank", "csv")).bytes);
+      assert.equal(ranking.length, report.n);
+      for (const { input_token, raw, rollout, flow } of ranking) {
+        for (const [method, cell] of Object.entries({ raw, rollout, flow })) {
+          assert.ok(close(Number(cell), report.values(method, 6, 6)[input_token]), `${method} of ${input_token}`);
+        }
+      }
+    }),
+  );
+
+  test("words of any script and markup survive", async () => {
+    for (const name of ["arabic", "emoji", "markup"]) {
+      await withPage(name, {}, async (page, report) => {
+        const svg = (await saved(page, "strip", "svg")).bytes.toString();
+        const found = await parsed(page, svg);
+        assert.equal(found.problem, undefined, name);
+        assert.equal(found.scripts, 0, name);
+        const words = found.texts.join("").replace(/\s+/g, "");
+        const expected = await page.locator("#strip").evaluate((strip) => strip.textContent.replace(/\s+/g, ""));
+        assert.equal([...words].sort().join(""), [...expected].sort().join(""), name);
+        const rows = csvRows((await saved(page, "strip", "csv")).bytes);
+        assert.equal(rows.length, report.n, name);
+      })();
+    }
+  });
+
+  test("a card's menu works from the keyboard", async () => {
+    await withPage("short", {}, async (page) => {
+      await page.locator("#rank-card .export button").focus();
+      await page.keyboard.press("Enter");
+      const focused = () => page.evaluate(() => document.activeElement.dataset.kind ?? document.activeElement.title);
+      assert.equal(await focused(), "svg");
+      await page.keyboard.press("ArrowUp");
+      assert.equal(await focused(), "json");
+      await page.keyboard.press("ArrowDown");
+      assert.equal(await focused(), "svg");
+      await page.keyboard.press("Escape");
+      assert.equal(await page.locator(".menu").count(), 0);
+      assert.equal(await focused(), "Save as a file");
+    })();
+  });
+});
+
+describe("accessibility", () => {
+  for (const name of ["short", "referents", "arabic", "array", "long"]) {
+    for (const colorScheme of ["light", "dark"]) {
+      test(`axe finds nothing in ${name}, ${colorScheme}`, async () => {
+        await withPage(name, { colorScheme }, async (page) => {
+          await page.locator("#compare-button").click();
+          await page.locator("#filters-button").click();
+          await page.evaluate(axe);
+          const { violations } = await page.evaluate(() =>
+            window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }),
+          );
+          const said = violations.flatMap(({ id, nodes }) =>
+            nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 120)} ${node.failureSummary}`),
+          );
+          assert.deepEqual(said, []);
+        })();
+      });
+    }
+  }
+});
