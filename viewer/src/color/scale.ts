@@ -74,12 +74,16 @@ const cssOf = (colour: Rgb) => `rgb(${colour.join(" ")})`;
 export class Scale {
   /** 256 steps. */
   readonly ramp: readonly Rgb[];
+  private readonly colours: readonly string[];
+  private readonly inks: readonly string[];
 
   constructor(
     readonly dark: boolean,
     readonly palette: PaletteName = "blue",
   ) {
     this.ramp = Array.from({ length: 256 }, (_, i) => rampColour(palette, dark, i / 255));
+    this.colours = this.ramp.map(cssOf);
+    this.inks = this.ramp.map(inkOn);
   }
 
   step(value: number, max: number): number {
@@ -91,12 +95,12 @@ export class Scale {
   }
 
   css(value: number, max: number): string {
-    return cssOf(this.rgb(value, max));
+    return this.colours[this.step(value, max)];
   }
 
   /** Black or white, whichever reads on the colour. */
   ink(value: number, max: number): string {
-    return inkOn(this.rgb(value, max));
+    return this.inks[this.step(value, max)];
   }
 }
 

@@ -74,13 +74,11 @@ interface Layout {
   level: boolean;
 }
 
-function layoutOf({ rows, columns, sideName }: CellPictureProps, width: number): Layout {
-  const n = columns.length;
-  const left = Math.min(130, Math.max(...rows.map(({ label }) => textWidth(labelText(label, 14))))) + 14;
+function layoutOf(m: number, n: number, widestRow: number, widest: number, sideName: string, width: number): Layout {
+  const left = Math.min(130, widestRow) + 14;
   const side = sideName ? Math.max(textWidth(sideName), 62) + 10 : 0;
-  const widest = Math.max(...columns.map(({ label }) => textWidth(labelText(label, 16))));
   const cell = Math.max(3, Math.min(72, (width - left - side - 4) / n));
-  const height = rows.length <= 16 ? 26 : rows.length <= 40 ? 18 : 14;
+  const height = m <= 16 ? 26 : m <= 40 ? 18 : 14;
   const level = widest + 8 <= cell;
   const bottom = level ? 24 : Math.min(widest, 140) + 16;
   const head = sideName ? 20 : 2;
@@ -92,7 +90,7 @@ function layoutOf({ rows, columns, sideName }: CellPictureProps, width: number):
     level,
     bottom,
     width: left + n * cell + side + 4,
-    total: head + rows.length * height + bottom,
+    total: head + m * height + bottom,
   };
 }
 
@@ -115,10 +113,20 @@ export function CellPicture(props: CellPictureProps) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const layout = useMemo(() => layoutOf(props, width || 600), [rows, columns, props.sideName, width]);
+  const widest = useMemo(() => Math.max(0, ...columns.map(({ label }) => textWidth(labelText(label, 16)))), [columns]);
+  const widestRow = useMemo(() => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, 14)))), [rows]);
+  const layout = useMemo(
+    () => layoutOf(rows.length, columns.length, widestRow, widest, props.sideName ?? "", width || 600),
+    [rows.length, columns.length, widestRow, widest, props.sideName, width],
+  );
+  // What a player changes is painted; what stands still is not made again.
   useLayoutEffect(() => paint(canvas.current, props), [values, columns, top, scale, rows.length]);
-  const marks = useMemo(() => <Marks {...props} layout={layout} />, [layout, values, top, scale]);
-  const labels = useMemo(() => <Labels {...props} layout={layout} />, [layout, rows, columns, chosen]);
+  const marks = useMemo(() => <Marks {...props} layout={layout} />, [layout, columns, values, top, scale]);
+  const rowLabels = useMemo(() => <RowLabels {...props} layout={layout} />, [layout, rows, chosen]);
+  const columnLabels = useMemo(
+    () => <ColumnLabels columns={columns} below={layout.head + rows.length * layout.height} layout={layout} />,
+    [layout, rows.length, columns],
+  );
   const { left, head, cell, height } = layout;
   const [n, m] = [columns.length, rows.length];
   const place = { left: `${left}px`, top: `${head}px`, width: `${n * cell}px`, height: `${m * height}px` };
@@ -190,7 +198,8 @@ export function CellPicture(props: CellPictureProps) {
         {divider !== undefined && divider < n && (
           <path class="divider" d={`M${left + divider * cell} ${head}v${m * height + 6}`} />
         )}
-        {labels}
+        {columnLabels}
+        {rowLabels}
         {chosen.map((r) => (
           <rect class="frame" key={r} x={left - 1} y={head + r * height - 1} width={n * cell + 2} height={height + 2} />
         ))}
@@ -297,19 +306,22 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
   );
 }
 
-function Labels({ rows, chosen, columns, sideName, layout }: CellPictureProps & { layout: Layout }) {
-  const { left, head, cell, height, level, width } = layout;
-  const step = level ? 1 : Math.max(1, Math.ceil(14 / cell));
-  const rowStep = Math.max(1, Math.ceil(12 / height));
-  const below = head + rows.length * height;
-  const content = (label: CellLabel, most: number) => (
+function LabelText({ label, most }: { label: CellLabel; most: number }) {
+  const sign = label.space && <tspan class="space">{SPACE_SIGN}</tspan>;
+  const rtl = RTL.test(label.text);
+  return (
     <>
       <title>{label.text}</title>
-      {label.space && !RTL.test(label.text) && <tspan class="space">{SPACE_SIGN}</tspan>}
+      {!rtl && sign}
       {shorten(label.text, most)}
-      {label.space && RTL.test(label.text) && <tspan class="space">{SPACE_SIGN}</tspan>}
+      {rtl && sign}
     </>
   );
+}
+
+function ColumnLabels({ columns, below, layout }: { columns: readonly CellColumn[]; below: number; layout: Layout }) {
+  const { left, cell, level } = layout;
+  const step = level ? 1 : Math.max(1, Math.ceil(14 / cell));
   return (
     <>
       {columns.map(({ label }, c) => {
@@ -317,14 +329,23 @@ function Labels({ rows, chosen, columns, sideName, layout }: CellPictureProps & 
         const x = left + (c + 0.5) * cell;
         return level ? (
           <text key={c} x={x} y={below + 17} text-anchor="middle">
-            {content(label, 16)}
+            <LabelText label={label} most={16} />
           </text>
         ) : (
           <text key={c} transform={`translate(${x + 4} ${below + 8}) rotate(-90)`} text-anchor="end">
-            {content(label, 16)}
+            <LabelText label={label} most={16} />
           </text>
         );
       })}
+    </>
+  );
+}
+
+function RowLabels({ rows, chosen, sideName, layout }: CellPictureProps & { layout: Layout }) {
+  const { left, head, height, width } = layout;
+  const rowStep = Math.max(1, Math.ceil(12 / height));
+  return (
+    <>
       {sideName && (
         <text class="side" x={width - 4} y={14} text-anchor="end">
           {sideName}
@@ -337,7 +358,7 @@ function Labels({ rows, chosen, columns, sideName, layout }: CellPictureProps & 
           <g key={r}>
             {(r % rowStep === 0 || isChosen) && (
               <text class={isChosen ? "label chosen" : "label"} x={left - 8} y={y} text-anchor="end" data-row={r}>
-                {content(label, 14)}
+                <LabelText label={label} most={14} />
               </text>
             )}
             {side && (

@@ -12,6 +12,8 @@ export interface Look {
   ink?: string;
   classes: readonly string[];
   attributes: Readonly<Record<string, string>>;
+  /** for screen readers */
+  name: () => string;
 }
 
 export interface PaintedTextProps {
@@ -34,6 +36,8 @@ export interface PaintedTextProps {
   follow?: boolean;
 }
 
+/** More tokens than these are named a moment after they are painted. */
+const MANY = 200;
 const LOOKS = ["left-out", "above", "degenerate", "later"];
 
 export function PaintedText(props: PaintedTextProps) {
@@ -50,6 +54,16 @@ export function PaintedText(props: PaintedTextProps) {
   };
   useLayoutEffect(() => {
     const elements = elementsOf();
+    const looks: Look[] = [];
+    // What screen readers say follows when tokens no longer go by.
+    const names: string[] = [];
+    let naming: ReturnType<typeof setTimeout> | undefined;
+    const nameAll = () => {
+      for (const [token, element] of elements.entries()) {
+        const name = looks[token].name();
+        if (name !== names[token]) element.setAttribute("aria-label", (names[token] = name));
+      }
+    };
     let marked: HTMLElement | undefined;
     const stopPointing = effect(() => {
       const token = latest.current.pointed();
@@ -62,19 +76,31 @@ export function PaintedText(props: PaintedTextProps) {
       const paint = look();
       const at = current();
       for (const [token, element] of elements.entries()) {
-        const { value, background = "", ink = "", classes, attributes } = paint(token);
-        element.style.backgroundColor = background;
-        element.style.color = ink;
-        for (const name of LOOKS) element.classList.toggle(name, classes.includes(name));
-        for (const [name, text] of Object.entries(attributes)) element.setAttribute(name, text);
-        element.dataset.value = value === undefined ? "" : String(value);
-        element.tabIndex = token === at ? 0 : -1;
+        const next = paint(token);
+        const before = looks[token];
+        looks[token] = next;
+        const { background = "", ink = "", value } = next;
+        if (background !== (before?.background ?? "")) element.style.backgroundColor = background;
+        if (ink !== (before?.ink ?? "")) element.style.color = ink;
+        if (value !== before?.value || !before) element.dataset.value = value === undefined ? "" : String(value);
+        for (const name of LOOKS) {
+          const on = next.classes.includes(name);
+          if (on !== Boolean(before?.classes.includes(name))) element.classList.toggle(name, on);
+        }
+        for (const [name, text] of Object.entries(next.attributes)) {
+          if (text !== before?.attributes[name]) element.setAttribute(name, text);
+        }
+        const tab = token === at ? 0 : -1;
+        if (element.tabIndex !== tab || !before) element.tabIndex = tab;
       }
+      clearTimeout(naming);
+      naming = setTimeout(nameAll, looks.length > MANY ? 120 : 0);
       if (follow && root.current && elements[at]) keepInView(root.current, elements[at]);
     });
     return () => {
       stopPointing();
       stopPainting();
+      clearTimeout(naming);
     };
   }, [report]);
 

@@ -38,7 +38,7 @@ export function LayerPicture() {
   );
   const reasons = state.reasons.value;
   const known = values[0] ?? null;
-  const columns = useColumns(known ? Math.min(known.length, m + token) : m);
+  const columns = useColumns(known?.length ?? m);
   const scale = useMemo(() => report.scale(values, Array(values.length).fill(token), reasons), [values, reasons]);
   const chosen = state.layers.value;
   const rows = useMemo(
@@ -73,6 +73,7 @@ export function LayerPicture() {
     chosen: framed,
     columns,
     values,
+    seen: () => m + token,
     top: scale.top,
     scale: state.scale.value,
     sideName: hasShares ? "on the first" : "",
@@ -88,7 +89,7 @@ export function LayerPicture() {
         svg: () => exportedCells("heat", picture),
         rows: () => ({
           columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
-          rows: layerRows(state, order, values, columns.length),
+          rows: layerRows(state, order, values, Math.min(columns.length, m + token)),
         }),
       }}
     >

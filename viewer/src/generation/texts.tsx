@@ -99,13 +99,18 @@ function promptLook(state: GenerationState): (token: number) => Look {
     if (reason) classes.push("left-out");
     if (!reason && value !== undefined && value > top * (1 + 1e-6)) classes.push("above");
     if (flags?.[token] && value) classes.push("degenerate");
-    const said = [report.columns[token].name.text, value === undefined ? "not computed" : format(value)];
-    if (reason) said.push(`set aside (${reason})`);
-    if (flags?.[token] && value) said.push("degenerate");
+    const flagged = Boolean(flags?.[token] && value);
+    const name = () => {
+      const said = [report.columns[token].name.text, value === undefined ? "not computed" : format(value)];
+      if (reason) said.push(`set aside (${reason})`);
+      if (flagged) said.push("degenerate");
+      return said.join(", ");
+    };
     return {
       value,
       classes,
-      attributes: { "aria-pressed": String(reason !== ""), "aria-label": said.join(", ") },
+      attributes: { "aria-pressed": String(reason !== "") },
+      name,
       ...(value !== undefined && !reason ? colours(state, value, top) : {}),
     };
   };
@@ -125,14 +130,15 @@ function saidLook(state: GenerationState): (token: number) => Look {
     if (token > chosen) classes.push("later");
     if (reason && value !== undefined) classes.push("left-out");
     if (!reason && value !== undefined && value > top * (1 + 1e-6)) classes.push("above");
-    const drawn = value === undefined ? "" : `, ${format(value)}`;
+    const name = () => {
+      const drawn = value === undefined ? "" : `, ${format(value)}`;
+      return `generated token ${token}: ${report.columns[m + token].name.text}${drawn}`;
+    };
     return {
       value,
       classes,
-      attributes: {
-        "aria-selected": String(token === chosen),
-        "aria-label": `generated token ${token}: ${report.columns[m + token].name.text}${drawn}`,
-      },
+      attributes: { "aria-selected": String(token === chosen) },
+      name,
       ...(value !== undefined && !reason ? colours(state, value, top) : {}),
     };
   };
