@@ -37,15 +37,17 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
   useEffect(() => followKeys(viewer), [viewer]);
   useEffect(() => announceChoices(viewer), [viewer]);
   const { report } = viewer;
+  // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
+  const part = viewer === pieces ? "pieces" : "words";
   const pictured = report.document.input.kind === "image";
   const predicted = (report.document.predictions ?? []).length > 0;
   return (
     <ViewerContext.Provider value={viewer}>
       <div id="page">
-        <Header />
-        <Controls />
+        <Header key={`head ${part}`} />
+        <Controls key={`controls ${part}`} />
         <RecipeControls />
-        <main>
+        <main key={`main ${part}`}>
           <p id="live" class="visually-hidden" aria-live="polite">
             {viewer.announcement}
           </p>
@@ -75,7 +77,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
           <Referents />
           <SettingsCard />
         </main>
-        <Help />
+        <Help key={`help ${part}`} />
       </div>
     </ViewerContext.Provider>
   );

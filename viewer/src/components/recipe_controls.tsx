@@ -88,7 +88,7 @@ export function RecipeControls() {
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
   return (
     <form id="recipe" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
-      {!report.gradient && (
+      {anything && !report.gradient && (
         <div class="control">
           <label for="residual">
             Residual <output for="residual">{choices.residual.value.toFixed(2)}</output>
@@ -130,7 +130,7 @@ export function RecipeControls() {
           </select>
         </div>
       )}
-      {highest > 0 && (
+      {anything && highest > 0 && (
         <div class="control">
           <label for="to-layer">Down to</label>
           <select
@@ -188,19 +188,21 @@ export function RecipeControls() {
           />
         </div>
       )}
-      <div class="control">
-        <label for="normalize">Normalise</label>
-        <select
-          id="normalize"
-          value={choices.normalize.value}
-          disabled={!can({})}
-          onChange={(event) => (choices.normalize.value = event.currentTarget.value as Normalize)}
-        >
-          <option value="none">not at all</option>
-          <option value="row">rows</option>
-          <option value="receptive-field">by receptive field</option>
-        </select>
-      </div>
+      {anything && (
+        <div class="control">
+          <label for="normalize">Normalise</label>
+          <select
+            id="normalize"
+            value={choices.normalize.value}
+            disabled={!can({})}
+            onChange={(event) => (choices.normalize.value = event.currentTarget.value as Normalize)}
+          >
+            <option value="none">not at all</option>
+            <option value="row">rows</option>
+            <option value="receptive-field">by receptive field</option>
+          </select>
+        </div>
+      )}
       {hasWords && (
         <div class="control check">
           <label>
@@ -214,9 +216,11 @@ export function RecipeControls() {
           </label>
         </div>
       )}
-      <button type="button" id="recipe-reset" disabled={!changed} onClick={reset}>
-        As computed
-      </button>
+      {anything && (
+        <button type="button" id="recipe-reset" disabled={!changed} onClick={reset}>
+          As computed
+        </button>
+      )}
       <Source fusing={fusing.value} />
     </form>
   );

@@ -241,7 +241,7 @@ export function FlowGraph() {
               {...size}
               viewBox={`0 0 ${size.width} ${size.height}`}
               role="application"
-              tabIndex={0}
+              tabindex={0}
               aria-label={`Graph of ${steps} layers and ${n} tokens. Arrow keys read nodes, Enter chooses a token.`}
               onKeyDown={onKeyDown}
               onPointerMove={(event) => {

@@ -172,7 +172,7 @@ export function HeadGrid() {
                 ref={svg}
                 {...size}
                 role="application"
-                tabIndex={0}
+                tabindex={0}
                 aria-label={`${depth} layers by ${heads} heads; layer ${layer}, head ${head} is shown large. Arrow keys choose another.`}
                 onKeyDown={onKeyDown}
                 onClick={(event) => {
@@ -229,7 +229,7 @@ export function HeadGrid() {
             layer={layer}
             least={choices.threshold.value}
             onChoose={(query) => (choices.token.value = query)}
-            most={560}
+            most={Math.max(420, Math.min(900, outer * 0.4))}
           />
           <p class="readout" id="head-readout">
             {here && here.output !== undefined && (

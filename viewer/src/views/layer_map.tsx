@@ -159,7 +159,7 @@ export function LayerMap() {
               {...size}
               viewBox={`0 0 ${size.width} ${size.height}`}
               role="application"
-              tabIndex={0}
+              tabindex={0}
               aria-label={`${layers.length} layers by ${n} tokens. Arrow keys read values, Enter chooses the layer, Space the token.`}
               onKeyDown={onKeyDown}
               onPointerMove={(event) => {

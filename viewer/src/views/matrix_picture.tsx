@@ -67,7 +67,7 @@ export interface MatrixPictureProps {
 }
 
 export function MatrixPicture(props: MatrixPictureProps) {
-  const { id, outputs, block, busy, chosen, layer, least, onChoose, most = 720 } = props;
+  const { id, outputs, block, busy, chosen, layer, least, onChoose } = props;
   const viewer = useViewer();
   const { report, state } = viewer;
   const { counts, pointed } = state;
@@ -76,14 +76,15 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
   const [transform, setTransform] = useState<ZoomTransform>(zoomIdentity);
   const width = useWidth(box);
+  const most = props.most ?? Math.max(560, Math.min(1100, width * 0.9));
   const { n } = report;
   const rows = outputs.length;
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 12)), [report]);
   const labelWidth = useMemo(() => Math.min(110, widest(labels)), [labels]);
   // Wide enough for labels, which show when there is room after zooming.
   const margin = Math.min(labelWidth + 14, Math.max(40, width * 0.22));
-  const cell = Math.max(0.01, Math.min(36, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
-  const height = rows < 6 ? Math.max(18, Math.min(36, cell)) : cell;
+  const cell = Math.max(0.01, Math.min(48, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
+  const height = rows < 6 ? Math.max(18, Math.min(48, cell)) : cell;
   const plot = { width: n * cell, height: rows * height };
   const size = { width: margin + plot.width + 4, height: margin + plot.height + 4 };
   const { k } = transform;
@@ -149,7 +150,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
     const zooming = zoom<SVGSVGElement, unknown>()
       .extent(extent)
       .translateExtent(extent)
-      .scaleExtent([1, Math.max(1, 48 / Math.min(cell, height))])
+      .scaleExtent([1, Math.max(1, 56 / Math.min(cell, height))])
       .filter((event: Event) => {
         const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
         // The page scrolls over a picture that nobody has turned to.
@@ -242,6 +243,8 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const labelledX = pitchX >= LABELLED;
   const labelledY = pitchY >= LABELLED;
   const row = outputs.indexOf(chosen);
+  const max = block?.max ?? 0;
+  const printed = block !== null && pitchX >= PRINTED && pitchY >= 18;
   const clip = `${id}-clip`;
   return (
     <div class="picture" id={id} ref={box} aria-busy={busy}>
@@ -282,7 +285,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
             class={k > 1 ? "zoomable zoomed" : "zoomable"}
             {...size}
             role="application"
-            tabIndex={0}
+            tabindex={0}
             aria-label={`${rows} output tokens by ${n} input tokens. Arrow keys read values, Enter chooses the output token, plus and minus zoom.`}
             onKeyDown={onKeyDown}
             onPointerMove={(event) => {
@@ -322,6 +325,26 @@ export function MatrixPicture(props: MatrixPictureProps) {
               </text>
             ))}
             <g clip-path={`url(#${clip})`}>
+              {printed &&
+                range(visible.rows).flatMap((r) =>
+                  range(visible.columns).map((i) => {
+                    const value = valueAt(r, i);
+                    const drawn = value < least * max ? 0 : value;
+                    return Number.isNaN(value) ? null : (
+                      <text
+                        key={`${r} ${i}`}
+                        class="value"
+                        x={left(i + 0.5)}
+                        y={top(r + 0.5) + 4}
+                        text-anchor="middle"
+                        fill={counts.value[i] ? scale.ink(drawn, max) : "currentColor"}
+                        data-value={value}
+                      >
+                        {format(value)}
+                      </text>
+                    );
+                  }),
+                )}
               {row >= 0 && (
                 <rect
                   class="frame"
@@ -344,8 +367,11 @@ export function MatrixPicture(props: MatrixPictureProps) {
   );
 }
 
-/** Labels go beside cells that are at least so wide. */
+/** Labels go beside cells that are at least so wide, numbers into wider ones. */
 const LABELLED = 13;
+const PRINTED = 44;
+
+const range = ([begin, end]: number[]) => Array.from({ length: Math.max(0, end - begin) }, (_, at) => begin + at);
 
 interface CrosshairProps {
   id: string;
