@@ -28,7 +28,7 @@ export default [
       globals: {
         ...page,
         ...names(
-          "Buffer clearTimeout console DataTransfer dispatchEvent DOMParser fetch File location MessageChannel navigator " +
+          "Buffer clearTimeout console DataTransfer dispatchEvent DOMParser fetch File location MessageChannel MutationObserver navigator " +
             "performance PerformanceObserver process requestAnimationFrame setTimeout URL window",
         ),
       },

@@ -1,6 +1,7 @@
 // The page of `attnflow serve`: the composer, and below it the page of what was explained.
 import { useEffect } from "preact/hooks";
 import { ReportApp } from "../app";
+import { ThemeButton } from "../components/toolbar";
 import { GenerationLiveApp } from "../generation/live";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
@@ -19,15 +20,19 @@ export function ServerApp({ state }: { state: ServerState }) {
   return (
     <>
       <section id="server" aria-label="attnflow">
-        <p class="brand">
-          <b>attnflow</b> <span>what did the model draw on?</span>
-        </p>
+        <div class="toolbar">
+          <p class="brand">
+            <b>attnflow</b> <span>what did the model draw on?</span>
+          </p>
+          {!shown && <ThemeButton />}
+        </div>
         {state.client.locked.value ? <Login state={state} /> : <Composer state={state} />}
         <p class="visually-hidden" aria-live="polite">
           {state.announcement}
         </p>
       </section>
       <div id="result" aria-busy={state.working.value !== ""}>
+        {!shown && <Welcome />}
         {shown && "viewer" in shown && (
           <ReportApp viewer={shown.viewer} key={shown.viewer.report}>
             <WhatIf state={state} viewer={shown.viewer} />
@@ -36,6 +41,26 @@ export function ServerApp({ state }: { state: ServerState }) {
         {shown && "live" in shown && <GenerationLiveApp live={shown.live} key={shown.live} />}
       </div>
     </>
+  );
+}
+
+/** Before anything is asked. */
+function Welcome() {
+  return (
+    <main id="welcome">
+      <h1>Which input tokens did each output draw on?</h1>
+      <dl>
+        <dt>raw</dt>
+        <dd>one layer's attention. Above the first layer, positions are mixed already: it does not say where from.</dd>
+        <dt>rollout</dt>
+        <dd>attention multiplied along every path from the output token down to the input. Shares, which sum to 1.</dd>
+        <dt>flow</dt>
+        <dd>
+          how much could pass at most from an input token to the output token, with attention as the capacity of each
+          arc; every value is certified.
+        </dd>
+      </dl>
+    </main>
   );
 }
 

@@ -1,0 +1,424 @@
+// The page that `attnflow serve` sends, before a server that answers from files (mock_server.js): what it asks, what it
+// shows, and what it does when things go wrong.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, describe, test } from "node:test";
+import { startBrowser } from "./browser.js";
+import { readJson, startMockServer } from "./mock_server.js";
+import { samplePages } from "./viewer_pages.js";
+
+const texts = new Map(samplePages("").map((page) => [page.name, page]));
+const picture = samplePages("image").find(({ name }) => name === "small");
+const generation = samplePages("generation").find(({ name }) => name === "usual");
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The server's page: a report's page without its report, which may talk to where it comes from. */
+const page = readFileSync(texts.get("short").html, "utf8")
+  .replace(/(<script type="application\/json" id="report">)[^]*?(<\/script>)/u, "$1null$2")
+  .replace("default-src 'none';", "default-src 'none'; connect-src 'self';");
+
+// The smallest PNG.
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=",
+  "base64",
+);
+
+function answer(path, body) {
+  if (path === "image") return readJson(picture.json);
+  if (path === "generate") return readJson(generation.json);
+  if (body.text === "too long") {
+    throw { status: 422, kind: "input_too_long", message: "expected at most 512 tokens, found 1000; shorten the text" };
+  }
+  const report = readJson(texts.get("short").json);
+  if (body.residual !== undefined) {
+    report.settings.residual = body.residual;
+    report.settings.method = body.method;
+    for (const name of Object.keys(report.arrays)) {
+      if (!name.startsWith(body.method[0])) delete report.arrays[name];
+    }
+  }
+  if (body.blank) {
+    report.predictions[0].choices[0] = { label: "blanked", probability: 0.5 };
+    for (const position of body.blank) report.input.tokens[position].text = "[UNK]";
+  }
+  return report;
+}
+
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+/** Opens the page of a fresh server; the page must not report anything but what `messages` allows. */
+async function serve(options, run, { fragment = "", allowed = [], context: more = {} } = {}) {
+  const server = await startMockServer({ page, document: answer, ...options });
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...more });
+  const tab = await context.newPage();
+  tab.setDefaultTimeout(10_000);
+  const messages = [];
+  const elsewhere = [];
+  tab.on("console", (message) => messages.push(message.text()));
+  tab.on("pageerror", (error) => messages.push(error.message));
+  tab.on("request", (request) => {
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.url)) elsewhere.push(request.url());
+  });
+  try {
+    await tab.goto(server.url + fragment);
+    await run(tab, server);
+    assert.deepEqual(elsewhere, []);
+    assert.deepEqual(
+      messages.filter((text) => !allowed.some((pattern) => pattern.test(text))),
+      [],
+    );
+  } finally {
+    await context.close();
+    await server.close();
+  }
+}
+
+const asks = (server, path) => server.asked.filter((one) => one.path === path);
+
+describe("a text", () => {
+  test("is explained with all three methods at once", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#ask-text").waitFor();
+      assert.equal(await tab.locator("#ask-text").inputValue(), "The key [MASK].");
+      await tab.locator("#ask-text").fill("The key to the cabinets [MASK]");
+      await tab.keyboard.press("Enter");
+      await tab.locator("#all-methods").waitFor();
+      const [{ body, type }] = asks(server, "explain");
+      assert.equal(type, "application/json");
+      assert.deepEqual(body, {
+        method: ["raw", "rollout", "flow"],
+        compact: true,
+        model: "masked-model",
+        text: "The key to the cabinets [MASK]",
+        keep_attention: true,
+      });
+      const strips = await tab.$$eval("#all-methods [data-method]", (all) => all.map((one) => one.dataset.method));
+      assert.deepEqual(strips, ["raw", "rollout", "flow"]);
+      assert.equal(await tab.locator("#status-text").count(), 0);
+      assert.match(await tab.locator("#predictions").textContent(), /0\.6100/);
+    });
+  });
+
+  test("its options are asked for by the API's names", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#ask-text").fill("x".repeat(300));
+      await tab.locator("#options-button").click();
+      await tab.locator("#ask-pair").fill("Two");
+      await tab.locator("#ask-candidates").fill("is, are");
+      await tab.locator("#ask-referents").fill("key");
+      await tab.locator("#ask-gradient").check();
+      await tab.locator("#ask-target").fill("are");
+      await tab.keyboard.press("Escape");
+      await tab.locator("#explain").click();
+      await tab.locator("#all-methods").waitFor();
+      assert.deepEqual(asks(server, "explain")[0].body, {
+        method: ["raw", "rollout", "flow"],
+        compact: true,
+        model: "masked-model",
+        text: "x".repeat(300),
+        pair: "Two",
+        mixing: "gradient",
+        target: "are",
+        candidates: ["is", "are"],
+        referents: ["key"],
+      });
+    });
+  });
+
+  test("progress is shown, and cancelling ends the request", async () => {
+    await serve({ pause: 700 }, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#status-text").filter({ hasText: "Waiting: 1 before this" }).waitFor();
+      await tab.locator("#status-text").filter({ hasText: "flow 3 of 10" }).waitFor();
+      assert.equal(await tab.locator("#status progress").getAttribute("max"), "10");
+      await tab.locator("#cancel").click();
+      await tab.locator("#status-text").waitFor({ state: "detached" });
+      await tab.waitForTimeout(100);
+      assert.equal(asks(server, "explain")[0].left, true);
+      assert.equal(await tab.locator("#page").count(), 0);
+      assert.equal(await tab.locator("#server-problem").count(), 0);
+    });
+  });
+
+  test("the server's sentences are shown, and what was shown before stays", async () => {
+    const allowed = [/status of 422/, /Failed to load resource/];
+    await serve(
+      {},
+      async (tab, server) => {
+        await tab.locator("#explain").click();
+        await tab.locator("#all-methods").waitFor();
+        await tab.locator("#ask-text").fill("too long");
+        await tab.locator("#explain").click();
+        await tab.locator("#server-problem").waitFor();
+        assert.equal(
+          await tab.locator("#server-problem").textContent(),
+          "expected at most 512 tokens, found 1000; shorten the text",
+        );
+        assert.equal(await tab.locator("#all-methods").count(), 1);
+        await server.close();
+        await tab.locator("#explain").click();
+        await tab.locator("#server-problem").filter({ hasText: "does not answer" }).waitFor();
+      },
+      { allowed: [...allowed, /ERR_CONNECTION/] },
+    );
+  });
+
+  test("its address explains it again", async () => {
+    let link = "";
+    await serve({}, async (tab) => {
+      await tab.locator("#ask-text").fill("a & b # c");
+      await tab.locator("#explain").click();
+      await tab.locator("#all-methods").waitFor();
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.waitForTimeout(600);
+      link = await tab.evaluate(() => location.hash);
+    });
+    await serve(
+      {},
+      async (tab, server) => {
+        await tab.locator("#all-methods").waitFor();
+        assert.equal(asks(server, "explain")[0].body.text, "a & b # c");
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "flow");
+      },
+      { fragment: link },
+    );
+    // What an address cannot mean is not asked.
+    for (const ask of ["{", "[]", "null", '{"text":1}', '{"text":"' + "x".repeat(9000) + '"}']) {
+      await serve(
+        {},
+        async (tab, server) => {
+          await tab.locator("#ask-text").waitFor();
+          await tab.waitForTimeout(150);
+          assert.equal(asks(server, "explain").length, 0, ask.slice(0, 40));
+        },
+        { fragment: `#v=1&ask=${encodeURIComponent(ask)}` },
+      );
+    }
+  });
+});
+
+describe("beside it", () => {
+  test("a blanked token: prediction and values side by side", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#blank-token").selectOption("2");
+      await tab.locator("#blank").click();
+      await tab.locator(".predictions-pair").waitFor();
+      assert.deepEqual(asks(server, "explain")[1].body.blank, [2]);
+      assert.match(await tab.locator(".predictions-pair").textContent(), /blanked/);
+      await tab.locator("#blank-token").selectOption("1");
+      await tab.locator("#blank").click();
+      await tab.waitForFunction(() => document.querySelectorAll("#blanked li").length === 2);
+      await tab.waitForTimeout(200);
+      assert.deepEqual(asks(server, "explain")[2].body.blank, [1, 2]);
+      for (let k = 0; k < 2; ++k) await tab.locator("#blanked button:enabled").first().click();
+      await tab.waitForFunction(() => !document.getElementById("compare-card"));
+    });
+  });
+
+  test("another text", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#all-methods").waitFor();
+      await tab.locator("#ask-text").fill("another");
+      await tab.locator("#compare-ask").click();
+      await tab.locator(".predictions-pair").waitFor();
+      assert.equal(asks(server, "explain")[1].body.text, "another");
+    });
+  });
+
+  test("what the page cannot compute is asked, and joins what is shown", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#all-methods").waitFor();
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator("#residual").fill("0.9");
+      await tab.locator("#ask-server").click();
+      await tab.waitForFunction(() => document.querySelector('#strip [data-token="1"]').dataset.value);
+      const { body } = asks(server, "explain")[1];
+      assert.deepEqual(body.method, ["flow"]);
+      assert.equal(body.residual, 0.9);
+      assert.equal(body.output_token, 6);
+      const shown = await tab.locator('#strip [data-token="1"]').getAttribute("data-value");
+      assert.ok(Math.abs(Number(shown) - 0.89) < 0.01, shown);
+    });
+  });
+});
+
+describe("a picture", () => {
+  test("is explained when it is chosen, dropped or pasted", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator('#tasks input[value="image"]').check({ force: true });
+      await tab.locator("#picture-file").setInputFiles({ name: "one.png", mimeType: "image/png", buffer: PNG });
+      await tab.locator("#page").waitFor();
+      const [first] = asks(server, "image");
+      assert.equal(first.type, "image/png");
+      assert.ok(first.body.equals(PNG));
+      assert.deepEqual(first.query, {
+        method: "raw,rollout,flow",
+        model: "pictures",
+        name: "one.png",
+        compact: "true",
+      });
+      for (const [event, holder] of [
+        ["drop", "dataTransfer"],
+        ["paste", "clipboardData"],
+      ]) {
+        await tab.evaluate(
+          ([name, key, bytes]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([Uint8Array.from(bytes)], `${name}.png`, { type: "image/png" }));
+            const made = new Event(name, { bubbles: true, cancelable: true });
+            Object.defineProperty(made, key, { value: data });
+            document.body.dispatchEvent(made);
+          },
+          [event, holder, [...PNG]],
+        );
+        await tab.waitForFunction(() => !document.getElementById("status-text"));
+        await tab.waitForTimeout(150);
+      }
+      assert.deepEqual(
+        asks(server, "image").map(({ query }) => query.name),
+        ["one.png", "drop.png", "paste.png"],
+      );
+      await tab.locator("#picture-file").setInputFiles({ name: "no.txt", mimeType: "text/plain", buffer: PNG });
+      await tab.locator("#server-problem").filter({ hasText: "found no.txt" }).waitFor();
+      assert.equal(asks(server, "image").length, 3);
+    });
+  });
+});
+
+describe("a prompt", () => {
+  test("is continued token by token, and then explained", async () => {
+    const words = ["Once", " upon", " a", " time"];
+    await serve({ words, pause: 250 }, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#ask-prompt").fill("Begin");
+      await tab.locator("#sampling-button").click();
+      await tab.locator("#ask-tokens").fill("4");
+      await tab.locator("#ask-temperature").fill("0.5");
+      await tab.locator("#ask-chat").check();
+      await tab.locator("#ask-system").fill("Be brief.");
+      await tab.keyboard.press("Escape");
+      await tab.evaluate(() => {
+        window.seen = new Set();
+        const look = () => window.seen.add(document.querySelector("#generated .line")?.textContent);
+        new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });
+      });
+      await tab.locator("#continue").click();
+      await tab
+        .locator("#generated")
+        .filter({ hasText: /Once upon/ })
+        .waitFor();
+      await tab.locator("#rank").waitFor();
+      const seen = await tab.evaluate(() => [...window.seen]);
+      for (let k = 1; k <= words.length; ++k) {
+        assert.ok(seen.includes(words.slice(0, k).join("")), `never saw ${words.slice(0, k).join("")}: ${seen}`);
+      }
+      const [{ body }] = asks(server, "generate");
+      const { model, prompt, tokens, chat, system, temperature, top_p, seed } = body;
+      assert.deepEqual(
+        { model, prompt, tokens, chat, system, temperature, top_p, seed },
+        {
+          model: "writer",
+          prompt: "Begin",
+          tokens: 4,
+          chat: true,
+          system: "Be brief.",
+          temperature: 0.5,
+          top_p: 1,
+          seed: 1,
+        },
+      );
+    });
+  });
+});
+
+describe("the token", () => {
+  test("is asked for, kept for the tab, and sent with every request", async () => {
+    const allowed = [/401/];
+    await serve(
+      { token: "secret" },
+      async (tab, server) => {
+        await tab.locator("#login").waitFor();
+        assert.equal(await tab.locator("#composer").count(), 0);
+        await tab.locator("#token").fill("secret");
+        await tab.keyboard.press("Enter");
+        await tab.locator("#explain").click();
+        await tab.locator("#all-methods").waitFor();
+        assert.equal(asks(server, "explain")[0].authorization, "Bearer secret");
+        await tab.reload();
+        await tab.locator("#composer").waitFor();
+      },
+      { allowed },
+    );
+    await serve(
+      { token: "secret" },
+      async (tab, server) => {
+        await tab.locator("#composer").waitFor();
+        assert.equal(await tab.evaluate(() => location.href), server.url);
+        assert.ok(server.asked.every(({ authorization }) => authorization === "Bearer secret"));
+      },
+      { fragment: "#token=secret" },
+    );
+  });
+});
+
+describe("everyone", () => {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`axe finds nothing, ${colorScheme}`, async () => {
+      await serve(
+        {},
+        async (tab) => {
+          const check = async () => {
+            await tab.evaluate(axe);
+            const { violations } = await tab.evaluate(() =>
+              window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }),
+            );
+            assert.deepEqual(
+              violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)}`)),
+              [],
+            );
+          };
+          await tab.locator("#composer").waitFor();
+          await tab.locator("#options-button").click();
+          await check();
+          await tab.keyboard.press("Escape");
+          await tab.locator("#explain").click();
+          await tab.locator("#all-methods").waitFor();
+          await check();
+          for (const task of ["image", "generation"]) {
+            await tab.locator(`#tasks input[value="${task}"]`).check({ force: true });
+            await check();
+          }
+        },
+        { context: { colorScheme } },
+      );
+    });
+  }
+
+  test("it fits a narrow screen", async () => {
+    await serve(
+      {},
+      async (tab) => {
+        await tab.locator("#explain").click();
+        await tab.locator("#all-methods").waitFor();
+        for (const button of ["#options-button", "#filters-button", "#look-button"]) {
+          await tab.locator(button).click();
+          const width = await tab.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(width <= 360, `${width} pixels wide with ${button}`);
+          const box = await tab.locator(`${button.replace("-button", "-panel")}`).boundingBox();
+          assert.ok(box.x >= 0 && box.x + box.width <= 360, `${button}: ${box.x} to ${box.x + box.width}`);
+          await tab.keyboard.press("Escape");
+        }
+      },
+      { context: { viewport: { width: 360, height: 740 } } },
+    );
+  });
+});
