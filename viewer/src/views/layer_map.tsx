@@ -1,5 +1,5 @@
 // The layer x token picture of the chosen output token: what it draws on after each layer, the last on top.
-import { useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
@@ -10,6 +10,7 @@ import { standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Work } from "../compute/slices";
+import { ZoomButtons } from "./matrix_picture";
 import { measure, Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
 import "../styles/pictures.css";
 
@@ -28,6 +29,7 @@ export function LayerMap() {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const svg = useRef<SVGSVGElement>(null);
+  const [stretch, setStretch] = useState(1);
   const [method, token, explained] = [choices.method.value, choices.token.value, explanation.value];
   const layers = useMemo(
     () => report.layers.filter((layer) => layer > choices.toLayer.value),
@@ -57,7 +59,8 @@ export function LayerMap() {
   const left = 12 + measure(`Layer ${report.model.layers}`);
   const room = width - left - 2;
   const many = n > 128;
-  const cell = many ? Math.max(3, room / n) : Math.max(19, Math.min(96, room / n));
+  // Many tokens stand in the picture's width, and are stretched to look closer.
+  const cell = many ? (room / n) * stretch : Math.max(19, Math.min(96, room / n));
   const level = labelWidth + 8 <= cell;
   const labelled = cell >= LABELLED;
   const right = level || many ? 2 : 2 + Math.max(0, Math.min(24, labelWidth * 0.1));
@@ -71,6 +74,17 @@ export function LayerMap() {
   const colour = (value: number, index: number) =>
     scale.css(value < least * scaleOf(index) ? 0 : value, scaleOf(index));
 
+  const middle = useRef(0.5);
+  const stretchTo = (to: number) => {
+    const target = box.current;
+    const at = pointed.peek()?.view === "heat" ? (pointed.peek()?.input ?? 0) + 0.5 : null;
+    if (target) middle.current = at !== null ? at / n : (target.scrollLeft + width / 2 - left) / (n * cell);
+    setStretch(Math.max(1, Math.min(20 / (room / n), to)));
+  };
+  // What stood in the middle stays there.
+  useLayoutEffect(() => {
+    if (many) box.current?.scrollTo({ left: left + middle.current * n * cell - width / 2 });
+  }, [stretch]);
   const locate = (event: MouseEvent) => {
     const frame = (event.currentTarget as Element).getBoundingClientRect();
     const input = Math.floor((event.clientX - frame.left - left) / cell);
@@ -135,18 +149,28 @@ export function LayerMap() {
                 width={n * cell}
                 height={layers.length * ROW}
                 inputs={[rows, maxima, scale, counts.value, choices.ownScale.value, least, cell]}
-                draw={(context) => {
-                  const steps = new Int16Array(layers.length * n).fill(-1);
+                draw={(context, ratio) => {
+                  // Where a pixel holds several tokens, the largest shows.
+                  const columns = Math.min(n, Math.round(n * cell * ratio));
+                  const steps = new Int16Array(layers.length * columns).fill(-1);
                   const used = counts.value;
                   for (const [index, row] of rows.entries()) {
                     const most = scaleOf(index);
-                    const base = (layers.length - 1 - index) * n;
+                    const base = (layers.length - 1 - index) * columns;
                     for (let i = 0; row && i < n; ++i) {
-                      if (used[i]) steps[base + i] = row[i] < least * most ? 0 : scale.step(row[i], most);
+                      if (!used[i]) continue;
+                      const at = base + Math.floor((i * columns) / n);
+                      steps[at] = Math.max(steps[at], row[i] < least * most ? 0 : scale.step(row[i], most));
                     }
                   }
                   context.imageSmoothingEnabled = false;
-                  context.drawImage(stepImage(steps, layers.length, n, scale), 0, 0, n * cell, layers.length * ROW);
+                  context.drawImage(
+                    stepImage(steps, layers.length, columns, scale),
+                    0,
+                    0,
+                    n * cell,
+                    layers.length * ROW,
+                  );
                   // The ground shows between layers, and between tokens where they are wide enough.
                   for (let index = 1; index <= layers.length; ++index)
                     context.clearRect(0, index * ROW - 1, n * cell, 1);
@@ -262,6 +286,14 @@ export function LayerMap() {
           </div>
         )}
       </div>
+      {many && (
+        <ZoomButtons
+          id="heat"
+          zoomBy={(factor) => stretchTo(stretch * factor)}
+          whole={() => stretchTo(1)}
+          zoomed={stretch > 1}
+        />
+      )}
       <Readout view="heat" />
       <div class="foot">
         {any && <Legend max={max} name={choices.ownScale.value ? "each layer's maximum" : undefined} />}

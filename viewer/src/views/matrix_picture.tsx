@@ -406,7 +406,7 @@ interface ZoomButtonsProps {
   zoomed: boolean;
 }
 
-function ZoomButtons({ id, zoomBy, whole, zoomed }: ZoomButtonsProps) {
+export function ZoomButtons({ id, zoomBy, whole, zoomed }: ZoomButtonsProps) {
   return (
     <div class="zoom-buttons" role="group" aria-label="Zoom">
       <button type="button" id={`${id}-closer`} aria-label="Zoom in" onClick={() => zoomBy(1.6)}>

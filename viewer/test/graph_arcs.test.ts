@@ -1,0 +1,56 @@
+// The arcs that the graph's picture shows.
+import { expect, test } from "vitest";
+import { attentionArcs, shareArcs } from "../src/compute/graph_arcs";
+import { mixingOf, type Mixing } from "../src/compute/mixing";
+import { recomputedRow } from "../src/compute/recompute";
+import { finish } from "../src/compute/slices";
+import type { Recipe } from "../src/explanation";
+import type { ReportDocument } from "../src/report/document";
+import { Report } from "../src/report/report";
+import causal from "./fixtures/causal.json?raw";
+
+const recipe: Recipe = { toLayer: 0, heads: "mean", residual: 0.4, setAside: "none", discard: 0, normalize: "none" };
+const question = async () => {
+  const report = await Report.read((JSON.parse(causal) as { report: ReportDocument }).report);
+  const mixing = mixingOf(report, recipe) as Mixing;
+  const shape = { mixing, rule: "convex" as const, residual: 0.4, layer: 5, toLayer: 0 };
+  return { report, shape };
+};
+
+test("shares of an output token: each layer passes all of it, and what arrives is its rollout", async () => {
+  const { report, shape } = await question();
+  const { arcs, masses, leftOut } = finish(shareArcs({ ...shape, outputToken: 4, floor: 0, most: 10_000 }));
+  expect(leftOut).toBe(0);
+  for (let layer = 1; layer <= 5; ++layer) {
+    const passed = arcs.filter((arc) => arc.layer === layer).reduce((sum, arc) => sum + arc.weight, 0);
+    expect(passed).toBeCloseTo(1, 6);
+  }
+  const rollout = recomputedRow(report, recipe, "rollout", 5, 4);
+  for (let j = 0; j < report.n; ++j) {
+    const arrived = arcs.filter((arc) => arc.layer === 1 && arc.to === j).reduce((sum, arc) => sum + arc.weight, 0);
+    expect(arrived).toBeCloseTo(rollout?.[j] ?? NaN, 12);
+    expect(masses?.at(-1)?.[j]).toBeCloseTo(rollout?.[j] ?? NaN, 12);
+  }
+});
+
+test("the strongest arcs are kept, weak ones never, and the rest counted", async () => {
+  const { shape } = await question();
+  const all = finish(shareArcs({ ...shape, outputToken: 5, floor: 0, most: 10_000 }));
+  const strong = all.arcs.filter((arc) => arc.weight >= 0.05 * all.strongest);
+  expect(strong.length).toBeGreaterThan(10);
+  expect(strong.length).toBeLessThan(all.arcs.length);
+  const floored = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: 10_000 }));
+  expect(floored.arcs).toEqual(strong);
+  expect(floored.leftOut).toBe(0);
+  const few = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: 7 }));
+  expect(few.arcs).toEqual(strong.slice(0, 7));
+  expect(few.leftOut).toBeGreaterThan(0);
+});
+
+test("attention of all has every weight, without the residual", async () => {
+  const { report, shape } = await question();
+  const { arcs, masses } = finish(attentionArcs({ ...shape, floor: 0, most: 10_000 }));
+  expect(masses).toBeNull();
+  expect(arcs.length).toBe((5 * 6 * 7) / 2);
+  for (const { layer, from, to, weight } of arcs) expect(weight).toBe(report.graphRow(layer, from)?.[to]);
+});
