@@ -19,7 +19,7 @@ std::string title(const std::string& text) {
   std::size_t characters = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (characters++ == kTitleCharacters) return out + "\xe2\x80\xa6";  // an ellipsis
-    const char32_t c = next_code_point(text, at).value_or(kReplacementCharacter);
+    const char32_t c = internal::next_code_point(text, at).value_or(internal::kReplacementCharacter);
     switch (c) {
       case '<':
         out += "&lt;";
@@ -28,7 +28,7 @@ std::string title(const std::string& text) {
         out += "&amp;";
         break;
       default:
-        append_utf8(out, c < 0x20 || c == 0x7f ? U' ' : c);
+        internal::append_utf8(out, c < 0x20 || c == 0x7f ? U' ' : c);
     }
   }
   return out;
