@@ -1,6 +1,7 @@
 // Starts Chromium and opens pages from files, watching that they behave.
 
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -51,4 +52,18 @@ export async function open(browser, file, options = {}) {
   // Tests read the numbers of every token; leaving special tokens out, the page's own choice, has its own test.
   if (await page.locator("#skip-special:checked").isVisible()) await page.locator("#skip-special").uncheck();
   return { page, watch, close: () => context.close() };
+}
+
+let axe = "";
+
+/** What axe finds wrong with a page's accessibility, a line each. @param {import("playwright-core").Page} page */
+export async function violations(page) {
+  axe ||= readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.evaluate(axe);
+  const found = await page.evaluate(() =>
+    window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }),
+  );
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 120)} ${node.failureSummary}`),
+  );
 }

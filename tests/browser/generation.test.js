@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser } from "./browser.js";
+import { open, startBrowser, violations } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("generation");
@@ -522,6 +522,14 @@ describe("generations", () => {
           }
           assert.deepEqual(narrow.watch, { requests: [], messages: [] });
           await narrow.close();
+        }
+      });
+
+      test("axe finds nothing, light and dark", async () => {
+        for (const colorScheme of ["light", "dark"]) {
+          const opened = await open(browser, path, { colorScheme });
+          assert.deepEqual(await violations(opened.page), []);
+          await opened.close();
         }
       });
 

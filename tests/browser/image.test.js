@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser } from "./browser.js";
+import { open, startBrowser, violations } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("image");
@@ -534,6 +534,14 @@ describe("pictures", () => {
           }
           assert.deepEqual(narrow.watch, { requests: [], messages: [] });
           await narrow.close();
+        }
+      });
+
+      test("axe finds nothing, light and dark", async () => {
+        for (const colorScheme of ["light", "dark"]) {
+          const opened = await openPage({ colorScheme });
+          assert.deepEqual(await violations(opened.page), []);
+          await opened.close();
         }
       });
 

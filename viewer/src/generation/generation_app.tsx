@@ -34,7 +34,6 @@ export function GenerationApp({ state, children }: GenerationAppProps) {
     <GenerationContext.Provider value={state}>
       <SavingContext.Provider value={state.saving}>
         <div id="page" class="generation">
-          <GenerationToolbar />
           {children}
           <Header />
           <GenerationControls />
@@ -112,6 +111,7 @@ function Header() {
   const { report, token } = useGeneration();
   return (
     <header>
+      <GenerationToolbar />
       <h1 id="heading">
         What token {token} “
         <Piece name={report.columns[report.m + token.value].name} class="quote" />” drew on

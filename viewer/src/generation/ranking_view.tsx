@@ -65,8 +65,8 @@ export function Ranking() {
         class="scroll"
         id="rank"
         tabIndex={0}
-        role="region"
-        aria-labelledby="rank-heading"
+        role="group"
+        aria-label="The ranking, which scrolls"
         onPointerLeave={() => (state.pointed.value = null)}
       >
         <table>
