@@ -29,7 +29,7 @@ export default [
         ...page,
         ...names(
           "Buffer clearTimeout console DataTransfer dispatchEvent DOMParser fetch File location MessageChannel MutationObserver navigator " +
-            "performance PerformanceObserver process requestAnimationFrame setTimeout URL window",
+            "performance PerformanceObserver process requestAnimationFrame scrollTo setTimeout URL window",
         ),
       },
     },
