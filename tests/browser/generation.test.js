@@ -373,7 +373,8 @@ describe("generations", () => {
         await promptToken(page, 0).hover({ position: { x: 3, y: 8 } });
         assert.equal(await page.locator("#map .cursor .column").count(), 1);
         assert.match(await page.locator("#text-readout").textContent(), / drew /u);
-        // From a picture to the text.
+        // From a picture to the text. The page scrolls: a resting pointer would be over something else.
+        await page.mouse.move(0, 0);
         await page.locator("#map-cells").focus();
         await page.keyboard.press("Home");
         await page.keyboard.press("PageDown");
