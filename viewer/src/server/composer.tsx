@@ -61,7 +61,10 @@ export function Composer({ state }: { state: ServerState }) {
       {task === "text" && <TextFields state={state} />}
       {task === "image" && <PictureField state={state} />}
       {task === "generation" && <PromptFields state={state} />}
-      <Status state={state} />
+      <div class="composer-foot">
+        {task !== "image" && <Examples state={state} into={task === "text" ? state.text : state.prompt} />}
+        <Status state={state} />
+      </div>
     </form>
   );
 }
@@ -151,7 +154,6 @@ function TextFields({ state }: { state: ServerState }) {
           </Popover>
         </div>
       </div>
-      <Examples state={state} into={state.text} />
     </>
   );
 }
@@ -241,7 +243,6 @@ function PromptFields({ state }: { state: ServerState }) {
           </Popover>
         </div>
       </div>
-      <Examples state={state} into={state.prompt} />
     </>
   );
 }

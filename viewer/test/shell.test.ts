@@ -1,0 +1,197 @@
+// What the page's shell computes: filters, the link, counterparts of tokens, tables, and the server's events.
+import { describe, expect, test } from "vitest";
+import { Scale } from "../src/color/scale";
+import { alignTokens } from "../src/compute/align";
+import { toCsv, toJson } from "../src/export/tables";
+import { isStopWord, massSetAside, readPattern } from "../src/filters";
+import { readLink, writeLink } from "../src/link";
+import { Report } from "../src/report/report";
+import { readEvents } from "../src/server/events";
+import { readAsk } from "../src/server/server_state";
+import { initialChoices } from "../src/state";
+
+function report(pieces: string[], layers = [1, 2, 3]) {
+  return Report.read({
+    format: "attnflow-report",
+    version: 1,
+    settings: {
+      method: ["raw", "rollout"],
+      mixing: "attention",
+      target: "auto",
+      heads: "mean",
+      residual: 0.5,
+      discard: 0,
+      set_aside: "none",
+      layers,
+      to_layer: 0,
+      output_token: "auto",
+      normalize: "none",
+      top_k: 10,
+    },
+    model: { name: "m", architecture: "bert", layers: 3, heads: 4, causal: false },
+    input: { kind: "text", text: "", tokens: pieces.map((text) => ({ text })) },
+    notes: [],
+    arrays: {},
+  });
+}
+
+describe("filters", () => {
+  test("stop words, punctuation, and what is neither", () => {
+    for (const word of ["the", "The", " of", ".", "…", "—", "⏎"]) expect(isStopWord(word), word).toBe(true);
+    for (const word of ["key", "x", "5", "鍵", "😀x"]) expect(isStopWord(word), word).toBe(false);
+  });
+
+  test("the share set aside is of what is finite and positive", () => {
+    expect(massSetAside([1, 2, NaN, Infinity, 1], [true, false, false, false, true])).toBe(0.5);
+    expect(massSetAside([0, 0], [true, false])).toBeNull();
+  });
+
+  test("expressions that could take for ever are refused", () => {
+    for (const slow of ["(a+)+$", "(a|aa)*b", "(.*){9}", "a*a*a*a*a*b", "x".repeat(101)]) {
+      expect(readPattern(slow).expression, slow).toBeNull();
+      expect(readPattern(slow).problem).not.toBe("");
+    }
+    for (const plain of ["^the$", "(he|she)", "\\(a\\)+", "[a-z]+ed$", "\\p{Lu}"]) {
+      expect(readPattern(plain).problem, plain).toBe("");
+    }
+  });
+});
+
+describe("the link", () => {
+  test("says every choice back", async () => {
+    const of = await report(["a", "b", "c", "d"]);
+    const initial = initialChoices(of);
+    expect(writeLink(initial, initial)).toBe("");
+    const all = {
+      ...initial,
+      method: "raw" as const,
+      layer: 2,
+      toLayer: 1,
+      token: 3,
+      heads: "2",
+      residual: 0.25,
+      setAside: "0,2",
+      discard: 0.5,
+      normalize: "row" as const,
+      skipStopWords: true,
+      pattern: "^a&b=c#$",
+      leftOut: [1, 2],
+      words: true,
+      ownScale: true,
+      palette: "cividis" as const,
+      threshold: 0.1,
+      input: 2,
+      head: 3,
+      comparison: { method: "flow" as const, layer: 1, shares: true },
+    };
+    expect(readLink(`#${writeLink(all, initial)}`, of, initial)).toEqual(all);
+  });
+
+  test("of another report, or of nobody, changes nothing that does not fit", async () => {
+    const of = await report(["a", "b"]);
+    const initial = initialChoices(of);
+    for (const text of [
+      "t=1",
+      "v=9&t=1",
+      "v=1&t=2&l=4&h=9&x=0.1.0&r=1e400&d=3&b=raw.0&g=__proto__",
+      "v=1&t=1.5&t=%00",
+    ]) {
+      expect(readLink(text, of, initial), text).toEqual(initial);
+    }
+  });
+
+  test("asks are texts of known names only", () => {
+    expect(readAsk('{"text":"a","model":"m","method":["x"],"evil":"e"}')).toEqual({ text: "a", model: "m" });
+    for (const text of ["", "[]", "null", '{"model":"m"}', '{"text":{}}']) expect(readAsk(text), text).toBeNull();
+  });
+});
+
+describe("counterparts", () => {
+  test("by position where one token was changed, else by the pieces in common", async () => {
+    const [a, changed, longer] = await Promise.all([
+      report(["[CLS]", "the", "key", "is", "[SEP]"]),
+      report(["[CLS]", "the", "[UNK]", "is", "[SEP]"]),
+      report(["[CLS]", "the", "old", "key", "to", "it", "is", "[SEP]"]),
+    ]);
+    expect([...alignTokens(a, changed)]).toEqual([0, 1, 2, 3, 4]);
+    expect([...alignTokens(a, longer)]).toEqual([0, 1, 3, 6, 7]);
+    expect([...alignTokens(longer, a)]).toEqual([0, 1, -1, 2, -1, -1, 3, 4]);
+    const other = await report(["x", "y", "z", "u", "v"]);
+    expect([...alignTokens(a, other)]).toEqual([-1, -1, -1, -1, -1]);
+  });
+});
+
+describe("tables", () => {
+  const table = {
+    columns: ["token", "value"],
+    rows: [
+      ['a "quoted", word', 0.1],
+      ["two\nlines", null],
+      [" space", NaN],
+    ],
+  } as const;
+
+  test("CSV quotes what it must", () => {
+    expect(toCsv(table)).toBe('token,value\r\n"a ""quoted"", word",0.1\r\n"two\nlines",\r\n" space",\r\n');
+  });
+
+  test("JSON parses, and NaN is null", () => {
+    expect(JSON.parse(toJson(table, { view: "v" }))).toEqual({
+      view: "v",
+      columns: ["token", "value"],
+      rows: [
+        ['a "quoted", word', 0.1],
+        ["two\nlines", null],
+        [" space", null],
+      ],
+    });
+  });
+});
+
+describe("events", () => {
+  const text = ': hello\r\nevent: a\ndata: {"x":1}\n\nevent: b\rdata: one\rdata:two €\r\rdata: bare\n\nevent: none\n\n';
+
+  test("however the bytes are cut", async () => {
+    const bytes = new TextEncoder().encode(text);
+    for (const size of [1, 2, 3, 7, 1000]) {
+      const stream = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size));
+          controller.close();
+        },
+      });
+      const found = [];
+      for await (const event of readEvents(stream)) found.push(event);
+      expect(found, `${size} bytes at a time`).toEqual([
+        { name: "a", data: '{"x":1}' },
+        { name: "b", data: "one\ntwo €" },
+        { name: "message", data: "bare" },
+      ]);
+    }
+  });
+});
+
+describe("colours", () => {
+  const luminance = ([r, g, b]: readonly number[]) => {
+    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+
+  test("lightness runs one way, and words on every colour contrast by 4.5", () => {
+    for (const palette of ["blue", "cividis", "grey"] as const) {
+      for (const dark of [false, true]) {
+        const scale = new Scale(dark, palette);
+        const lights = scale.ramp.map(luminance);
+        for (let k = 1; k < lights.length; ++k) {
+          expect(dark ? lights[k] - lights[k - 1] : lights[k - 1] - lights[k]).toBeGreaterThan(-0.004);
+        }
+        expect(Math.abs(lights[255] - lights[0])).toBeGreaterThan(0.4);
+        for (let k = 0; k < 256; ++k) {
+          const ink = scale.ink(k, 255) === "#ffffff" ? 1 : 0;
+          const [high, low] = [Math.max(ink, lights[k]), Math.min(ink, lights[k])];
+          expect((high + 0.05) / (low + 0.05)).toBeGreaterThan(4.5);
+        }
+      }
+    }
+  });
+});
