@@ -163,6 +163,36 @@ describe("values of a generated token", () => {
     expect(values?.[2]).toBe(0);
   });
 
+  test("of arrays whose rows run along the prompt stand where they belong", async () => {
+    // values[t][j][l]; a row of codes for each token and layer.
+    const code = (value: number) => Math.round(255 + (254 / 5) * Math.log10(value));
+    const base64 = (bytes: Uint8Array) => btoa(String.fromCharCode(...bytes));
+    const exponents = [0, 1, 2, 3];
+    const codes = Array.from({ length: 6 }, (_, row) => exponents.map((e) => code(10 ** -((e + row) % 4)))).flat();
+    const scales = Float32Array.from({ length: 6 }, (_, row) => row + 1);
+    const raw = {
+      shape: [3, 4, 2],
+      axis: 1,
+      dtype: "log8",
+      encoding: "base64",
+      data: base64(Uint8Array.from(codes)),
+      decades: 5,
+      scales: { dtype: "f32", encoding: "base64", data: base64(new Uint8Array(scales.buffer)) },
+      error: 0.023,
+    };
+    const report = await read({}, { raw });
+    for (const token of [0, 1, 2]) {
+      for (const layer of [0, 1]) {
+        const row = 2 * token + layer;
+        const values = report.promptValues({ method: "raw", normalized: false, token, layers: [layer] });
+        exponents.forEach((e, j) => {
+          const expected = (row + 1) * 10 ** -((e + row) % 4);
+          expect(Math.abs((values?.[j] ?? 0) - expected)).toBeLessThan(0.023 * expected);
+        });
+      }
+    }
+  });
+
   test("on generated tokens are the rest; of flow nobody can say", async () => {
     const report = await read();
     expect(report.generatedShare(rollout(0, [0]))).toBe(0);
