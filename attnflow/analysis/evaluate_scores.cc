@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "attnflow/analysis/blank_token.h"
 #include "attnflow/base/error.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/model/prediction.h"
@@ -54,48 +55,11 @@ ProgressFunction start_phase(const ScoringOptions& options, std::string_view pha
   return options.progress ? options.progress(phase) : ProgressFunction{};
 }
 
-struct BlankToken {
-  std::int64_t id = 0;
-  std::string piece;
-};
-
-BlankToken find_blank(const Tokenizer& tokenizer, const ModelInfo& info, const std::string& asked) {
-  const auto first_of = [&](std::initializer_list<const char*> pieces) -> std::optional<BlankToken> {
-    for (const char* const piece : pieces) {
-      if (const auto id = tokenizer.token_to_id(piece)) return BlankToken{*id, piece};
-    }
-    return std::nullopt;
-  };
-  const auto unknown = [&] { return first_of({"[UNK]", "<unk>"}); };
-  const auto mask = [&] { return first_of({"[MASK]", "<mask>"}); };
-  std::optional<BlankToken> found;
-  if (asked == "unk") {
-    found = unknown();
-  } else if (asked == "mask") {
-    found = mask();
-  } else if (asked == "pad") {
-    if (info.architecture == "roberta") {
-      throw Error(
-          ErrorKind::kUsage,
-          "--blank: expected unk or mask for a RoBERTa model, found pad, which would also move the positions of "
-          "the tokens behind it");
-    }
-    found = first_of({"[PAD]", "<pad>"});
-  } else {
-    found = unknown();
-    if (!found) found = mask();
-  }
-  if (found) return *found;
-  throw Error(ErrorKind::kUsage, fmt::format("--blank {}: expected a tokenizer with such a token, found none in {}; "
-                                             "choose another of unk, mask, pad",
-                                             asked, tokenizer.source()));
-}
-
 // Blank-out scores for the questions at `places`.
 void blank_out(Model& model, const Tokenizer& tokenizer, const std::vector<EncodedSample>& samples,
                const std::vector<ScoreQuestion>& questions, const std::vector<std::size_t>& places,
                const ScoringOptions& options, ScoreResult& result) {
-  const BlankToken blank = find_blank(tokenizer, model.info(), options.blank);
+  const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
   result.blank = blank.piece;
   std::size_t total = 0;
   for (const EncodedSample& sample : samples) total += sample.input.ids.size();

@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/blank_token.h"
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain_row.h"
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/stop_sink.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/analysis/unknown_words.h"
@@ -49,6 +51,29 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
     ids.push_back(pieces.front());
   }
   return ids;
+}
+
+// What the model is given: the text's tokens, but for those that are blanked.
+ModelInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
+                       const std::vector<std::size_t>& blank, std::vector<std::string>& notes) {
+  ModelInput input;
+  for (const EncodedToken& token : encoding.tokens) {
+    input.ids.push_back(token.id);
+    input.type_ids.push_back(token.type_id);
+  }
+  if (blank.empty()) return input;
+  const BlankToken stand_in = find_blank_token(tokenizer, info);
+  for (const std::size_t position : blank) {
+    if (position >= input.ids.size()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--blank: expected positions from 0 to {}, found {}", input.ids.size() - 1, position));
+    }
+    input.ids[position] = stand_in.id;
+  }
+  notes.push_back(fmt::format("The model sees {} in place of the token{} at {} {}.", stand_in.piece,
+                              blank.size() == 1 ? "" : "s", blank.size() == 1 ? "position" : "positions",
+                              fmt::join(blank, ", ")));
+  return input;
 }
 
 // What the model said: its classes, or the tokens at `positions`.
@@ -141,12 +166,10 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
     report.notes.emplace_back(
         "--referents WORD,WORD compares the weights of the mask on words of the text, beside the candidates.");
   }
-  ModelInput input;
+  const ModelInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
   std::vector<std::size_t> masks;
   for (std::size_t t = 0; t < n; ++t) {
-    input.ids.push_back(encoding.tokens[t].id);
-    input.type_ids.push_back(encoding.tokens[t].type_id);
-    if (tokenizer.mask_id() == encoding.tokens[t].id) masks.push_back(t);
+    if (tokenizer.mask_id() == encoding.tokens[t].id && tokenizer.mask_id() == input.ids[t]) masks.push_back(t);
   }
   const bool predicts_masks = info.head == ModelHead::kMaskedLm && !masks.empty();
   const bool predicts_next = info.head == ModelHead::kCausalLm;
@@ -179,10 +202,12 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
                  predicts_next ? "A shorter text, fewer --layers, or --only-output-token take less"
-                               : "A shorter text or fewer --layers take less");
+                               : "A shorter text or fewer --layers take less",
+                 options.most_memory);
   if (gradient) {
     StackSink sink(info.layers, n);
-    output = model.run(input, options.keep_attention ? &sink : nullptr, run);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(input, options.keep_attention ? &stoppable : nullptr, run);
     add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
     report.target = of_class ? class_target(info, output.logits.span(), asked)
                              : token_target(tokenizer, std::as_const(output.logits)[0].span(), asked);
@@ -195,11 +220,13 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   // Decoders hand their attention over in chunks, and discard wants whole layers.
   if (options.keep_attention || (predicts_next && mixing.discard > 0.0)) {
     StackSink sink(info.layers, n);
-    output = model.run(input, &sink, run);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(input, &stoppable, run);
     kept = sink.take();
   } else {
     GraphSink sink(info.layers, mixing, predicts_next ? n : 0);
-    output = model.run(input, &sink, run);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(input, &stoppable, run);
     graph = sink.take();
   }
 

@@ -33,10 +33,13 @@ struct ExplainOptions {
   bool truncate = false;                  // text that is too long for the model is cut instead of refused
   std::vector<std::string> candidates;    // words whose probability at the mask is reported
   std::vector<std::string> referents;     // words of the text whose weights are compared (analysis/referents.h)
-  bool renormalize = false;               // array files: rows are divided by their sums
-  bool any_weights = false;               // array files: rows need not sum to 1
-  std::size_t threads = 0;                // 0: one per hardware thread
-  ProgressFunction progress = {};         // of the flow computation, in input tokens
+  // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
+  std::vector<std::size_t> blank;
+  bool renormalize = false;        // array files: rows are divided by their sums
+  bool any_weights = false;        // array files: rows need not sum to 1
+  std::size_t threads = 0;         // 0: one per hardware thread
+  std::size_t most_memory = 0;     // bytes of the report's matrices; 0: what the machine has
+  ProgressFunction progress = {};  // of the flow computation, in input tokens
   std::stop_token stop_token = {};
 };
 

@@ -10,6 +10,7 @@
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/stop_sink.h"
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_stack.h"
@@ -96,6 +97,7 @@ void check_options(const ExplainOptions& options) {
   if (options.settings.words) refuse("--words", "words");
   if (!options.candidates.empty()) refuse("--candidates", "masked words");
   if (!options.referents.empty()) refuse("--referents", "words");
+  if (!options.blank.empty()) refuse("--blank", "token that stands for an unknown one");
   if (options.only_output_token) refuse("--only-output-token", "decoder");
   if (options.truncate) refuse("--truncate", "positions behind which it could be cut");
   if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
@@ -176,13 +178,15 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   certified_pairs(options, report.input.tokens, info.causal);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
-                 "A smaller picture size in preprocessor_config.json, or fewer --layers, take less");
+                 "A smaller picture size in preprocessor_config.json, or fewer --layers, take less",
+                 options.most_memory);
 
   ModelOutput output;
   AttentionGraph graph;
   if (options.keep_attention || gradient) {
     StackSink sink(info.layers, n);
-    output = model.run(prepared.input, options.keep_attention ? &sink : nullptr);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(prepared.input, options.keep_attention ? &stoppable : nullptr);
     if (options.keep_attention) {
       const AttentionStack stack = sink.take();
       if (!gradient) graph = attention_graph(stack, mixing);
@@ -194,7 +198,8 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
     }
   } else {
     GraphSink sink(info.layers, mixing);
-    output = model.run(prepared.input, &sink);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(prepared.input, &stoppable);
     graph = sink.take();
   }
   if (info.head == ModelHead::kClassification) {

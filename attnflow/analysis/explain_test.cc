@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <numeric>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/evaluate_text.h"
+#include "attnflow/analysis/memory_check.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/random_stack_for_test.h"
@@ -33,8 +36,9 @@ class MadeUpModel : public Model {
   }
   const ModelInfo& info() const override { return info_; }
   ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
+    given = input.ids;
     stack = random_stack({.layers = 4, .heads = 2, .tokens = input.ids.size(), .causal = info_.causal, .seed = 3});
-    stack.send_to(*sink);
+    if (sink != nullptr) stack.send_to(*sink);
     ModelOutput output;
     if (info_.head == ModelHead::kClassification) output.logits = Tensor<float>({2}, {0.0F, 1.0F});
     if (info_.head == ModelHead::kMaskedLm) {
@@ -51,6 +55,7 @@ class MadeUpModel : public Model {
     throw Error(ErrorKind::kUnsupportedModel, "explain takes no gradients");
   }
   AttentionStack stack;
+  std::vector<std::int64_t> given;  // ids of the last run
 
  private:
   ModelInfo info_;
@@ -96,6 +101,87 @@ TEST(ExplainText, KeptAttentionGivesTheSameNumbersToTheBit) {
     EXPECT_EQ(other->flow, plain.flow);
     EXPECT_EQ(other->flow_gap, plain.flow_gap);
   }
+}
+
+TEST(ExplainText, BlankedTokensAreUnknownToTheModelAlone) {
+  const Tokenizer tokenizer = small_tokenizer();
+  MadeUpModel model(ModelHead::kMaskedLm, 1000);
+  const Report plain = explain(model, "the key to the [MASK]");
+  std::vector<std::int64_t> ids = model.given;
+  ExplainOptions options;
+  options.blank = {1, 3};
+  const Report blanked = explain(model, "the key to the [MASK]", options);
+  ids[1] = ids[3] = tokenizer.token_to_id("[UNK]").value();
+  EXPECT_EQ(model.given, ids);
+  ASSERT_EQ(blanked.input.tokens.size(), plain.input.tokens.size());
+  for (std::size_t t = 0; t < plain.input.tokens.size(); ++t) {
+    EXPECT_EQ(blanked.input.tokens[t].text, plain.input.tokens[t].text);
+    EXPECT_FALSE(blanked.input.tokens[t].unknown);
+  }
+  EXPECT_EQ(blanked.notes.front(), "The model sees [UNK] in place of the tokens at positions 1, 3.");
+  // A mask that is blanked is none: nothing is predicted there.
+  EXPECT_EQ(blanked.predictions.size(), 1U);
+  options.blank = {blanked.output_token};
+  EXPECT_TRUE(explain(model, "the key to the [MASK]", options).predictions.empty());
+  options.blank = {plain.input.tokens.size()};
+  EXPECT_THROW(explain(model, "the key to the [MASK]", options), Error);
+}
+
+TEST(ExplainText, StopsBetweenLayers) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  std::stop_source stop;
+  ExplainOptions options;
+  options.settings.method = {"raw"};
+  options.stop_token = stop.get_token();
+  EXPECT_NO_THROW(explain(model, "the key", options));
+  stop.request_stop();
+  EXPECT_THROW(explain(model, "the key", options), Cancelled);
+}
+
+TEST(ExplainText, RefusesWhatTheLimitDoesNotAllow) {
+  MadeUpModel model(ModelHead::kNone, 1000);
+  ExplainOptions options;
+  options.most_memory = 1000;
+  try {
+    explain(model, "the key", options);
+    FAIL() << "1000 bytes are enough for nothing";
+  } catch (const NotEnoughMemory& error) {
+    EXPECT_NE(std::string(error.what()).find("found a limit of 0 MiB"), std::string::npos);
+  }
+  EXPECT_TRUE(model.given.empty());
+  options.most_memory = 1'000'000;
+  EXPECT_NO_THROW(explain(model, "the key", options));
+}
+
+TEST(EvaluateText, RefusesWhatItCannotUse) {
+  const auto evaluate = [](ModelHead head, const std::string& text, const ExplainOptions& explain_options) {
+    MadeUpModel model(head, 1000);
+    TextEvaluationOptions options;
+    options.explain = explain_options;
+    return evaluate_text(model, small_tokenizer(), text, std::nullopt, options);
+  };
+  const TextEvaluation made = evaluate(ModelHead::kMaskedLm, "the key to the [MASK]", {});
+  const std::size_t n = made.report.input.tokens.size();
+  ASSERT_EQ(made.scores.size(), 1U);
+  // The made-up model says the same whatever is blanked: nothing matters, and nothing is ordered.
+  EXPECT_EQ(made.scores[0].values, std::vector<double>(n, 0.0));
+  EXPECT_EQ(made.blank, "[UNK]");
+  ASSERT_EQ(made.correlations.size(), 2U * 3U * 4U);
+  EXPECT_FALSE(made.correlations[0].spearman.has_value());
+  EXPECT_EQ(made.correlations.front().count, n);
+  EXPECT_EQ(made.correlations.back().count, n - 3);  // without [CLS], [MASK] and [SEP]
+  EXPECT_EQ(made.relevance[1][3][1], made.report.rollout(3, made.report.output_token, 1));
+  EXPECT_THROW(evaluate(ModelHead::kMaskedLm, "the key", {}), Error);
+  EXPECT_THROW(evaluate(ModelHead::kNone, "the key", {}), Error);
+  ExplainOptions options;
+  options.settings.words = true;
+  EXPECT_THROW(evaluate(ModelHead::kMaskedLm, "the [MASK]", options), Error);
+  options = {};
+  options.settings.output_token = "all";
+  EXPECT_THROW(evaluate(ModelHead::kMaskedLm, "the [MASK]", options), Error);
+  options = {};
+  options.blank = {1};
+  EXPECT_THROW(evaluate(ModelHead::kMaskedLm, "the [MASK]", options), Error);
 }
 
 TEST(ExplainText, WordsMergePieces) {

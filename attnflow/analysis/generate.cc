@@ -73,7 +73,8 @@ void check_memory(const GenerationSinkOptions& sink, const GenerateOptions& opti
   }
   require_memory(
       bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
-      "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns take less");
+      "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns take less",
+      options.most_memory);
 }
 
 // Columns of one row: words of the prompt, then generated tokens one by one.

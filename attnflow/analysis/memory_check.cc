@@ -14,13 +14,17 @@
 
 namespace attnflow {
 
-void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy) {
+void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy, std::size_t most) {
+  constexpr double kMiB = 1024.0 * 1024.0;
+  const auto mebibytes = [](std::size_t size) { return static_cast<double>(size) / kMiB; };
+  if (most > 0 && bytes > most) {
+    throw NotEnoughMemory(fmt::format("expected room for {}, {:.0f} MiB, found a limit of {:.0f} MiB. {}", what,
+                                      mebibytes(bytes), mebibytes(most), remedy));
+  }
   const std::optional<std::size_t> available = available_memory();
   if (!available || bytes <= *available) return;
-  constexpr double kMiB = 1024.0 * 1024.0;
-  throw Error(ErrorKind::kOther,
-              fmt::format("expected room for {}, {:.0f} MiB, found {:.0f} MiB of memory free. {}", what,
-                          static_cast<double>(bytes) / kMiB, static_cast<double>(*available) / kMiB, remedy));
+  throw NotEnoughMemory(fmt::format("expected room for {}, {:.0f} MiB, found {:.0f} MiB of memory free. {}", what,
+                                    mebibytes(bytes), mebibytes(*available), remedy));
 }
 
 std::size_t report_bytes(const Report& report, const ExplainOptions& options, std::size_t n) {

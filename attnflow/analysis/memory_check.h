@@ -6,13 +6,21 @@
 #include <string>
 
 #include "attnflow/analysis/explain.h"
+#include "attnflow/base/error.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
 
-// Throws Error(kOther) when `bytes` are more than the machine could give (base/available_memory.h): the message says
-// what they are for, how much they and the free memory are, and `remedy`, a sentence without its full stop.
-void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy);
+// There is not enough memory for what was asked. Nothing was computed.
+class NotEnoughMemory : public Error {
+ public:
+  explicit NotEnoughMemory(const std::string& message) : Error(ErrorKind::kOther, message) {}
+};
+
+// Throws NotEnoughMemory when `bytes` are more than the machine could give (base/available_memory.h), or more than
+// `most` where that is not 0: the message says what they are for, how much they and what there is are, and `remedy`, a
+// sentence without its full stop.
+void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy, std::size_t most = 0);
 
 // Bytes of the arrays of a report of n tokens whose settings and model are set, and of the graphs that they are
 // computed from; the largest number where they have no number.
