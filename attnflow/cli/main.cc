@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   attnflow::add_generate_command(app);
   attnflow::add_convert_command(app);
   attnflow::add_model_command(app);
+  attnflow::add_serve_command(app);
   attnflow::add_train_command(app);
   try {
     // CLI11 would only say that a subcommand is missing.
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_asked).empty()) {
       throw attnflow::Error(
           attnflow::ErrorKind::kUsage,
-          fmt::format("expected a command (explain, image, generate, convert, evaluate, model or train), "
+          fmt::format("expected a command (explain, image, generate, convert, evaluate, model, serve or train), "
                       "found '{}'; run 'attnflow --help'",
                       argv[1]));
     }

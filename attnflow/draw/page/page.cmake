@@ -29,6 +29,7 @@ function(embed_viewer name policy)
     COMMAND ${CMAKE_COMMAND} -D HTML=${viewer_dir}/viewer.html -D STYLES=${viewer_out}/viewer.css -D
             SCRIPTS=${viewer_out}/viewer.js -D NAME=${name} -D POLICY=${policy} -D OUT=${source} -P ${page_dir}/embed.cmake
     DEPENDS ${viewer_dir}/viewer.html ${viewer_out}/viewer.css ${viewer_out}/viewer.js ${page_dir}/embed.cmake
+            ${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake
     COMMENT "Embedding ${name}"
     VERBATIM)
   target_sources(attnflow_draw PRIVATE ${source})

@@ -1,0 +1,100 @@
+// attnflow serve: the page and the JSON API, over HTTP.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
+#include "attnflow/cli/stop_on_signal.h"
+#include "attnflow/serve/serve.h"
+
+namespace attnflow {
+namespace {
+
+struct ServeArguments {
+  std::size_t timeout = 60;
+  ServeOptions options;
+};
+
+void run_serve(ServeArguments& arguments) {
+  arguments.options.timeout = std::chrono::seconds(arguments.timeout);
+  arguments.options.log = [](const std::string& message) { fmt::print(stderr, "attnflow: {}\n", message); };
+  check_serve_options(arguments.options);
+  const StopOnSignal signals;
+  serve(arguments.options, signals.token(), [](const std::string& url) {
+    fmt::print("attnflow serves {}\n", url);
+    std::fflush(stdout);
+  });
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app) {
+  auto arguments = std::make_shared<ServeArguments>();
+  ServeOptions& options = arguments->options;
+  CLI::App* command = app.add_subcommand("serve", "A page and a JSON API over HTTP, for this machine or others");
+  command->add_option("--host", options.host, "Address to listen at; one that others reach needs --token")
+      ->capture_default_str();
+  command->add_option("--port", options.port, "Port; 0: any that is free")->check(whole_number)->capture_default_str();
+  command
+      ->add_option("--model", options.models,
+                   "A model to offer beside the built-in ones: folder of a Hugging Face model, or GGUF file. May be "
+                   "repeated")
+      ->type_name("DIR|FILE.gguf")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("--token", options.token, "What requests to the API must name (Authorization: Bearer TOKEN)")
+      ->envname("ATTNFLOW_TOKEN");
+  command
+      ->add_option("--allow-host", options.allowed_hosts,
+                   "Another name of this server, such as that of a proxy before it: NAME or NAME:PORT. May be repeated")
+      ->type_name("NAME")
+      ->take_all()
+      ->allow_extra_args(false);
+
+  const char* limits = "Limits";
+  command->add_option("--workers", options.workers, "Analyses at the same time")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+  command->add_option("--queue", options.queue, "Requests that may wait; others are answered 503")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+  command->add_option("--timeout", arguments->timeout, "Seconds that one analysis may take")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+  command->add_option("--max-body", options.most_body_bytes, "Bytes of a picture; a request in JSON may have 1 MiB")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+  command->add_option("--most-megapixels", options.most_megapixels, "Pictures with more (of 2^20 pixels) are refused")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+  command
+      ->add_option("--max-memory", options.most_memory_mib,
+                   "MiB that one analysis may take; 0: half of what is free, shared out among the workers")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+  command->add_option("--max-connections", options.most_connections, "Connections at the same time")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
+
+  const char* run = "How to run";
+  command->add_option("--threads", options.threads, "Threads of one analysis; 0: the processors shared by the workers")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(run);
+  command->add_option("--device", options.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  command->callback([arguments] { run_serve(*arguments); });
+}
+
+}  // namespace attnflow

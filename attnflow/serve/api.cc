@@ -1,0 +1,221 @@
+#include "attnflow/serve/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "attnflow/files/messages.h"
+#include "attnflow/serve/api_error.h"
+#include "attnflow/serve/start_page.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kMostShown = 60;
+
+std::string quoted(const std::string& text) { return internal::quote_name(text, kMostShown); }
+
+HttpResponse refusal_response(const Refusal& refusal) {
+  return error_response(refusal.status, refusal.kind, refusal.message);
+}
+
+// What every answer says to a browser: nothing is guessed, framed, shared or told to others.
+void add_guards(HttpResponse& response) {
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  response.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
+  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  response.headers.emplace_back("X-Frame-Options", "DENY");
+  const auto is_policy = [](const auto& header) { return header.first == "Content-Security-Policy"; };
+  if (std::none_of(response.headers.begin(), response.headers.end(), is_policy)) {
+    response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+  }
+}
+
+// Puts the guards on whatever is answered.
+class GuardedExchange final : public HttpExchange {
+ public:
+  explicit GuardedExchange(std::shared_ptr<HttpExchange> exchange) : exchange_(std::move(exchange)) {}
+  const HttpRequest& request() const override { return exchange_->request(); }
+  std::string take_body() override { return exchange_->take_body(); }
+  std::stop_token stop_token() const override { return exchange_->stop_token(); }
+  StopReason stop_reason() const override { return exchange_->stop_reason(); }
+  void limit_time(std::chrono::milliseconds time) override { exchange_->limit_time(time); }
+  void respond(HttpResponse response) override {
+    add_guards(response);
+    exchange_->respond(std::move(response));
+  }
+  void begin_stream(HttpResponse response) override {
+    add_guards(response);
+    exchange_->begin_stream(std::move(response));
+  }
+  void send(std::string part) override { exchange_->send(std::move(part)); }
+  void end_stream() override { exchange_->end_stream(); }
+
+ private:
+  std::shared_ptr<HttpExchange> exchange_;
+};
+
+// HEAD is GET without the body.
+bool is_method(const Route& route, const std::string& method) {
+  return method == route.method || (method == "HEAD" && std::strcmp(route.method, "GET") == 0);
+}
+
+const Route* find_route(const HttpRequest& request) {
+  for (const Route& route : Api::routes()) {
+    if (request.path == route.path && is_method(route, request.method)) return &route;
+  }
+  return nullptr;
+}
+
+std::optional<HttpResponse> no_route(const HttpRequest& request) {
+  std::vector<std::string> methods;
+  for (const Route& route : Api::routes()) {
+    if (request.path == route.path) methods.emplace_back(route.method);
+  }
+  if (methods.empty()) {
+    return error_response(404, "not_found",
+                          fmt::format("expected a path of this server (/api/v1/openapi.json lists them), found {}",
+                                      quoted(request.path)));
+  }
+  if (std::find(methods.begin(), methods.end(), "GET") != methods.end()) methods.emplace_back("HEAD");
+  HttpResponse response = error_response(405, "wrong_method",
+                                         fmt::format("expected the method {} for {}, found {}",
+                                                     fmt::join(methods, " or "), request.path, quoted(request.method)));
+  response.headers.emplace_back("Allow", fmt::format("{}", fmt::join(methods, ", ")));
+  return response;
+}
+
+}  // namespace
+
+Api::Api(ApiOptions options)
+    : options_(std::move(options)), shelf_(options_.models), queue_(options_.limits.workers, options_.limits.queue) {}
+
+const std::vector<Route>& Api::routes() {
+  static const std::vector<std::string> kJson = {"application/json"};
+  static const std::vector<std::string> kPictures = {"image/png", "image/jpeg", "image/webp"};
+  static const std::vector<Route> kRoutes = {
+      {"GET", "/", false, {}, &Api::get_page},
+      {"GET", "/api/v1/health", false, {}, &Api::get_health},
+      {"GET", "/api/v1/openapi.json", true, {}, &Api::get_openapi},
+      {"GET", "/api/v1/models", true, {}, &Api::get_models},
+      {"POST", "/api/v1/explain", true, kJson, &Api::post_explain},
+      {"POST", "/api/v1/image", true, kPictures, &Api::post_image},
+      {"POST", "/api/v1/generate", true, kJson, &Api::post_generate},
+      {"POST", "/api/v1/evaluate", true, kJson, &Api::post_evaluate},
+  };
+  return kRoutes;
+}
+
+HttpResponse Api::problem(unsigned status, const std::string& kind, const std::string& message) {
+  HttpResponse response = error_response(status, kind, message);
+  add_guards(response);
+  return response;
+}
+
+std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& most_body_bytes) const {
+  const auto guarded = [](HttpResponse response) {
+    add_guards(response);
+    return response;
+  };
+  most_body_bytes = 0;
+  if (const auto refusal = check_host(request, options_.guard)) return guarded(refusal_response(*refusal));
+  const Route* const route = find_route(request);
+  if (route == nullptr) return guarded(*no_route(request));
+  // The page may be linked to from anywhere; what it asks for may not.
+  if (request.path != "/") {
+    if (const auto refusal = check_origin(request)) return guarded(refusal_response(*refusal));
+  }
+  if (route->needs_token) {
+    if (const auto refusal = check_token(request, options_.guard)) return guarded(refusal_response(*refusal));
+  }
+  if (!route->body_types.empty()) {
+    if (const auto refusal = check_content_type(request, route->body_types)) return guarded(refusal_response(*refusal));
+    const ApiLimits& limits = options_.limits;
+    const bool json = route->body_types.front() == "application/json";
+    most_body_bytes = json ? std::min(limits.most_json_bytes, limits.most_body_bytes) : limits.most_body_bytes;
+  }
+  return std::nullopt;
+}
+
+void Api::handle(const std::shared_ptr<HttpExchange>& exchange) {
+  const auto guarded = std::make_shared<GuardedExchange>(exchange);
+  const Route* const route = find_route(guarded->request());  // there is one: it was admitted
+  try {
+    (this->*route->handle)(guarded);
+  } catch (const std::exception& error) {
+    guarded->respond(error_response(api_error_of(error)));
+  }
+}
+
+ShelfModel& Api::model_for(const std::string& name, const std::vector<ModelKind>& kinds) {
+  const auto takes = [&](const ShelfModel& model) {
+    return std::find(kinds.begin(), kinds.end(), model.kind) != kinds.end();
+  };
+  std::vector<std::string> names;
+  for (const ShelfModel& model : shelf_.models()) {
+    if (takes(model)) names.push_back(model.name);
+  }
+  if (name.empty()) {
+    for (const ModelKind kind : kinds) {
+      if (ShelfModel* const model = shelf_.first(kind)) return *model;
+    }
+    throw ApiError(422, "unsupported_model",
+                   fmt::format("model: expected one of kind {}, found none on this server (attnflow serve --model)",
+                               model_kind_name(kinds.front())));
+  }
+  ShelfModel* const model = shelf_.find(name);
+  if (model == nullptr) {
+    throw ApiError(
+        404, "unknown_model",
+        fmt::format("model: expected one of this server ({}), found {}",
+                    names.empty() ? "it has none for this" : fmt::format("{}", fmt::join(names, ", ")), quoted(name)));
+  }
+  if (!takes(*model)) {
+    throw ApiError(422, "unsupported_model",
+                   fmt::format("model: expected one of kind {}, found {}, of kind {}", model_kind_name(kinds.front()),
+                               model->name, model_kind_name(model->kind)));
+  }
+  return *model;
+}
+
+LoadedModel& Api::load(ShelfModel& model) const {
+  try {
+    return model.load(options_.load);
+  } catch (const std::exception& error) {
+    if (options_.log) options_.log(fmt::format("{}: {}", model.name, error.what()));
+    throw ApiError(
+        500, "internal",
+        fmt::format("expected the model {} to load, found that it does not; the server says why where it was "
+                    "started",
+                    model.name));
+  }
+}
+
+void Api::get_page(const std::shared_ptr<HttpExchange>& exchange) {
+  HttpResponse response;
+  response.content_type = "text/html; charset=utf-8";
+  response.headers = {{"Cache-Control", "no-cache"},
+                      {"Content-Security-Policy", content_security_policy(start_page())}};
+  response.body = start_page();
+  exchange->respond(std::move(response));
+}
+
+void Api::get_health(const std::shared_ptr<HttpExchange>& exchange) {
+  HttpResponse response;
+  response.headers = {{"Cache-Control", "no-store"}};
+  response.body =
+      fmt::format("{{\"status\":\"ok\",\"running\":{},\"waiting\":{}}}\n", queue_.running(), queue_.waiting());
+  exchange->respond(std::move(response));
+}
+
+void Api::get_openapi(const std::shared_ptr<HttpExchange>& exchange) {
+  HttpResponse response;
+  response.headers = {{"Cache-Control", "no-cache"}};
+  response.body = openapi_json();
+  exchange->respond(std::move(response));
+}
+
+}  // namespace attnflow

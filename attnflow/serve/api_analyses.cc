@@ -1,0 +1,184 @@
+// POST /api/v1/explain, image, generate, evaluate.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "attnflow/analysis/evaluate_text.h"
+#include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/explain_image.h"
+#include "attnflow/analysis/generate.h"
+#include "attnflow/image/picture.h"
+#include "attnflow/report/generation_output.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/serve/api.h"
+#include "attnflow/serve/api_error.h"
+#include "attnflow/serve/api_work.h"
+#include "attnflow/serve/request_options.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+ReportJsonOptions json_options(bool compact) {
+  ReportJsonOptions options;
+  if (compact) options.array_type = ReportArrayType::kF32;
+  return options;
+}
+
+// The model's name on this server, not that of its folder: what a client asks for again.
+void name_model(ReportModel& model, const ShelfModel& shelf) { model.name = shelf.name; }
+
+std::string evaluation_json(const TextEvaluation& evaluation) {
+  const Report& report = evaluation.report;
+  Json json;
+  json["format"] = "attnflow-text-evaluation";
+  json["version"] = 1;
+  json["model"] = {{"name", report.model.name},
+                   {"architecture", report.model.architecture},
+                   {"layers", report.model.layers},
+                   {"heads", report.model.heads}};
+  Json tokens = Json::array();
+  for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
+    tokens.push_back({{"text", report.input.tokens[t].text},
+                      {"shown", display_text(report, t)},
+                      {"special", report.input.tokens[t].special}});
+  }
+  json["input"] = {{"text", report.input.text}, {"text_pair", report.input.text_pair}, {"tokens", std::move(tokens)}};
+  json["output_token"] = report.output_token;
+  json["target"] = {{"label", evaluation.target.label}, {"probability", evaluation.target.probability}};
+  json["blank"] = evaluation.blank;
+  json["methods"] = report.settings.method;
+  json["layers"] = report.settings.layers;
+  json["scores"] = Json::array();
+  for (const TextScore& score : evaluation.scores) {
+    json["scores"].push_back({{"name", score.name}, {"target", score.target}, {"values", score.values}});
+  }
+  json["relevance"] = evaluation.relevance;
+  json["correlations"] = Json::array();
+  for (const TextCorrelation& one : evaluation.correlations) {
+    json["correlations"].push_back({{"score", one.score},
+                                    {"tokens", one.tokens},
+                                    {"method", one.method},
+                                    {"layer", one.layer},
+                                    {"count", one.count},
+                                    {"spearman", one.spearman ? Json(*one.spearman) : Json()}});
+  }
+  json["notes"] = report.notes;
+  for (const std::string& note : evaluation.notes) json["notes"].push_back(note);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
+  ExplainRequest request = read_explain_request(exchange->take_body());
+  ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
+  WorkOptions work_options;
+  work_options.streams = wants_events(exchange->request(), false);
+  work_options.timeout = options_.limits.timeout;
+  work_options.exclusive = shelf.exclusive();
+  queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
+    const LoadedModel& loaded = load(shelf);
+    ExplainOptions options = request.options;
+    options.threads = options_.load.threads;
+    options.most_memory = options_.limits.most_memory;
+    options.stop_token = work.stop_token();
+    options.progress = work.progress("flow");
+    Report report = explain_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
+    name_model(report.model, shelf);
+    if (options.stop_token.stop_requested()) throw Cancelled();
+    return report_to_json(report, json_options(request.compact));
+  });
+}
+
+void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
+  const auto query = parse_query(exchange->request().query);
+  if (!query) throw ApiError(400, "bad_request", "expected options as name=value&name=value, percent-encoded");
+  ImageRequest request = read_image_request(*query);
+  ShelfModel& shelf = model_for(request.model, {ModelKind::kImage});
+  WorkOptions work_options;
+  work_options.streams = wants_events(exchange->request(), false);
+  work_options.timeout = options_.limits.timeout;
+  work_options.input_is_file = true;
+  // One copy of the bytes, which the job shares.
+  const auto body = std::make_shared<const std::string>(exchange->take_body());
+  queue_work(queue_, exchange, work_options, [this, &shelf, body, request = std::move(request)](const Work& work) {
+    PictureOptions limits;
+    limits.most_pixels = options_.limits.most_pixels;
+    const Picture picture =
+        decode_picture(std::as_bytes(std::span(*body)), request.name.empty() ? "picture" : request.name, limits);
+    if (work.stop_token().stop_requested()) throw Cancelled();
+    const LoadedModel& loaded = load(shelf);
+    ExplainOptions options = request.options;
+    options.threads = options_.load.threads;
+    options.most_memory = options_.limits.most_memory;
+    options.stop_token = work.stop_token();
+    options.progress = work.progress("flow");
+    Report report = explain_image(*loaded.model, loaded.processor, picture, request.name, options);
+    name_model(report.model, shelf);
+    if (options.stop_token.stop_requested()) throw Cancelled();
+    return report_to_json(report, json_options(request.compact));
+  });
+}
+
+void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
+  GenerateRequest request = read_generate_request(exchange->take_body());
+  ShelfModel& shelf = model_for(request.model, {ModelKind::kGeneration});
+  WorkOptions work_options;
+  work_options.streams = wants_events(exchange->request(), true);
+  work_options.timeout = options_.limits.timeout;
+  work_options.exclusive = shelf.exclusive();
+  queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
+    const LoadedModel& loaded = load(shelf);
+    GenerateOptions options = request.options;
+    options.threads = options_.load.threads;
+    options.most_memory = options_.limits.most_memory;
+    options.stop_token = work.stop_token();
+    options.progress = work.progress("flow");
+    std::size_t index = 0;
+    if (work.streams()) {
+      options.said = [&](std::string_view text) {
+        const Json token = {{"index", index++}, {"text", std::string(text)}};
+        work.event("token", token.dump(-1, ' ', false, Json::error_handler_t::replace));
+      };
+    }
+    GenerationReport report = generate(*loaded.decoder, loaded.codec(), request.prompt, options);
+    name_model(report.model, shelf);
+    // What was generated within the time limit is worth having; nobody waits for it after the others.
+    if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
+    if (work.stop_reason() == StopReason::kTimeLimit) {
+      report.notes.emplace_back("This server's time limit (attnflow serve --timeout) ended the generation.");
+    }
+    return generation_to_json(report, json_options(request.compact));
+  });
+}
+
+void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {
+  EvaluateRequest request = read_evaluate_request(exchange->take_body());
+  ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
+  WorkOptions work_options;
+  work_options.streams = wants_events(exchange->request(), false);
+  work_options.result_event = "result";
+  work_options.timeout = options_.limits.timeout;
+  work_options.exclusive = shelf.exclusive();
+  queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
+    const LoadedModel& loaded = load(shelf);
+    TextEvaluationOptions options = request.options;
+    options.explain.threads = options_.load.threads;
+    options.explain.most_memory = options_.limits.most_memory;
+    options.explain.stop_token = work.stop_token();
+    options.explain.progress = work.progress("flow");
+    options.progress = [&](std::string_view phase) { return work.progress(phase); };
+    TextEvaluation evaluation = evaluate_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
+    name_model(evaluation.report.model, shelf);
+    if (options.explain.stop_token.stop_requested()) throw Cancelled();
+    return evaluation_json(evaluation);
+  });
+}
+
+}  // namespace attnflow

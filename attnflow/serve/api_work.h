@@ -1,0 +1,56 @@
+// Work that a request asks for: queued, run on a worker, answered as the client wants it.
+#ifndef ATTNFLOW_SERVE_API_WORK_H_
+#define ATTNFLOW_SERVE_API_WORK_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/serve/http_server.h"
+#include "attnflow/serve/work_queue.h"
+
+namespace attnflow {
+
+// What the function that does the work is given.
+class Work {
+ public:
+  Work(std::shared_ptr<HttpExchange> exchange, bool streams) : exchange_(std::move(exchange)), streams_(streams) {}
+
+  std::stop_token stop_token() const { return exchange_->stop_token(); }
+  StopReason stop_reason() const { return exchange_->stop_reason(); }
+  // Whether the answer is a stream of events.
+  bool streams() const { return streams_; }
+  // An event, where it is.
+  void event(std::string_view name, std::string_view json) const;
+  // Sends "progress" events, a few a second, where the answer is a stream; else empty.
+  ProgressFunction progress(std::string_view phase) const;
+
+ private:
+  std::shared_ptr<HttpExchange> exchange_;
+  bool streams_;
+};
+
+struct WorkOptions {
+  bool streams = false;
+  const char* result_event = "report";  // the last event's name; its data is what `run` returns
+  std::chrono::seconds timeout{60};
+  const void* exclusive = nullptr;
+  bool input_is_file = false;  // see api_error_of()
+};
+
+// Puts the work into the queue and answers with what `run` gives, a JSON document, or throws. Answers 503 when the
+// queue is full.
+void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange, const WorkOptions& options,
+                std::function<std::string(const Work&)> run);
+
+// Whether the client asks for server-sent events (Accept: text/event-stream); `otherwise` where it says neither that
+// nor application/json.
+bool wants_events(const HttpRequest& request, bool otherwise);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_SERVE_API_WORK_H_

@@ -1,0 +1,53 @@
+// attnflow_explain_loop MODEL TEXT TIMES: explains a text again and again in one process, JSON and all, as the server's
+// worker does. Prints one line of JSON: median and 99th percentile in milliseconds, and the bytes of a document.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/explain.h"
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/model/builtin_models.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/text/tokenizer.h"
+
+int main(int argc, char** argv) {
+  using Clock = std::chrono::steady_clock;
+  if (argc != 4) {
+    fmt::print(stderr, "usage: {} MODEL TEXT TIMES\n", argv[0]);
+    return 2;
+  }
+  try {
+    const attnflow::Folder folder = attnflow::find_model(argv[1]);
+    attnflow::LoadOptions load;
+    load.threads = std::max<std::size_t>(1, attnflow::resolve_threads(0) / 2);  // as the server shares them out
+    const std::unique_ptr<attnflow::Model> model = attnflow::load_model(folder, load);
+    const attnflow::Tokenizer tokenizer = attnflow::Tokenizer::load(folder, model->info().architecture);
+    attnflow::ExplainOptions options;
+    options.threads = load.threads;
+    std::vector<double> times;
+    std::size_t bytes = 0;
+    for (int i = 0; i <= std::atoi(argv[3]); ++i) {
+      const auto begin = Clock::now();
+      bytes =
+          attnflow::report_to_json(attnflow::explain_text(*model, tokenizer, argv[2], std::nullopt, options)).size();
+      if (i > 0) times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    }
+    std::sort(times.begin(), times.end());
+    if (times.empty()) return 2;
+    fmt::print("{{\"median_ms\": {:.4f}, \"p99_ms\": {:.4f}, \"bytes\": {}}}\n", times[times.size() / 2],
+               times[times.size() * 99 / 100], bytes);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

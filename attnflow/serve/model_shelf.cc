@@ -1,0 +1,138 @@
+#include "attnflow/serve/model_shelf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "attnflow/analysis/explain_image.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/files/gguf.h"
+#include "attnflow/model/builtin_models.h"
+
+namespace attnflow {
+namespace {
+
+bool is_gguf(const std::string& reference) { return internal::lower_extension(reference) == ".gguf"; }
+
+// What the header of a GGUF file says; what it does not say is 0. The model itself says it all.
+ModelInfo read_gguf_info(const std::filesystem::path& file) {
+  const internal::GgufHeader header = internal::read_gguf(file);
+  ModelInfo info;
+  info.name = file.stem().string();
+  info.architecture = header.text("general.architecture").value_or("");
+  const auto number = [&](const char* key) {
+    const auto value = header.number(info.architecture + "." + key);
+    return value && *value > 0 ? static_cast<std::size_t>(*value) : std::size_t{0};
+  };
+  info.layers = number("block_count");
+  info.heads = number("attention.head_count");
+  info.max_tokens = number("context_length");
+  info.causal = true;
+  info.head = ModelHead::kCausalLm;
+  return info;
+}
+
+bool has_gradients(const ModelInfo& info) {
+  if (info.head == ModelHead::kCausalLm) return true;
+  return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() >= 2;
+}
+
+}  // namespace
+
+const char* model_kind_name(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kText:
+      return "text";
+    case ModelKind::kImage:
+      return "image";
+    case ModelKind::kGeneration:
+      return "generation";
+  }
+  return "";
+}
+
+LoadedModel& ShelfModel::load(const LoadOptions& options) {
+  const std::scoped_lock lock(mutex_);
+  if (loaded_) return *loaded_;
+  auto fresh = std::make_unique<LoadedModel>();
+  if (!folder_) {
+    std::unique_ptr<Decoder> decoder = load_gguf(gguf_, options);
+    fresh->decoder = decoder.get();
+    fresh->model = std::move(decoder);
+  } else if (kind == ModelKind::kImage) {
+    ImageModel image = load_image_model(*folder_, options);
+    fresh->model = std::move(image.model);
+    fresh->processor = std::move(image.processor);
+  } else {
+    fresh->tokenizer = Tokenizer::load(*folder_, info.architecture);
+    if (kind == ModelKind::kGeneration) {
+      std::unique_ptr<Decoder> decoder = load_decoder(*folder_, options);
+      fresh->decoder = decoder.get();
+      fresh->model = std::move(decoder);
+    } else {
+      fresh->model = load_model(*folder_, options);
+    }
+  }
+  loaded_ = std::move(fresh);
+  return *loaded_;
+}
+
+bool ShelfModel::loaded() const {
+  // Whoever loads holds the lock for seconds; it is not loaded then.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && loaded_ != nullptr;
+}
+
+ModelShelf::ModelShelf(const std::vector<std::string>& references) {
+  for (const BuiltinModel& model : builtin_models()) {
+    add(model.name);
+    ShelfModel& added = models_.back();
+    added.folder_ = model.folder();
+    added.built_in = true;
+  }
+  for (const std::string& reference : references) {
+    if (is_gguf(reference)) {
+      add(std::filesystem::path(reference).stem().string());
+      models_.back().gguf_ = reference;
+      continue;
+    }
+    const Folder folder = find_model(reference);
+    if (folder.is_built_in()) continue;  // is on the shelf
+    add(folder.name());
+    models_.back().folder_ = folder;
+  }
+  for (ShelfModel& model : models_) {
+    model.info = model.folder_ ? read_model_info(*model.folder_) : read_gguf_info(model.gguf_);
+    if (model.info.image) {
+      model.kind = ModelKind::kImage;
+    } else if (model.info.causal) {
+      model.kind = ModelKind::kGeneration;
+    }
+    model.gradients = model.folder_.has_value() && has_gradients(model.info);
+  }
+}
+
+void ModelShelf::add(std::string name) {
+  std::string unique = name;
+  for (std::size_t number = 2; find(unique) != nullptr; ++number) unique = fmt::format("{}-{}", name, number);
+  models_.emplace_back().name = std::move(unique);
+}
+
+ShelfModel* ModelShelf::find(std::string_view name) {
+  const auto found = std::find_if(models_.begin(), models_.end(), [&](const ShelfModel& m) { return m.name == name; });
+  return found == models_.end() ? nullptr : &*found;
+}
+
+ShelfModel* ModelShelf::first(ModelKind kind) {
+  ShelfModel* found = nullptr;
+  for (ShelfModel& model : models_) {
+    if (model.kind != kind) continue;
+    if (!model.built_in) return &model;
+    if (found == nullptr) found = &model;
+  }
+  return found;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,88 @@
+// The models that a server offers: a table of names, filled when it starts, and the loaded models behind them.
+//
+// A request names a model by a name of this table and by nothing else, so no text of a request is ever a path.
+//
+// A model is loaded when it is first asked for, once, and kept. Encoders (torch) change nothing when they run, so one
+// may run for several requests at the same time, as evaluate does; a decoder is at one place of one sequence, so it
+// takes one at a time (ShelfModel::exclusive).
+#ifndef ATTNFLOW_SERVE_MODEL_SHELF_H_
+#define ATTNFLOW_SERVE_MODEL_SHELF_H_
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/files/folder.h"
+#include "attnflow/image/image_processor.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/model.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+
+enum class ModelKind { kText, kImage, kGeneration };
+
+// "text", "image", "generation".
+const char* model_kind_name(ModelKind kind);
+
+// A model that runs.
+struct LoadedModel {
+  std::unique_ptr<Model> model;
+  Decoder* decoder = nullptr;          // `model`, where it is one
+  std::optional<Tokenizer> tokenizer;  // of a Hugging Face folder of a model of text
+  ImageProcessor processor;            // of a model of pictures
+
+  const TextCodec& codec() const { return tokenizer ? *tokenizer : *decoder->codec(); }
+};
+
+class ShelfModel {
+ public:
+  std::string name;
+  ModelKind kind = ModelKind::kText;
+  // Of a GGUF file: name, architecture, layers, heads and positions, as its header says.
+  ModelInfo info;
+  bool built_in = false;
+  bool gradients = false;  // explain takes mixing = gradient, evaluate has gradient scores
+
+  // Loads it at the first call; later ones, and those of other threads, get the same. What it throws is that of
+  // load_model(), and thrown again at the next call: the files may have come.
+  LoadedModel& load(const LoadOptions& options);
+  bool loaded() const;
+  // What jobs of this model may not share; null when they may.
+  const void* exclusive() const { return kind == ModelKind::kGeneration ? this : nullptr; }
+
+ private:
+  friend class ModelShelf;
+  std::optional<Folder> folder_;  // else
+  std::string gguf_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<LoadedModel> loaded_;
+};
+
+class ModelShelf {
+ public:
+  // The built-in models, then those that `references` name: folders and GGUF files, known by their last part (without
+  // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs and headers, no weights. Throws as
+  // read_model_info() does.
+  explicit ModelShelf(const std::vector<std::string>& references);
+
+  std::deque<ShelfModel>& models() { return models_; }
+  const std::deque<ShelfModel>& models() const { return models_; }
+  // Null when there is none.
+  ShelfModel* find(std::string_view name);
+  // The first of a kind: of those that the user named, else of the built-in ones. Null when there is none.
+  ShelfModel* first(ModelKind kind);
+
+ private:
+  void add(std::string name);
+  std::deque<ShelfModel> models_;  // not moved: they hold a mutex
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_SERVE_MODEL_SHELF_H_

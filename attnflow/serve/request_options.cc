@@ -1,0 +1,431 @@
+#include "attnflow/serve/request_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "attnflow/analysis/referents.h"
+#include "attnflow/analysis/settings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMostDepth = 4;  // an object of lists has 2
+constexpr std::size_t kMostShown = 60;
+constexpr std::size_t kMostListed = 256;      // entries of a list
+constexpr std::size_t kMostLayersText = 200;  // "1-6,8"
+constexpr std::size_t kMostCertificates = 16;
+constexpr std::size_t kMostTopK = 1000;
+constexpr std::size_t kMostGenerated = 4096;
+constexpr double kMostCount = 9007199254740992.0;  // 2^53: whole numbers that JSON readers agree on
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+
+std::string show(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  return internal::quote_name(value.dump(-1, ' ', true, Json::error_handler_t::replace), kMostShown);
+}
+
+Json parse_object(std::string_view text) {
+  std::vector<std::set<std::string>> names;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth > kMostDepth) fail(fmt::format("expected JSON nested at most {} deep, found more", kMostDepth));
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
+      fail(fmt::format("expected each field once, found {} twice", show(value)));
+    }
+    return true;
+  };
+  Json json;
+  try {
+    json = Json::parse(text.begin(), text.end(), check);
+  } catch (const Json::exception& error) {
+    constexpr std::size_t kMostReason = 160;
+    fail(fmt::format("expected a JSON object, found text that does not parse: {}",
+                     internal::quote_name(error.what(), kMostReason)));
+  }
+  if (!json.is_object()) fail(fmt::format("expected a JSON object, found {}", show(json)));
+  return json;
+}
+
+// The fields of a request, each read once.
+class Fields {
+ public:
+  explicit Fields(Json object) : object_(std::move(object)) {}
+
+  void read(const char* name, std::string& value) {
+    if (const Json* given = find(name)) {
+      if (!given->is_string()) wrong(name, "a text", *given);
+      value = given->get<std::string>();
+    }
+  }
+
+  void read(const char* name, std::optional<std::string>& value) {
+    if (const Json* given = find(name); given != nullptr && !given->is_null()) {
+      if (!given->is_string()) wrong(name, "a text", *given);
+      value = given->get<std::string>();
+    }
+  }
+
+  // A text, or a whole number: heads, output_token.
+  void read_text_or_number(const char* name, std::string& value) {
+    const Json* given = find(name);
+    if (given == nullptr) return;
+    if (given->is_string()) {
+      value = given->get<std::string>();
+    } else {
+      value = std::to_string(whole(name, "a text or a whole number", *given));
+    }
+  }
+
+  void read(const char* name, bool& value) {
+    if (const Json* given = find(name)) {
+      if (!given->is_boolean()) wrong(name, "true or false", *given);
+      value = given->get<bool>();
+    }
+  }
+
+  void read(const char* name, double& value) {
+    if (const Json* given = find(name)) {
+      if (!given->is_number()) wrong(name, "a number", *given);
+      value = given->get<double>();
+      if (!std::isfinite(value)) wrong(name, "a finite number", *given);
+    }
+  }
+
+  void read(const char* name, std::size_t& value) {
+    if (const Json* given = find(name)) value = whole(name, "a whole number of at least 0", *given);
+  }
+
+  // A list of texts, or one text with commas.
+  void read(const char* name, std::vector<std::string>& value) {
+    const Json* given = find(name);
+    if (given == nullptr) return;
+    value.clear();
+    if (given->is_string()) {
+      value = split(given->get<std::string>());
+    } else {
+      if (!given->is_array()) wrong(name, "a list of texts", *given);
+      for (const Json& one : *given) {
+        if (!one.is_string()) wrong(name, "a list of texts", one);
+        value.push_back(one.get<std::string>());
+        limit(name, value.size());
+      }
+    }
+    limit(name, value.size());
+  }
+
+  // A list of whole numbers, or what `parse` reads.
+  template <typename Parse>
+  void read(const char* name, std::vector<std::size_t>& value, const Parse& parse) {
+    const Json* given = find(name);
+    if (given == nullptr) return;
+    if (given->is_string()) {
+      const auto text = given->get<std::string>();
+      if (text.size() > kMostLayersText) {
+        fail(fmt::format("{}: expected at most {} characters, found {}", name, kMostLayersText, text.size()));
+      }
+      value = parse(text);
+      return;
+    }
+    value.clear();
+    if (!given->is_array()) wrong(name, "a list of whole numbers", *given);
+    for (const Json& one : *given) {
+      value.push_back(whole(name, "a list of whole numbers", one));
+      limit(name, value.size());
+    }
+  }
+
+  // A list of whole numbers as a text with commas, or a text: set_aside.
+  void read_text_or_positions(const char* name, std::string& value) {
+    const Json* given = find(name);
+    if (given == nullptr) return;
+    if (given->is_string()) {
+      value = given->get<std::string>();
+      return;
+    }
+    std::vector<std::size_t> positions;
+    if (!given->is_array()) wrong(name, "a text or a list of positions", *given);
+    for (const Json& one : *given) {
+      positions.push_back(whole(name, "a text or a list of positions", one));
+      limit(name, positions.size());
+    }
+    value = positions.empty() ? "none" : fmt::format("{}", fmt::join(positions, ","));
+  }
+
+  bool has(const char* name) const { return object_.contains(name); }
+
+  // Call last: every field of the request must be one that was asked for.
+  void finish() const {
+    for (const auto& [name, value] : object_.items()) {
+      if (asked_.contains(name)) continue;
+      fail(fmt::format("expected fields among {}, found {}", fmt::join(asked_, ", "),
+                       internal::quote_name(name, kMostShown)));
+    }
+  }
+
+ private:
+  const Json* find(const char* name) {
+    asked_.insert(name);
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+
+  [[noreturn]] static void wrong(const char* name, const char* expected, const Json& found) {
+    fail(fmt::format("{}: expected {}, found {}", name, expected, show(found)));
+  }
+
+  static std::size_t whole(const char* name, const char* expected, const Json& given) {
+    if (given.is_number_unsigned() && given.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMostCount)) {
+      return given.get<std::size_t>();
+    }
+    // 3.0 is a whole number, too, as JSON sees it.
+    if (given.is_number_float()) {
+      const auto value = given.get<double>();
+      if (value >= 0.0 && value <= kMostCount && value == std::floor(value)) return static_cast<std::size_t>(value);
+    }
+    wrong(name, expected, given);
+  }
+
+  static void limit(const char* name, std::size_t count) {
+    if (count > kMostListed) fail(fmt::format("{}: expected at most {} entries, found more", name, kMostListed));
+  }
+
+  static std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts;
+    if (text.empty()) return parts;
+    std::size_t begin = 0;
+    while (true) {
+      const std::size_t end = text.find(',', begin);
+      parts.push_back(text.substr(begin, end - begin));
+      if (end == std::string::npos || parts.size() > kMostListed) return parts;
+      begin = end + 1;
+    }
+  }
+
+  Json object_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+std::vector<std::size_t> parse_position_list(const char* name, const std::string& text) {
+  return text.empty() ? std::vector<std::size_t>{} : parse_positions(text, name);
+}
+
+void sort_once(std::vector<std::size_t>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+void read_layers(Fields& fields, const char* name, std::vector<std::size_t>& layers) {
+  fields.read(name, layers, parse_layers);
+  sort_once(layers);
+  if (!layers.empty() && layers.front() == 0) fail(fmt::format("{}: expected layers from 1, found 0", name));
+}
+
+// What every analysis of a whole input takes.
+void read_graph_fields(Fields& fields, ReportSettings& settings) {
+  fields.read("method", settings.method);
+  fields.read_text_or_number("heads", settings.heads);
+  fields.read("residual", settings.residual);
+  read_layers(fields, "layers", settings.layers);
+  fields.read("to_layer", settings.to_layer);
+  fields.read("normalize", settings.normalize);
+  fields.read_text_or_positions("set_aside", settings.set_aside);
+  fields.read("flow_tolerance", settings.flow_tolerance);
+  fields.read("top_k", settings.top_k);
+  if (settings.top_k > kMostTopK) {
+    fail(fmt::format("top_k: expected at most {}, found {}", kMostTopK, settings.top_k));
+  }
+}
+
+void read_whole_input_fields(Fields& fields, ExplainOptions& options) {
+  ReportSettings& settings = options.settings;
+  read_graph_fields(fields, settings);
+  fields.read_text_or_number("output_token", settings.output_token);
+  fields.read("discard", settings.discard);
+  fields.read("discard_keep_special", settings.discard_keep_special);
+  fields.read("mixing", settings.mixing);
+  fields.read("target", settings.target);
+}
+
+void read_certificates(Fields& fields, ExplainOptions& options) {
+  // One text is one pair, whose parts have a comma between them.
+  std::vector<std::string> parts;
+  fields.read("certificate", parts);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool joins = parts[i].find(',') == std::string::npos && i + 1 < parts.size();
+    options.certificates.push_back(joins ? parts[i] + "," + parts[i + 1] : parts[i]);
+    if (joins) ++i;
+  }
+  if (options.certificates.size() > kMostCertificates) {
+    fail(fmt::format("certificate: expected at most {} pairs, found {}", kMostCertificates,
+                     options.certificates.size()));
+  }
+  for (const std::string& pair : options.certificates) parse_certificate(pair);
+}
+
+// A value of the query as JSON: what looks like a number is one where a number may stand.
+Json query_value(const std::string& name, const std::string& text) {
+  constexpr std::array<const char*, 3> kFlags = {"discard_keep_special", "keep_attention", "compact"};
+  constexpr std::array<const char*, 5> kNumbers = {"residual", "to_layer", "flow_tolerance", "top_k", "discard"};
+  const auto among = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (among(kFlags)) {
+    if (text == "true" || text == "1") return true;
+    if (text == "false" || text == "0") return false;
+    fail(fmt::format("{}: expected true or false, found {}", name, internal::quote_name(text, kMostShown)));
+  }
+  if (among(kNumbers)) {
+    const char* const end = text.data() + text.size();
+    std::uint64_t whole = 0;
+    if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc{} && at == end) {
+      return whole;
+    }
+    double number = 0.0;
+    if (const auto [at, error] = std::from_chars(text.data(), end, number);
+        error == std::errc{} && at == end && std::isfinite(number)) {
+      return number;
+    }
+    fail(fmt::format("{}: expected a number, found {}", name, internal::quote_name(text, kMostShown)));
+  }
+  return text;
+}
+
+}  // namespace
+
+ExplainRequest read_explain_request(std::string_view json) {
+  Fields fields(parse_object(json));
+  ExplainRequest request;
+  ExplainOptions& options = request.options;
+  fields.read("model", request.model);
+  if (!fields.has("text")) fail("text: expected a text to explain, found none");
+  fields.read("text", request.text);
+  fields.read("pair", request.pair);
+  read_whole_input_fields(fields, options);
+  fields.read("words", options.settings.words);
+  fields.read("candidates", options.candidates);
+  fields.read("referents", options.referents);
+  read_certificates(fields, options);
+  fields.read("only_output_token", options.only_output_token);
+  fields.read("keep_attention", options.keep_attention);
+  fields.read("truncate", options.truncate);
+  fields.read("blank", options.blank, [](const std::string& text) { return parse_position_list("blank", text); });
+  sort_once(options.blank);
+  fields.read("compact", request.compact);
+  // Flow is among the usual methods, and needs what this option saves.
+  if (options.only_output_token && !fields.has("method")) options.settings.method = {"raw", "rollout"};
+  fields.finish();
+  validate_settings(options.settings);
+  check_referents(options.referents);
+  return request;
+}
+
+ImageRequest read_image_request(const NamedTexts& query) {
+  Json object = Json::object();
+  for (const auto& [name, value] : query) {
+    if (object.contains(name)) {
+      fail(fmt::format("expected each option once, found {} twice", internal::quote_name(name, kMostShown)));
+    }
+    object[name] = query_value(name, value);
+  }
+  Fields fields(std::move(object));
+  ImageRequest request;
+  fields.read("model", request.model);
+  fields.read("name", request.name);
+  read_whole_input_fields(fields, request.options);
+  read_certificates(fields, request.options);
+  fields.read("keep_attention", request.options.keep_attention);
+  fields.read("compact", request.compact);
+  fields.finish();
+  validate_settings(request.options.settings);
+  return request;
+}
+
+GenerateRequest read_generate_request(std::string_view json) {
+  Fields fields(parse_object(json));
+  GenerateRequest request;
+  GenerateOptions& options = request.options;
+  options.settings.method = {"raw", "rollout"};
+  fields.read("model", request.model);
+  if (!fields.has("prompt")) fail("prompt: expected a text to continue, found none");
+  fields.read("prompt", request.prompt);
+  read_graph_fields(fields, options.settings);
+  fields.read("words", options.settings.words);
+  fields.read("tokens", options.tokens);
+  if (options.tokens > kMostGenerated) {
+    fail(fmt::format("tokens: expected at most {}, found {}", kMostGenerated, options.tokens));
+  }
+  fields.read("chat", options.chat);
+  fields.read("system", options.system);
+  fields.read("temperature", options.sampling.temperature);
+  fields.read("top_p", options.sampling.top_p);
+  std::size_t seed = options.sampling.seed;
+  fields.read("seed", seed);
+  options.sampling.seed = seed;
+  fields.read("ignore_end", options.ignore_end);
+  bool drop_sink = false;
+  fields.read("drop_sink", drop_sink);
+  if (drop_sink) {
+    if (options.settings.set_aside != "none") fail("drop_sink: expected it or set_aside, found both");
+    options.settings.set_aside = "first";
+  }
+  fields.read("generated_columns", options.generated_columns);
+  fields.read("flow_tokens", options.flow_tokens,
+              [](const std::string& text) { return parse_position_list("flow_tokens", text); });
+  sort_once(options.flow_tokens);
+  if (!options.flow_tokens.empty() && options.flow_tokens.back() >= options.tokens) {
+    fail(fmt::format("flow_tokens: expected generated tokens from 0 to {}, found {}", options.tokens - 1,
+                     options.flow_tokens.back()));
+  }
+  read_layers(fields, "flow_layers", options.flow_layers);
+  if (!wants(options.settings, "flow") && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
+    fail("flow_tokens and flow_layers: expected flow among method, found none");
+  }
+  // Patterns of the command line are not here: a regular expression from a stranger may take any time.
+  fields.read("drop_stop_words", options.filter.stop_words);
+  fields.read("drop_punctuation", options.filter.punctuation);
+  fields.read("drop_special", options.filter.special);
+  fields.read("drop_tokens", options.filter.indices);
+  fields.read("compact", request.compact);
+  fields.finish();
+  if (options.tokens == 0) fail("tokens: expected at least 1, found 0");
+  validate_settings(options.settings);
+  return request;
+}
+
+EvaluateRequest read_evaluate_request(std::string_view json) {
+  Fields fields(parse_object(json));
+  EvaluateRequest request;
+  ExplainOptions& options = request.options.explain;
+  fields.read("model", request.model);
+  if (!fields.has("text")) fail("text: expected a text to evaluate, found none");
+  fields.read("text", request.text);
+  fields.read("pair", request.pair);
+  read_graph_fields(fields, options.settings);
+  fields.read_text_or_number("output_token", options.settings.output_token);
+  fields.read("discard", options.settings.discard);
+  fields.read("discard_keep_special", options.settings.discard_keep_special);
+  fields.read("truncate", options.truncate);
+  fields.read("blank", request.options.blank);
+  fields.finish();
+  validate_settings(options.settings);
+  const std::string& blank = request.options.blank;
+  if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
+    fail(fmt::format("blank: expected auto, unk, mask or pad, found {}", internal::quote_name(blank, kMostShown)));
+  }
+  return request;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,58 @@
+// From the fields of a request to the options of an analysis.
+//
+// Fields have the names of the command line's options with underscores and mean what they mean there. What several
+// values are joined by commas on the command line may be a JSON list or such a text. Everything that is wrong throws
+// Error(kUsage), whose message begins with the field: a field that does not exist, one given twice, one of a wrong type
+// or out of range, JSON that does not parse or is nested deeper than any request needs. Values are checked here as far
+// as they can be without the model.
+#ifndef ATTNFLOW_SERVE_REQUEST_OPTIONS_H_
+#define ATTNFLOW_SERVE_REQUEST_OPTIONS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "attnflow/analysis/evaluate_text.h"
+#include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/generate.h"
+#include "attnflow/serve/http_message.h"
+
+namespace attnflow {
+
+struct ExplainRequest {
+  std::string model;  // "" for the default
+  std::string text;
+  std::optional<std::string> pair;
+  ExplainOptions options;
+  bool compact = false;  // arrays as float32
+};
+ExplainRequest read_explain_request(std::string_view json);
+
+struct ImageRequest {
+  std::string model;
+  std::string name;  // of the picture, for titles
+  ExplainOptions options;
+  bool compact = false;
+};
+// From the URL's query: true, false, 1 and 0 are flags.
+ImageRequest read_image_request(const NamedTexts& query);
+
+struct GenerateRequest {
+  std::string model;
+  std::string prompt;
+  GenerateOptions options;
+  bool compact = false;
+};
+GenerateRequest read_generate_request(std::string_view json);
+
+struct EvaluateRequest {
+  std::string model;
+  std::string text;
+  std::optional<std::string> pair;
+  TextEvaluationOptions options;
+};
+EvaluateRequest read_evaluate_request(std::string_view json);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_SERVE_REQUEST_OPTIONS_H_

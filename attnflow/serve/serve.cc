@@ -1,0 +1,98 @@
+#include "attnflow/serve/serve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "attnflow/base/available_memory.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/serve/api.h"
+#include "attnflow/serve/http_server.h"
+#include "attnflow/serve/request_guard.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
+constexpr std::size_t kMostWorkers = 64;
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+
+// A header's value: visible ASCII.
+bool is_token(const std::string& token) {
+  return std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+}  // namespace
+
+void check_serve_options(const ServeOptions& options) {
+  if (!is_token(options.token)) {
+    fail("--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' makes one");
+  }
+  if (options.token.empty() && !is_loopback_host(options.host)) {
+    fail(
+        fmt::format("--host {}: expected a --token beside an address that other machines reach, found none; "
+                    "'openssl rand -hex 24' makes one",
+                    options.host));
+  }
+  for (const std::string& name : options.allowed_hosts) {
+    if (!parse_host(name)) fail(fmt::format("--allow-host: expected a name, or NAME:PORT, found '{}'", name));
+  }
+  if (options.workers == 0 || options.workers > kMostWorkers) {
+    fail(fmt::format("--workers: expected 1 to {}, found {}", kMostWorkers, options.workers));
+  }
+  if (options.timeout.count() == 0) fail("--timeout: expected at least 1 second, found 0");
+  if (options.most_body_bytes == 0) fail("--max-body: expected at least 1 byte, found 0");
+  if (options.most_connections == 0) fail("--max-connections: expected at least 1, found 0");
+  constexpr std::size_t kMostMegapixels = std::size_t{1} << 20U;
+  if (options.most_megapixels == 0 || options.most_megapixels > kMostMegapixels) {
+    fail(fmt::format("--most-megapixels: expected 1 to {}, found {}", kMostMegapixels, options.most_megapixels));
+  }
+}
+
+void serve(const ServeOptions& options, const std::stop_token& stop_token,
+           const std::function<void(const std::string& url)>& listening) {
+  check_serve_options(options);
+  ApiOptions api_options;
+  api_options.models = options.models;
+  api_options.load.device = options.device;
+  api_options.load.threads =
+      options.threads > 0 ? options.threads : std::max<std::size_t>(1, resolve_threads(0) / options.workers);
+  api_options.guard = {options.host, options.port, options.allowed_hosts, options.token};
+  api_options.log = options.log;
+  ApiLimits& limits = api_options.limits;
+  limits.queue = options.queue;
+  limits.workers = options.workers;
+  limits.timeout = options.timeout;
+  limits.most_body_bytes = options.most_body_bytes;
+  limits.most_pixels = options.most_megapixels * kMebibyte;
+  limits.most_memory = options.most_memory_mib * kMebibyte;
+  if (limits.most_memory == 0) {
+    if (const auto available = available_memory()) limits.most_memory = *available / 2 / options.workers;
+  }
+
+  HttpServerOptions http;
+  http.host = options.host;
+  http.port = options.port;
+  http.most_connections = options.most_connections;
+  http.grace = options.grace;
+  // The server outlives the work, whose answers it takes.
+  std::unique_ptr<Api> api;
+  HttpHandler handler;
+  handler.admit = [&api](const HttpRequest& request, std::size_t& most) { return api->admit(request, most); };
+  handler.handle = [&api](const std::shared_ptr<HttpExchange>& exchange) { api->handle(exchange); };
+  handler.problem = &Api::problem;
+  HttpServer server(http, std::move(handler));
+  api = std::make_unique<Api>(std::move(api_options));
+  api->set_port(server.port());
+
+  listening(server.url());
+  const std::stop_callback end(stop_token, [&server] { server.stop(); });
+  server.run();
+  api.reset();
+}
+
+}  // namespace attnflow

@@ -1,0 +1,47 @@
+// The whole server: a page and a JSON API over the analyses (docs/serve.md).
+#ifndef ATTNFLOW_SERVE_SERVE_H_
+#define ATTNFLOW_SERVE_SERVE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace attnflow {
+
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;               // 0: any that is free
+  std::vector<std::string> models;         // beside the built-in ones: folders, GGUF files
+  std::string token;                       // "" for none, which only a loopback address may have
+  std::vector<std::string> allowed_hosts;  // names of this server beside its own: "name" or "name:port"
+  std::string device = "cpu";
+  std::size_t threads = 0;  // of one analysis; 0: the processors shared out among the workers
+  std::size_t workers = 2;  // analyses at the same time
+  std::size_t queue = 64;   // requests that may wait
+  std::chrono::seconds timeout{60};
+  std::size_t most_body_bytes = std::size_t{16} << 20U;
+  std::size_t most_megapixels = 32;  // of 2^20 pixels
+  std::size_t most_memory_mib = 0;   // of one analysis; 0: half of what is free at the start, shared out
+  std::size_t most_connections = 512;
+  std::chrono::milliseconds grace{5'000};
+  // Told what is wrong with the server itself, such as a model that does not load; from any thread. May be empty.
+  std::function<void(const std::string& message)> log = {};
+};
+
+// Throws Error(kUsage) for options that are wrong, and for a host that others can reach without a token. No model is
+// looked at.
+void check_serve_options(const ServeOptions& options);
+
+// Serves until `stop_token` is triggered, then ends in order: open requests have the grace period to be answered.
+// `listening` is called once with the URL. Throws what check_serve_options() throws, Error(kOther) when the address is
+// taken or not this machine's, and what reading the models' configs throws.
+void serve(const ServeOptions& options, const std::stop_token& stop_token,
+           const std::function<void(const std::string& url)>& listening);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_SERVE_SERVE_H_
