@@ -30,9 +30,6 @@ ReportJsonOptions json_options(bool compact) {
   return options;
 }
 
-// The model's name on this server, not that of its folder: what a client asks for again.
-void name_model(ReportModel& model, const ShelfModel& shelf) { model.name = shelf.name; }
-
 std::string evaluation_json(const TextEvaluation& evaluation) {
   const Report& report = evaluation.report;
   Json json;
@@ -89,8 +86,7 @@ void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
     options.most_memory = options_.limits.most_memory;
     options.stop_token = work.stop_token();
     options.progress = work.progress("flow");
-    Report report = explain_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
-    name_model(report.model, shelf);
+    const Report report = explain_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return report_to_json(report, json_options(request.compact));
   });
@@ -119,8 +115,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
     options.most_memory = options_.limits.most_memory;
     options.stop_token = work.stop_token();
     options.progress = work.progress("flow");
-    Report report = explain_image(*loaded.model, loaded.processor, picture, request.name, options);
-    name_model(report.model, shelf);
+    const Report report = explain_image(*loaded.model, loaded.processor, picture, request.name, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return report_to_json(report, json_options(request.compact));
   });
@@ -148,7 +143,6 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
       };
     }
     GenerationReport report = generate(*loaded.decoder, loaded.codec(), request.prompt, options);
-    name_model(report.model, shelf);
     // What was generated within the time limit is worth having; nobody waits for it after the others.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {
@@ -174,8 +168,7 @@ void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {
     options.explain.stop_token = work.stop_token();
     options.explain.progress = work.progress("flow");
     options.progress = [&](std::string_view phase) { return work.progress(phase); };
-    TextEvaluation evaluation = evaluate_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
-    name_model(evaluation.report.model, shelf);
+    const TextEvaluation evaluation = evaluate_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
     if (options.explain.stop_token.stop_requested()) throw Cancelled();
     return evaluation_json(evaluation);
   });

@@ -16,7 +16,9 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <deque>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -632,19 +634,20 @@ void HttpServer::Impl::forget(const std::shared_ptr<Session>& session) {
 
 namespace {
 
-// The handle that the rest of the program has.
+// The handle that the rest of the program has. What it is told reaches the connection in that order: asio alone keeps
+// the order of what one thread posts, not that of what the server's thread and a worker post one after the other.
 template <typename Session>
 class Exchange final : public HttpExchange {
  public:
   Exchange(std::shared_ptr<Session> session, std::shared_ptr<ExchangeState> state)
-      : session_(std::move(session)), state_(std::move(state)) {}
+      : session_(std::move(session)), state_(std::move(state)), actions_(std::make_shared<Actions>()) {}
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
   ~Exchange() override {
     if (state_->answered.exchange(true)) {
-      asio::post(session_->executor(), [session = session_, state = state_] { session->end_stream(state); });
+      tell([state = state_](Session& session) { session.end_stream(state); });
     } else {
-      asio::post(session_->executor(), [session = session_, state = state_] { session->unanswered(state); });
+      tell([state = state_](Session& session) { session.unanswered(state); });
     }
   }
 
@@ -653,31 +656,50 @@ class Exchange final : public HttpExchange {
   std::stop_token stop_token() const override { return state_->stop.get_token(); }
   StopReason stop_reason() const override { return state_->reason; }
   void limit_time(milliseconds time) override {
-    asio::post(session_->executor(), [session = session_, state = state_, time] { session->limit_time(state, time); });
+    tell([state = state_, time](Session& session) { session.limit_time(state, time); });
   }
   void respond(HttpResponse response) override {
     if (state_->answered.exchange(true)) return;
-    asio::post(session_->executor(), [session = session_, state = state_, response = std::move(response)]() mutable {
-      session->respond(state, std::move(response));
+    tell([state = state_, response = std::move(response)](Session& session) mutable {
+      session.respond(state, std::move(response));
     });
   }
   void begin_stream(HttpResponse response) override {
     if (state_->answered.exchange(true)) return;
-    asio::post(session_->executor(), [session = session_, state = state_, response = std::move(response)] {
-      session->begin_stream(state, response);
-    });
+    tell([state = state_, response = std::move(response)](Session& session) { session.begin_stream(state, response); });
   }
   void send(std::string part) override {
-    asio::post(session_->executor(),
-               [session = session_, state = state_, part = std::move(part)] { session->send(state, part); });
+    tell([state = state_, part = std::move(part)](Session& session) { session.send(state, part); });
   }
   void end_stream() override {
-    asio::post(session_->executor(), [session = session_, state = state_] { session->end_stream(state); });
+    tell([state = state_](Session& session) { session.end_stream(state); });
   }
 
  private:
+  struct Actions {
+    std::mutex mutex;
+    std::deque<std::function<void(Session&)>> waiting;
+  };
+
+  void tell(std::function<void(Session&)> action) {
+    {
+      const std::scoped_lock lock(actions_->mutex);
+      actions_->waiting.push_back(std::move(action));
+      if (actions_->waiting.size() > 1) return;  // who put the first one there has told the connection
+    }
+    asio::post(session_->executor(), [session = session_, actions = actions_] {
+      std::deque<std::function<void(Session&)>> told;
+      {
+        const std::scoped_lock lock(actions->mutex);
+        told.swap(actions->waiting);
+      }
+      for (auto& one : told) one(*session);
+    });
+  }
+
   std::shared_ptr<Session> session_;
   std::shared_ptr<ExchangeState> state_;
+  std::shared_ptr<Actions> actions_;
 };
 
 }  // namespace

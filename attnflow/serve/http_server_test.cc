@@ -213,6 +213,29 @@ TEST_F(ServerTest, StreamsInChunks) {
   EXPECT_TRUE(old.ends_with("\r\n\r\nabc")) << old;
 }
 
+TEST_F(ServerTest, PartsOfSeveralThreadsKeepTheirOrder) {
+  std::jthread worker;
+  start([&worker](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->begin_stream(text("<begin>"));
+    worker = std::jthread([exchange] {
+      exchange->send("<error>");
+      exchange->end_stream();
+    });
+    // The worker is done before this thread looks for what it was told.
+    std::this_thread::sleep_for(milliseconds(20));
+    exchange->send("<late>");
+  });
+  Client client(port());
+  for (int i = 0; i < 20; ++i) {
+    client.say(kGet);
+    const std::string answer = client.hear("0\r\n\r\n");
+    const std::size_t begin = answer.find("<begin>");
+    EXPECT_LT(begin, answer.find("<error>")) << answer;
+    EXPECT_NE(answer.find("<error>"), std::string::npos) << answer;
+    EXPECT_EQ(answer.find("<late>"), std::string::npos) << answer;
+  }
+}
+
 TEST_F(ServerTest, LongAnswersArriveWhole) {
   const std::string body(3'000'000, 'z');
   start([&](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text(body)); });

@@ -15,6 +15,7 @@
 #include "attnflow/analysis/settings.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/sampling.h"
 
 namespace attnflow {
 namespace {
@@ -401,6 +402,10 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("compact", request.compact);
   fields.finish();
   if (options.tokens == 0) fail("tokens: expected at least 1, found 0");
+  if (options.settings.normalize == "row") {
+    fail("normalize: expected none or receptive-field for a generation, found row");
+  }
+  const Sampler checked(options.sampling);  // throws for a temperature or share that is none
   validate_settings(options.settings);
   return request;
 }

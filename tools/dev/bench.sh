@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-#: measure: explain, flow, degeneracy, generation, long_row, vision and the core's *_benchmark.cc, or those whose names are given
+#: measure: explain, flow, degeneracy, generation, long_row, vision, serve and the core's *_benchmark.cc, or those whose names are given
 
 command_bench() {
   local -a wanted=("$@")
   # In tools/bench; what else is there makes their inputs.
-  local -a scripts=(explain flow degeneracy generation long_row vision)
+  local -a scripts=(explain flow degeneracy generation long_row vision serve)
   local program name ran=0
   wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
   require_packages build test bench
@@ -14,7 +14,7 @@ command_bench() {
   require_smollm2
   export_test_inputs
   build_preset release attnflow attnflow_torch attnflow_llama attnflow_bare_forward attnflow_generation_benchmark \
-    attnflow_long_row_benchmark attnflow_vision_benchmark
+    attnflow_long_row_benchmark attnflow_vision_benchmark attnflow_explain_loop
   build_preset bench
   shopt -s nullglob
   for program in build/bench/*_benchmark; do

@@ -8,6 +8,7 @@ MINILM="$CACHE/models/minilm"
 SMOLLM2="$CACHE/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
+SCHEMATHESIS_VERSION=4.32.5
 
 # Debian's own Python carries the oracles' packages; elsewhere the first one found has to.
 if [[ -e /etc/debian_version && -x /usr/bin/python3 ]]; then PYTHON=/usr/bin/python3; else PYTHON=python3; fi
@@ -138,7 +139,11 @@ python_venv() {
 # shellcheck disable=SC2034  # used by the commands
 require_ruff() { RUFF="$(python_venv ruff "ruff==$RUFF_VERSION")/bin/ruff"; }
 
-# Node 20.19 or newer (Vite's need) with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300 packages).
+# The Python of the server's tests.
+serve_python() { echo "$(python_venv serve "schemathesis==$SCHEMATHESIS_VERSION")/bin/python"; }
+
+# Node 20.19 or newer (Vite's need) with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300
+# packages).
 require_node() {
   local version
   version="$(node --version 2>/dev/null || true)"

@@ -4,7 +4,7 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli oracle viewer browser consumer lint dev tsan)
+STAGES=(release cli serve oracle viewer browser consumer lint dev tsan)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -50,6 +50,13 @@ stage_tsan() {
 }
 
 stage_cli() { unittest_folder tests/cli; }
+
+# A Python that has schemathesis, which asks the server whatever its OpenAPI document allows, and does not allow.
+stage_serve() {
+  local PYTHON
+  PYTHON="$(serve_python)" || return 1
+  unittest_folder tests/serve
+}
 
 stage_oracle() { unittest_folder tests/oracle; }
 
@@ -147,7 +154,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | oracle | browser | release | dev) groups+=(test) ;;
+      cli | serve | oracle | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
   done

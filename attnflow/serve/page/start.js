@@ -9,7 +9,11 @@ async function ask(path, body) {
   const headers = {};
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(`api/v1/${path}`, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) });
+  const answer = await fetch(`api/v1/${path}`, {
+    method: body ? "POST" : "GET",
+    headers,
+    body: body && JSON.stringify(body),
+  });
   const json = await answer.json();
   if (answer.status === 401) byId("token-field").hidden = false;
   if (!answer.ok) throw new Error(json.error.message);
@@ -73,7 +77,9 @@ async function begin() {
     const table = await ask("models");
     byId("token-field").hidden = true;
     const usable = table.models.filter((m) => m.kind !== "image");
-    byId("model").replaceChildren(...usable.map((m) => new Option(m.name, m.name, false, m.name === table.default.text)));
+    byId("model").replaceChildren(
+      ...usable.map((m) => new Option(m.name, m.name, false, m.name === table.default.text)),
+    );
     byId("examples").replaceChildren(...table.examples.text.map((text) => new Option(text)));
     byId("text").value ||= table.examples.text[0] ?? "";
     say("");

@@ -1,0 +1,309 @@
+"""Each endpoint of `attnflow serve`: what it answers is what the command line computes."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MODELS, TEXT, ServerTest, png, run_program
+
+
+class ApiTest(ServerTest):
+    ARGUMENTS = ("--model", MASKED, "--model", LLAMA, "--model", GGUF, "--model", MODELS / "bert_classification")
+
+    def test_the_page(self):
+        answer = self.server.get("/")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.headers["Content-Type"], "text/html; charset=utf-8")
+        policy = answer.headers["Content-Security-Policy"]
+        for part in ("default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "frame-ancestors 'none'"):
+            self.assertIn(part, policy)
+        self.assertNotIn("unsafe", policy)
+        for name, value in {
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-cache",
+        }.items():
+            self.assertEqual(answer.headers[name], value)
+        self.assertIn(b"<form", answer.body)
+        head = self.server.ask("HEAD", "/")
+        self.assertEqual((head.status, head.body), (200, b""))
+        self.assertEqual(head.headers["Content-Length"], str(len(answer.body)))
+
+    def test_health(self):
+        answer = self.server.get("/api/v1/health")
+        self.assertEqual((answer.status, answer.json()), (200, {"status": "ok", "running": 0, "waiting": 0}))
+        self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
+        self.assertEqual(answer.headers["Cache-Control"], "no-store")
+
+    def test_models(self):
+        table = self.server.get("/api/v1/models").json()
+        models = {model["name"]: model for model in table["models"]}
+        self.assertEqual(list(models)[:2], ["agreement", "fashion"])
+        agreement = models["agreement"]
+        self.assertEqual(agreement["kind"], "text")
+        self.assertEqual(agreement["head"], "classification")
+        self.assertEqual(sorted(agreement["labels"]), ["plural", "singular"])
+        self.assertTrue(agreement["built_in"] and agreement["gradients"])
+        self.assertEqual(models["fashion"]["kind"], "image")
+        self.assertEqual((models[MASKED.name]["head"], models[MASKED.name]["gradients"]), ("masked", False))
+        self.assertEqual((models[LLAMA.name]["kind"], models[LLAMA.name]["gradients"]), ("generation", True))
+        gguf = models["llama"]
+        self.assertEqual((gguf["kind"], gguf["layers"], gguf["heads"], gguf["gradients"]), ("generation", 3, 4, False))
+        self.assertGreater(gguf["max_tokens"], 0)
+        self.assertEqual(table["default"], {"text": MASKED.name, "image": "fashion", "generation": LLAMA.name})
+        self.assertEqual(table["limits"]["queue"], 64)
+        self.assertGreater(table["limits"]["memory_bytes"], 0)
+        for text in table["examples"]["text"]:
+            answer = self.server.post("explain", {"text": text, "model": "agreement", "method": "raw"})
+            self.assertEqual(answer.status, 200)
+            self.assertFalse(any("vocabulary" in note for note in answer.json()["notes"]), text)
+        models = self.server.get("/api/v1/models").json()["models"]
+        self.assertTrue(next(model for model in models if model["name"] == "agreement")["loaded"])
+
+    def test_explain_is_what_the_command_line_prints(self):
+        cases = [
+            ("agreement", TEXT, {}, []),
+            ("agreement", TEXT, {"words": True, "method": ["flow", "raw"]}, ["--words", "--method", "flow,raw"]),
+            (
+                "agreement",
+                TEXT,
+                {"mixing": "gradient", "target": "plural", "output_token": "cls", "certificate": ["cls,2"]},
+                ["--mixing", "gradient", "--target", "plural", "--output-token", "cls", "--certificate", "cls,2"],
+            ),
+            (
+                "agreement",
+                TEXT,
+                {"heads": 1, "residual": 0.25, "layers": "2-4", "to_layer": 1, "output_token": 3, "top_k": 2},
+                ["--heads", 1, "--residual", 0.25, "--layers", "2-4", "--to-layer", 1, "--output-token", 3, "--top-k", 2],
+            ),
+            (
+                "agreement",
+                TEXT,
+                {"normalize": "receptive-field", "discard": 0.3, "discard_keep_special": True, "set_aside": "special"},
+                ["--normalize", "receptive-field", "--discard", 0.3, "--discard-keep-special", "--set-aside", "special"],
+            ),
+            (
+                MASKED,
+                MASKED_TEXT,
+                {"candidates": ["key", "table"], "referents": "key,table", "keep_attention": True, "set_aside": [0, 2]},
+                ["--candidates", "key,table", "--referents", "key,table", "--keep-attention", "--set-aside", "0,2"],
+            ),
+            (MASKED, "the key", {"pair": "is on a table", "flow_tolerance": 1e-9}, ["--pair", "is on a table", "--flow-tolerance", 1e-9]),
+            (MASKED, "the key " * 300, {"truncate": True, "method": "rollout"}, ["--truncate", "--method", "rollout"]),
+            (LLAMA, "The author", {"only_output_token": True}, ["--only-output-token"]),
+            (GGUF, "The author", {"output_token": "all"}, ["--output-token", "all"]),
+        ]  # fmt: skip
+        for model, text, fields, options in cases:
+            with self.subTest(f"{model} {fields}"):
+                name = model if isinstance(model, str) else model.stem
+                answer = self.server.post("explain", {"text": text, "model": name} | fields)
+                self.assertEqual(answer.status, 200, answer.body[:500])
+                self.assertEqual(answer.headers["Content-Type"], "application/json")
+                self.assertEqual(answer.headers["Cache-Control"], "no-store")
+                printed = run_program("explain", text, "--model", model, "--json", *options)
+                self.assertEqual(answer.body, printed)
+
+    def test_compact_reports_are_the_same_in_float32(self):
+        whole = self.server.post("explain", {"text": TEXT, "model": "agreement"}).json()
+        small = self.server.post("explain", {"text": TEXT, "model": "agreement", "compact": True}).json()
+        self.assertEqual({array["dtype"] for array in small["arrays"].values()}, {"f32", "u8"})
+        self.assertEqual(small["arrays"]["flow"]["shape"], whole["arrays"]["flow"]["shape"])
+        whole.pop("arrays"), small.pop("arrays")
+        self.assertEqual(whole, small)
+
+    def test_blank_is_what_the_unknown_token_in_the_text_gives(self):
+        # "key" is token 2 of "[CLS] the key to the [MASK] ...".
+        ask = {"model": MASKED.name, "method": "raw,rollout"}
+        blanked = self.server.post("explain", ask | {"text": MASKED_TEXT, "blank": [2]}).json()
+        written = self.server.post("explain", ask | {"text": MASKED_TEXT.replace("key", "[UNK]")}).json()
+        plain = self.server.post("explain", ask | {"text": MASKED_TEXT}).json()
+        self.assertEqual(blanked["input"]["tokens"][2]["text"], "key")
+        self.assertEqual(blanked["arrays"], written["arrays"])
+        self.assertEqual(blanked["predictions"], written["predictions"])
+        self.assertNotEqual(blanked["predictions"], plain["predictions"])
+        self.assertIn("The model sees [UNK] in place of the token at position 2.", blanked["notes"])
+        self.refuse(
+            self.server.post("explain", ask | {"text": MASKED_TEXT, "blank": [99]}), 400, "bad_request", "blank: expected positions"
+        )  # fmt: skip
+        self.refuse(self.server.post("explain", {"text": "a", "model": "llama", "blank": [0]}), 400, "bad_request")
+
+    def test_events(self):
+        answer = self.server.post("explain", {"text": TEXT, "model": "agreement"}, accept="text/event-stream")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
+        events = answer.events()
+        self.assertEqual(events[0], ("queued", {"position": 0}))
+        progress = [data for name, data in events if name == "progress"]
+        self.assertEqual(progress[-1]["done"], progress[-1]["total"])
+        self.assertEqual(progress[-1]["phase"], "flow")
+        self.assertEqual(events[-1][0], "report")
+        self.assertEqual(events[-1][1], self.server.post("explain", {"text": TEXT, "model": "agreement"}).json())
+
+    def test_what_is_wrong_in_a_stream(self):
+        # Found before the work: a plain answer. Found by the work: an event.
+        answer = self.server.post("explain", {"text": TEXT, "method": "x"}, accept="text/event-stream")
+        self.refuse(answer, 400, "bad_request", "method: expected")
+        answer = self.server.post("explain", {"text": "", "model": "agreement"}, accept="text/event-stream")
+        self.assertEqual(answer.status, 200)
+        name, data = answer.events()[-1]
+        self.assertEqual((name, data["error"]["kind"]), ("error", "bad_request"))
+
+    def test_image_is_what_the_command_line_prints(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "shirt.png"
+            path.write_bytes(png())
+            printed = run_program("image", path, "--json", "--method", "raw,flow", "--residual", "0.25", "--top-k", "3")
+        headers = {"Content-Type": "image/png"}
+        query = "/api/v1/image?name=shirt.png&method=raw,flow&residual=0.25&top_k=3"
+        answer = self.server.ask("POST", query, png(), headers)
+        self.assertEqual(answer.status, 200, answer.body[:500])
+        self.assertEqual(answer.body, printed)
+        report = answer.json()
+        self.assertEqual(report["input"]["kind"], "image")
+        self.assertEqual(report["model"]["name"], "fashion")
+        events = self.server.ask("POST", query, png(), headers | {"Accept": "text/event-stream"}).events()
+        self.assertEqual(events[-1], ("report", report))
+
+    def test_pictures_that_are_none(self):
+        def ask(body, query="", kind="image/png"):
+            return self.server.ask("POST", f"/api/v1/image{query}", body, {"Content-Type": kind})
+
+        for body in (b"", b"nothing", png()[:60], b"GIF89a" + bytes(100), bytes(10_000)):
+            self.refuse(ask(body), 422, "bad_input")
+        self.refuse(ask(png(), kind="image/svg+xml"), 415, "unsupported_media_type", "image/png or image/jpeg")
+        self.refuse(ask(png(), "?model=agreement"), 422, "unsupported_model", "image", "agreement")
+        self.refuse(ask(png(), "?method=%zz"), 400, "bad_request", "percent-encoded")
+        self.refuse(ask(png(), "?words=true"), 400, "bad_request", '"words"')
+        self.refuse(ask(png(), "?output_token=99,99"), 400, "bad_request", "output_token")
+
+    def test_generate(self):
+        ask = {"prompt": "The author", "tokens": 6, "model": LLAMA.name, "method": "raw,rollout,flow"}
+        answer = self.server.post("generate", ask)
+        printed = run_program(
+            *("generate", "The author", "--model", LLAMA, "-n", 6, "--json", "--method", "raw,rollout,flow")
+        )
+        self.assertEqual(answer.body, printed)
+        report = answer.json()
+        streamed = self.server.post("generate", ask, accept="*/*")
+        self.assertEqual(streamed.headers["Content-Type"], "text/event-stream")
+        events = streamed.events()
+        self.assertEqual(events[0], ("queued", {"position": 0}))
+        self.assertEqual(events[-1], ("report", report))
+        pieces = [data for name, data in events if name == "token"]
+        self.assertEqual([piece["index"] for piece in pieces], list(range(len(pieces))))
+        self.assertEqual("".join(piece["text"] for piece in pieces), report["generation"]["text"])
+        self.assertGreater(len(pieces), 1)
+
+    def test_generate_with_a_gguf_file(self):
+        answer = self.server.post("generate", {"prompt": "The author", "tokens": 4, "model": "llama", "seed": 3, "temperature": 1})  # fmt: skip
+        printed = run_program(
+            *("generate", "The author", "--model", GGUF, "-n", 4, "--json", "--seed", 3, "--temperature", 1)
+        )
+        self.assertEqual(json.loads(printed)["generation"], answer.json()["generation"])
+
+    def test_evaluate_a_classifier(self):
+        ask = {"text": TEXT, "model": "agreement"}
+        result = self.server.post("evaluate", ask).json()
+        report = self.server.post("explain", ask).json()
+        tokens = [token["text"] for token in report["input"]["tokens"]]
+        self.assertEqual([token["text"] for token in result["input"]["tokens"]], tokens)
+        self.assertEqual([score["name"] for score in result["scores"]], ["blank-out", "gradient"])
+        best = report["predictions"][0]["choices"][0]
+        self.assertEqual(result["target"]["label"], best["label"])
+        self.assertAlmostEqual(result["target"]["probability"], best["probability"], delta=1e-5)
+        for score in result["scores"]:
+            self.assertEqual(len(score["values"]), len(tokens))
+        # What is said of one sample by the command line's evaluation.
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "one.txt").write_text(TEXT + "\n")
+            run_program(
+                *("evaluate", "sentences", "one.txt", "--model", "agreement", "-o", "one.json", "--resamples", 1),
+                cwd=folder,
+            )
+            cells = json.loads((Path(folder) / "one.json").read_text())["cells"]
+        expected = {
+            (c["score"], c["tokens"], c["method"], c["layer"]): c["mean"]
+            for c in cells
+            if c["formula"] == "spearman" and c["relevance"] == "row"
+        }
+        found = {(c["score"], c["tokens"], c["method"], c["layer"]): c["spearman"] for c in result["correlations"]}
+        self.assertEqual(set(expected), set(found))
+        for key, value in expected.items():
+            if value is None:
+                self.assertIsNone(found[key], key)
+            else:
+                self.assertAlmostEqual(found[key], value, delta=1e-12, msg=key)
+        events = self.server.post("evaluate", ask, accept="text/event-stream").events()
+        self.assertEqual(events[-1], ("result", result))
+
+    def test_evaluate_a_masked_model(self):
+        ask = {"text": MASKED_TEXT, "model": MASKED.name}
+        result = self.server.post("evaluate", ask).json()
+        [score] = result["scores"]
+        self.assertEqual((score["name"], result["blank"]), ("blank-out", "[UNK]"))
+        # One of the scores by hand: the probability of the same word when "key" is blanked.
+        likeliest = result["target"]["label"]
+        blanked = self.server.post("explain", ask | {"blank": [2], "top_k": 1000, "method": "raw"}).json()
+        # Pieces of different spelling may read the same.
+        changes = [
+            abs(result["target"]["probability"] - choice["probability"])
+            for choice in blanked["predictions"][0]["choices"]
+            if choice["label"] == likeliest
+        ]
+        self.assertLess(min(abs(change - score["values"][2]) for change in changes), 1e-7)
+        self.refuse(self.server.post("evaluate", ask | {"text": "the key"}), 400, "bad_request", "mask token")
+
+    def test_evaluate_a_decoder(self):
+        result = self.server.post("evaluate", {"text": "The author", "model": LLAMA.name}).json()
+        [score] = result["scores"]
+        self.assertEqual((score["name"], result["blank"]), ("gradient", ""))
+        self.assertTrue(all(value >= 0 for value in score["values"]))
+        self.refuse(self.server.post("evaluate", {"text": "a", "model": "llama"}), 422, "unsupported_model")
+
+    def test_models_that_are_not_there(self):
+        for name in ("nothing", "../agreement", "/etc/passwd", str(MASKED), "agreement/", "./agreement", "agreement\0"):
+            answer = self.server.post("explain", {"text": TEXT, "model": name})
+            self.refuse(answer, 404, "unknown_model", "agreement")
+        self.refuse(
+            self.server.post("explain", {"text": TEXT, "model": "fashion"}), 422, "unsupported_model", "fashion"
+        )
+        self.refuse(self.server.post("generate", {"prompt": TEXT, "model": "agreement"}), 422, "unsupported_model")
+        answer = self.server.ask("POST", "/api/v1/image?model=..%2F..%2Fetc", png(), {"Content-Type": "image/png"})
+        self.refuse(answer, 404, "unknown_model")
+
+    def test_inputs_that_do_not_fit(self):
+        self.refuse(
+            self.server.post("explain", {"text": "the " * 600, "model": "agreement"}), 422, "input_too_long", "truncate"
+        )
+        self.refuse(self.server.post("explain", {"text": "", "model": "agreement"}), 400, "bad_request", "text")
+        answer = self.server.post("explain", {"text": TEXT, "model": MASKED.name, "mixing": "gradient"})
+        self.assertIn(answer.status, (400, 422))
+        self.refuse(
+            self.server.post("explain", {"text": TEXT, "model": "agreement", "layers": [99]}),
+            400,
+            "bad_request",
+            "layers",
+        )
+        self.refuse(
+            self.server.post("generate", {"prompt": "", "model": "llama", "tokens": 0}), 400, "bad_request", "tokens"
+        )
+
+    def test_paths_and_methods(self):
+        for path in ("/x", "/api", "/api/v1", "/api/v1/", "/api/v2/models", "/api/v1/models/", "//", "/../etc/passwd"):
+            self.refuse(self.server.get(path), 404, "not_found")
+        self.assertEqual(self.server.get("/?a=b").status, 200)
+        answer = self.server.get("/api/v1/explain")
+        self.refuse(answer, 405, "wrong_method", "POST")
+        self.assertEqual(answer.headers["Allow"], "POST")
+        answer = self.server.ask("DELETE", "/api/v1/models")
+        self.refuse(answer, 405, "wrong_method")
+        self.assertEqual(answer.headers["Allow"], "GET, HEAD")
+        self.refuse(self.server.ask("OPTIONS", "/api/v1/explain"), 405, "wrong_method")
+        self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
+
+
+if __name__ == "__main__":
+    unittest.main()

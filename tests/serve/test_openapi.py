@@ -1,0 +1,155 @@
+"""The OpenAPI document against the server: its paths, its fields, real answers, and whatever schemathesis thinks of.
+
+Needs schemathesis, which brings jsonschema_rs; `./dev test serve` makes the environment.
+"""
+
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import jsonschema_rs
+from support import LLAMA, MASKED, MASKED_TEXT, ROOT, TEXT, ServerTest, png, run_program
+
+SECONDS = int(os.environ.get("ATTNFLOW_FUZZ_SECONDS", "60"))
+METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+)
+
+
+class OpenApiTest(ServerTest):
+    ARGUMENTS = ("--model", MASKED, "--model", LLAMA)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.document = cls.server.get("/api/v1/openapi.json").json()
+
+    def schema(self, name: str) -> dict:
+        return {"$ref": f"#/components/schemas/{name}", "components": copy.deepcopy(self.document["components"])}
+
+    def validate(self, name: str, value) -> None:
+        jsonschema_rs.Draft202012Validator(self.schema(name)).validate(value)
+
+    def is_valid(self, name: str, value) -> bool:
+        return jsonschema_rs.Draft202012Validator(self.schema(name)).is_valid(value)
+
+    def test_the_document_is_the_one_of_the_sources(self):
+        text = (ROOT / "attnflow" / "serve" / "openapi.json").read_text()
+        version = run_program("--version").decode().split()[-1]
+        self.assertEqual(self.document, json.loads(text.replace("@VERSION@", version)))
+        for schema in self.document["components"]["schemas"].values():
+            self.assertTrue(jsonschema_rs.meta.is_valid(schema))
+
+    def test_paths_and_methods_are_those_of_the_server(self):
+        for path, operations in self.document["paths"].items():
+            described = {method.upper() for method in operations}
+            for method in METHODS:
+                answer = self.server.ask(method, path, b"", {"Content-Type": "application/json"})
+                if method in described:
+                    self.assertNotIn(answer.status, (404, 405), f"{method} {path}")
+                else:
+                    self.assertEqual(answer.status, 405, f"{method} {path}")
+                    self.assertEqual(set(answer.headers["Allow"].split(", ")) - {"HEAD"}, described)
+        # And the other way round: what the sources route is described.
+        source = (ROOT / "attnflow" / "serve" / "api.cc").read_text()
+        routes = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)"', source))
+        self.assertGreater(len(routes), 5)
+        described = {(method.upper(), path) for path, ops in self.document["paths"].items() for method in ops}
+        self.assertEqual(routes, described)
+
+    def test_fields_are_those_of_the_server(self):
+        for path, name, text in (
+            ("explain", "ExplainRequest", "text"),
+            ("generate", "GenerateRequest", "prompt"),
+            ("evaluate", "EvaluateRequest", "text"),
+        ):
+            described = set(self.document["components"]["schemas"][name]["properties"])
+            message = self.server.post(path, {text: "a", "no_such_field": 1}).message
+            listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", message)[1].split(", ")
+            self.assertEqual(described, set(listed))
+        query = self.document["paths"]["/api/v1/image"]["post"]["parameters"]
+        answer = self.server.ask("POST", "/api/v1/image?no_such_field=1", png(), {"Content-Type": "image/png"})
+        listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", answer.message)[1].split(", ")
+        self.assertEqual({parameter["name"] for parameter in query}, set(listed))
+
+    def test_defaults_are_those_of_the_server(self):
+        properties = self.document["components"]["schemas"]["ExplainRequest"]["properties"]
+        said = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+        ask = {"text": TEXT, "model": "agreement"}
+        self.assertEqual(self.server.post("explain", ask | said).body, self.server.post("explain", ask).body)
+        self.assertGreater(len(said), 10)
+
+    def test_real_answers_fit(self):
+        server = self.server
+        self.validate("Health", server.health())
+        self.validate("Models", server.get("/api/v1/models").json())
+        for ask in (
+            {"text": TEXT, "model": "agreement", "keep_attention": True},
+            {"text": TEXT, "model": "agreement", "compact": True, "mixing": "gradient"},
+            {"text": MASKED_TEXT, "candidates": ["key"]},
+            {"text": "The author", "model": LLAMA.name, "only_output_token": True},
+        ):
+            self.assertTrue(self.is_valid("ExplainRequest", ask))
+            self.validate("Report", server.post("explain", ask).json())
+        self.validate("Report", server.post("generate", {"prompt": "The author", "tokens": 3}).json())
+        self.validate("Report", server.ask("POST", "/api/v1/image", png(), {"Content-Type": "image/png"}).json())
+        for ask in ({"text": TEXT, "model": "agreement"}, {"text": MASKED_TEXT}, {"text": "a", "model": LLAMA.name}):
+            self.validate("Evaluation", server.post("evaluate", ask).json())
+
+    def test_errors_fit_and_are_described(self):
+        server = self.server
+        for path, answer in (
+            ("/api/v1/explain", server.post("explain", {})),
+            ("/api/v1/explain", server.post("explain", {"text": "a", "model": "x"})),
+            ("/api/v1/explain", server.post("explain", b"x" * 2_000_000)),
+            ("/api/v1/explain", server.post("explain", {}, Host="x")),
+            ("/api/v1/explain", server.post("explain", {}, Origin="x")),
+            ("/api/v1/explain", server.post("explain", {}, **{"Content-Type": "x"})),
+            ("/api/v1/image", server.ask("POST", "/api/v1/image", b"x", {"Content-Type": "image/png"})),
+        ):
+            self.validate("Error", answer.json())
+            self.assertIn(str(answer.status), self.document["paths"][path]["post"]["responses"])
+        self.validate("Error", server.get("/nothing").json())
+
+    def test_schemathesis(self):
+        """Requests that fit the document and such that do not: no 5xx, and every answer as described."""
+        with tempfile.TemporaryDirectory() as folder:
+            # Long generations say nothing new and take a minute each; names that no model has are tested elsewhere.
+            document = copy.deepcopy(self.document)
+            schemas = document["components"]["schemas"]
+            schemas["GenerateRequest"]["properties"]["tokens"].update({"maximum": 8, "default": 3})
+            for name, models in (
+                ("ExplainRequest", [MASKED.name, "agreement", LLAMA.name]),
+                ("EvaluateRequest", [MASKED.name, "agreement"]),
+                ("GenerateRequest", [LLAMA.name]),
+            ):
+                schemas[name]["properties"]["model"] = {"enum": models}
+            schema = Path(folder) / "openapi.json"
+            schema.write_text(json.dumps(document))
+            command = [
+                *(str(Path(sys.executable).parent / "schemathesis"), "run", str(schema)),
+                *("--url", f"http://127.0.0.1:{self.server.port}"),
+                *("--checks", ",".join(CHECKS)),
+                *("--max-time", str(SECONDS), "--workers", "2", "--seed", "1", "--no-color"),
+                *("--request-timeout", "60", "--generation-database", "none"),
+            ]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS * 4 + 120)
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+        self.assertRegex(done.stdout, r"[1-9]\d* generated", done.stdout[-3000:])
+        self.assertEqual(self.server.health()["status"], "ok")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,247 @@
+"""Who may ask what: hosts, origins, tokens, sizes, and bodies that are meant to hurt."""
+
+import json
+import socket
+import subprocess
+import time
+import unittest
+
+from support import PROGRAM, TEXT, Server, ServerTest, hear, png
+
+EXPLAIN = {"text": TEXT, "model": "agreement", "method": "raw"}
+
+
+class HostTest(ServerTest):
+    ARGUMENTS = ("--allow-host", "demo.example")
+
+    def test_names_of_this_server(self):
+        port = self.server.port
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "demo.example", f"demo.example:{port}"):
+            self.assertEqual(self.server.get("/api/v1/models", Host=host).status, 200, host)
+        for host in (f"attacker.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", "localhost", "demo.example.org"):
+            for path in ("/", "/api/v1/models", "/nothing"):
+                self.refuse(self.server.get(path, Host=host), 421, "wrong_host", "--allow-host")
+
+    def test_no_host_or_two(self):
+        for headers in (b"", b"Host: localhost\r\nHost: localhost\r\n"):
+            answer = self.server.raw(b"GET /api/v1/health HTTP/1.1\r\n" + headers + b"\r\n")
+            self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer)
+
+    def test_origins(self):
+        own = f"http://127.0.0.1:{self.server.port}"
+        self.assertEqual(self.server.post("explain", EXPLAIN, Origin=own).status, 200)
+        for origin in ("http://attacker.example", "null", f"http://localhost:{self.server.port}", own + ".example"):
+            self.refuse(self.server.post("explain", EXPLAIN, Origin=origin), 403, "cross_origin")
+            self.refuse(self.server.get("/api/v1/models", Origin=origin), 403, "cross_origin")
+        self.assertEqual(self.server.get("/", Origin="null").status, 200)
+
+    def test_fetch_metadata(self):
+        for site in ("same-origin", "none"):
+            self.assertEqual(self.server.post("explain", EXPLAIN, **{"Sec-Fetch-Site": site}).status, 200)
+        for site in ("cross-site", "same-site"):
+            self.refuse(self.server.post("explain", EXPLAIN, **{"Sec-Fetch-Site": site}), 403, "cross_origin")
+        self.assertEqual(self.server.get("/", **{"Sec-Fetch-Site": "cross-site"}).status, 200)
+
+    def test_content_types(self):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+            answer = self.server.post("explain", EXPLAIN, **{"Content-Type": kind})
+            self.refuse(answer, 415, "unsupported_media_type", "application/json")
+        answer = self.server.post("explain", EXPLAIN, **{"Content-Type": "application/json; charset=utf-8"})
+        self.assertEqual(answer.status, 200)
+
+
+class TokenTest(ServerTest):
+    ARGUMENTS = ("--token", "a-token-of-some-length")
+
+    def test_the_api_needs_it(self):
+        right = {"Authorization": "Bearer a-token-of-some-length"}
+        self.assertEqual(self.server.post("explain", EXPLAIN, **right).status, 200)
+        self.assertEqual(self.server.get("/api/v1/models", **right).status, 200)
+        for wrong in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Basic a-token-of-some-length"}):
+            for answer in (self.server.post("explain", EXPLAIN, **wrong), self.server.get("/api/v1/models", **wrong)):
+                self.refuse(answer, 401, "unauthorized", "Bearer")
+                self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
+        # Never from the address, where it would be kept in histories and logs.
+        self.refuse(self.server.get("/api/v1/models?token=a-token-of-some-length"), 401, "unauthorized")
+
+    def test_the_page_does_not(self):
+        self.assertEqual(self.server.get("/").status, 200)
+        self.assertEqual(self.server.get("/api/v1/health").status, 200)
+        self.assertNotIn(b"a-token-of-some-length", self.server.get("/").body)
+
+
+class StartTest(unittest.TestCase):
+    def refuse(self, words, *arguments):
+        done = subprocess.run([PROGRAM, "serve", *arguments], capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr.decode())
+
+    def test_other_machines_need_a_token(self):
+        self.refuse(["--host 0.0.0.0", "--token"], "--host", "0.0.0.0", "--port", "0")
+        self.refuse(["--token"], "--host", "::", "--port", "0")
+        server = Server("--host", "0.0.0.0", environment={"ATTNFLOW_TOKEN": "from-the-environment"})
+        try:
+            self.assertEqual(server.get("/api/v1/models").status, 401)
+            answer = server.get("/api/v1/models", Authorization="Bearer from-the-environment")
+            self.assertEqual(answer.status, 200)
+        finally:
+            self.assertEqual(server.stop()[0], 0)
+
+    def test_wrong_options(self):
+        self.refuse(["--token", "visible"], "--token", "two words", "--port", "0")
+        self.refuse(["--allow-host"], "--allow-host", "a/b", "--port", "0")
+        self.refuse(["--workers"], "--workers", "0", "--port", "0")
+        self.refuse(["--timeout"], "--timeout", "0", "--port", "0")
+        self.refuse(["--port"], "--port", "70000")
+        self.refuse(["--port"], "--port", "-1")
+        self.refuse(["no.such.name.invalid"], "--host", "no.such.name.invalid", "--port", "0")
+
+    def test_a_port_that_is_taken(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = str(taken.getsockname()[1])
+            done = subprocess.run([PROGRAM, "serve", "--port", port], capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertIn(f"expected to listen at 127.0.0.1:{port}", done.stderr.decode())
+
+    def test_a_model_that_is_none(self):
+        done = subprocess.run([PROGRAM, "serve", "--port", "0", "--model", "nothing"], capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (3, b""))
+        self.assertIn("nothing: expected the folder of a model", done.stderr.decode())
+
+
+class BodyTest(ServerTest):
+    ARGUMENTS = ("--max-body", "200000", "--most-megapixels", "1")
+
+    def test_too_large(self):
+        answer = self.server.post("explain", b'{"text": "' + b"x" * 300_000 + b'"}')
+        self.refuse(answer, 413, "body_too_large", "200000")
+        answer = self.server.ask("POST", "/api/v1/image", bytes(300_000), {"Content-Type": "image/png"})
+        self.refuse(answer, 413, "body_too_large", "200000")
+        self.refuse(self.server.ask("GET", "/api/v1/models", b"x"), 413, "body_too_large")
+
+    def test_too_large_and_its_length_not_said(self):
+        head = (
+            b"POST /api/v1/explain HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n" % self.server.port
+        )
+        answer = self.server.raw(head + (b"8000\r\n" + bytes(0x8000) + b"\r\n") * 10)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
+
+    def test_a_bomb_of_pixels(self):
+        answer = self.server.ask("POST", "/api/v1/image", png(3000, 2000), {"Content-Type": "image/png"})
+        self.refuse(answer, 422, "bad_input", "pixels")
+
+    def test_hostile_json(self):
+        for body in (
+            b"",
+            b"{",
+            b"null",
+            b"[]",
+            b'"text"',
+            b"[" * 100_000,
+            b'{"text":' * 10_000,
+            b'{"text": "a", "residual": NaN}',
+            b'{"text": "a", "residual": 1e400}',
+            b'{"text": "a", "residual": -1}',
+            b'{"text": "a", "top_k": 1e30}',
+            b'{"text": "a", "top_k": 99999999999999999999999}',
+            b'{"text": "\xff\xfe"}',
+            b'{"text": "\\ud800"}',
+            b'{"text": 1}',
+            b'{"text": ["a"]}',
+            b'{"text": {"a": 1}}',
+            b'{"text": "a", "text": "a"}',
+            b'{"text": "a", "layers": "1-99999999999999999999"}',
+            b'{"text": "a", "layers": [1e9]}',
+            b'{"text": "a", "heads": "\\u0000"}',
+            b'{"text": "a", "method": []}',
+            b'{"text": "a", "__proto__": 1}',
+            b'{"text": "a"} {"text": "b"}',
+        ):
+            answer = self.server.post("explain", body)
+            self.refuse(answer, 400, "bad_request")
+        self.assertEqual(self.server.health()["status"], "ok")
+
+    def test_texts_that_are_odd(self):
+        for text in (
+            "\0",
+            "a\0b",
+            "\u202e\u0627\u0644",
+            "😀" * 20,
+            "</script><script>",
+            "\r\n\r\nevent: x",
+            "x" * 3000,
+        ):
+            answer = self.server.post("explain", EXPLAIN | {"text": text})
+            self.assertIn(answer.status, (200, 400, 422), text)
+            if answer.status == 200:
+                self.assertEqual(answer.json()["input"]["text"], text)
+            events = self.server.post("explain", EXPLAIN | {"text": text}, accept="text/event-stream").events()
+            self.assertIn(events[-1][0], ("report", "error"))
+
+    def test_what_is_no_http(self):
+        for request in (b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00" * 9):
+            answer = self.server.raw(request + b"\r\n\r\n")
+            self.assertTrue(answer.startswith(b"HTTP/1.1 ") and int(answer[9:12]) in (400, 421, 505), answer)
+        answer = self.server.raw(b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 431 ") or answer.startswith(b"HTTP/1.1 414 "), answer[:100])
+
+    def test_two_requests_at_once_cannot_be_smuggled(self):
+        body = json.dumps(EXPLAIN).encode()
+        both = (
+            b"POST /api/v1/explain HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n%s" % (self.server.port, len(body), body)
+        )
+        self.assertTrue(self.server.raw(both).startswith(b"HTTP/1.1 400 "))
+
+
+class SlowTest(ServerTest):
+    def test_slow_clients_do_not_keep_others_waiting(self):
+        # A hundred connections that never finish their headers.
+        slow = [self.server.socket() for _ in range(100)]
+        try:
+            for connection in slow:
+                connection.sendall(b"POST /api/v1/explain HTTP/1.1\r\nHost: local")
+            began = time.monotonic()
+            self.assertEqual(self.server.post("explain", EXPLAIN).status, 200)
+            self.assertLess(time.monotonic() - began, 20)
+            answer = hear(slow[0])
+            self.assertTrue(answer.startswith(b"HTTP/1.1 408 "), answer)
+        finally:
+            for connection in slow:
+                connection.close()
+
+    def test_a_byte_at_a_time(self):
+        body = json.dumps(EXPLAIN).encode()
+        request = (
+            b"POST /api/v1/explain HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (self.server.port, len(body), body)
+        )
+        with self.server.socket() as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in request:
+                connection.sendall(bytes([byte]))
+            self.assertTrue(hear(connection).startswith(b"HTTP/1.1 200 "))
+
+    def test_a_client_that_reads_slowly_gets_all(self):
+        ask = EXPLAIN | {"text": "the " * 100, "method": "raw,rollout", "keep_attention": True}
+        whole = self.server.post("explain", ask)
+        body = json.dumps(ask).encode()
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(60)
+            connection.connect(("127.0.0.1", self.server.port))
+            connection.sendall(
+                b"POST /api/v1/explain HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (self.server.port, len(body), body)
+            )
+            time.sleep(1)
+            answer = hear(connection)
+        self.assertEqual(answer.partition(b"\r\n\r\n")[2], whole.body)
+
+
+if __name__ == "__main__":
+    unittest.main()
