@@ -311,8 +311,8 @@ ExplainRequest read_explain_request(std::string_view json) {
   ExplainRequest request;
   ExplainOptions& options = request.options;
   fields.read("model", request.model);
-  if (!fields.has("text")) fail("text: expected a text to explain, found none");
   fields.read("text", request.text);
+  if (request.text.empty()) fail("text: expected a text to explain, found none");
   fields.read("pair", request.pair);
   read_whole_input_fields(fields, options);
   fields.read("words", options.settings.words);
@@ -360,8 +360,8 @@ GenerateRequest read_generate_request(std::string_view json) {
   GenerateOptions& options = request.options;
   options.settings.method = {"raw", "rollout"};
   fields.read("model", request.model);
-  if (!fields.has("prompt")) fail("prompt: expected a text to continue, found none");
   fields.read("prompt", request.prompt);
+  if (request.prompt.empty()) fail("prompt: expected a text to continue, found none");
   read_graph_fields(fields, options.settings);
   fields.read("words", options.settings.words);
   fields.read("tokens", options.tokens);
@@ -415,8 +415,8 @@ EvaluateRequest read_evaluate_request(std::string_view json) {
   EvaluateRequest request;
   ExplainOptions& options = request.options.explain;
   fields.read("model", request.model);
-  if (!fields.has("text")) fail("text: expected a text to evaluate, found none");
   fields.read("text", request.text);
+  if (request.text.empty()) fail("text: expected a text to evaluate, found none");
   fields.read("pair", request.pair);
   read_graph_fields(fields, options.settings);
   fields.read_text_or_number("output_token", options.settings.output_token);

@@ -146,7 +146,7 @@ class ApiTest(ServerTest):
         # Found before the work: a plain answer. Found by the work: an event.
         answer = self.server.post("explain", {"text": TEXT, "method": "x"}, accept="text/event-stream")
         self.refuse(answer, 400, "bad_request", "method: expected")
-        answer = self.server.post("explain", {"text": "", "model": "agreement"}, accept="text/event-stream")
+        answer = self.server.post("explain", {"text": " ", "model": "agreement"}, accept="text/event-stream")
         self.assertEqual(answer.status, 200)
         name, data = answer.events()[-1]
         self.assertEqual((name, data["error"]["kind"]), ("error", "bad_request"))
@@ -288,7 +288,7 @@ class ApiTest(ServerTest):
             "layers",
         )
         self.refuse(
-            self.server.post("generate", {"prompt": "", "model": "llama", "tokens": 0}), 400, "bad_request", "tokens"
+            self.server.post("generate", {"prompt": "a", "model": "llama", "tokens": 0}), 400, "bad_request", "tokens"
         )
 
     def test_paths_and_methods(self):
