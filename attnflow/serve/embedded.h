@@ -1,4 +1,4 @@
-// Files that are part of the program; page/embed.cmake writes the definitions.
+// Files that are part of the program; embed.cmake writes the definitions.
 #ifndef ATTNFLOW_SERVE_EMBEDDED_H_
 #define ATTNFLOW_SERVE_EMBEDDED_H_
 
@@ -6,8 +6,6 @@
 
 namespace attnflow::internal {
 
-extern const unsigned char start_page_bytes[];
-extern const std::size_t start_page_bytes_size;
 extern const unsigned char openapi_bytes[];
 extern const std::size_t openapi_bytes_size;
 

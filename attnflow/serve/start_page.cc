@@ -2,13 +2,12 @@
 
 #include <cstddef>
 
-#include "attnflow/serve/embedded.h"
+#include "attnflow/draw/viewer_page.h"
 
 namespace attnflow {
 
 const std::string& start_page() {
-  static const std::string page(reinterpret_cast<const char*>(internal::start_page_bytes),
-                                internal::start_page_bytes_size);
+  static const std::string page = viewer_server_page();
   return page;
 }
 
