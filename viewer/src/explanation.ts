@@ -39,12 +39,14 @@ function answersRecipe({ settings }: Report, recipe: Recipe): boolean {
 
 export class Explanation {
   private readonly cache = new Map<string, RowResult | null>();
+  private readonly every: number[];
 
   constructor(
     readonly report: Report,
     readonly recipe: Recipe,
     answers: readonly Report[] = [],
   ) {
+    this.every = report.tokens.map((token) => token.index);
     this.answers = answers.filter((answer) => answersRecipe(answer, recipe));
   }
 
@@ -129,7 +131,7 @@ export class Explanation {
 
   /** Output tokens that the method has values of. */
   outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
-    if (this.whyNot(method, layer) === null) return this.report.tokens.map((token) => token.index);
+    if (this.whyNot(method, layer) === null) return this.every;
     if (this.asComputed && this.report.methods.includes(method)) return this.report.outputTokens(method);
     return this.answeredTokens(method, layer);
   }

@@ -9,7 +9,7 @@ import type { Work } from "../compute/slices";
 import { largest } from "../explanation";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
-import { Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
+import { Sheet, stepImageWork, ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
 
 /** The values of all rows, and the largest of those that count. */
@@ -117,7 +117,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
         }
         if (r % 64 === 63) yield;
       }
-      const images = [stepImage(steps, block.rows, columns, scale)];
+      const images = [yield* stepImageWork(steps, block.rows, columns, scale)];
       yield;
       let [h, w] = [block.rows, columns];
       while (Math.max(h, w) > 256) {
@@ -129,9 +129,10 @@ export function MatrixPicture(props: MatrixPictureProps) {
             const at = to + (i >> 1);
             if (steps[e] > coarse[at]) coarse[at] = steps[e];
           }
+          if (r % 64 === 63) yield;
         }
         [steps, h, w] = [coarse, nextH, nextW];
-        images.push(stepImage(steps, h, w, scale));
+        images.push(yield* stepImageWork(steps, h, w, scale));
         yield;
       }
       return { images, rows: block.rows, columns };

@@ -144,16 +144,32 @@ export function withSheets(svg: string, box: Element | null): string {
 }
 
 /** Pixels of `rows` by `columns` steps of the scale; negative steps are left out. */
-export function stepImage(steps: Int16Array, rows: number, columns: number, scale: Scale): HTMLCanvasElement {
+export function* stepImageWork(
+  steps: Int16Array,
+  rows: number,
+  columns: number,
+  scale: Scale,
+): Work<HTMLCanvasElement> {
   const canvas = document.createElement("canvas");
   canvas.width = columns;
   canvas.height = rows;
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
+  const context = canvas.getContext("2d");
   const colour = ([r, g, b]: readonly number[]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
   const ramp = Uint32Array.from(scale.ramp, colour);
   const blank = colour(blankColour(scale.dark));
-  for (let e = 0; e < steps.length; ++e) pixels[e] = steps[e] < 0 ? blank : ramp[steps[e]];
-  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  // In bands, each a slice's work.
+  const band = Math.max(1, Math.min(rows, Math.floor(200_000 / columns)));
+  for (let begin = 0; begin < rows; begin += band) {
+    const height = Math.min(band, rows - begin);
+    const image = new ImageData(columns, height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const from = begin * columns;
+    for (let e = 0; e < pixels.length; ++e) pixels[e] = steps[from + e] < 0 ? blank : ramp[steps[from + e]];
+    context?.putImageData(image, 0, begin);
+    yield;
+  }
   return canvas;
 }
+
+export const stepImage = (steps: Int16Array, rows: number, columns: number, scale: Scale): HTMLCanvasElement =>
+  finish(stepImageWork(steps, rows, columns, scale));
