@@ -173,8 +173,10 @@ export function elementPicture(root: HTMLElement): string {
   for (let k = 0; k < fragments.length;) {
     const first = fragments[k];
     let end = k + 1;
+    // Pieces that touch, of one word: a space between words keeps its room.
     const joins = (next: Fragment | undefined) =>
       next !== undefined &&
+      Math.abs(fragments[end - 1].left - next.right) < 1 &&
       first.rtl &&
       next.rtl &&
       first.line !== null &&
