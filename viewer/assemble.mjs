@@ -1,14 +1,21 @@
 // node assemble.mjs REPORT.json PAGE.html [--server]
 //
-// Puts a report into the built page (npm run build), as attnflow does, to look at while working on the viewer.
+// Puts a report into the built page (npm run build, or what is in $ATTNFLOW_VIEWER), as attnflow does, to look at while
+// working on the viewer.
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const [report, out, mode] = process.argv.slice(2);
 if (!out) throw new Error("usage: node assemble.mjs REPORT.json PAGE.html [--server]");
 const read = (name) => readFileSync(new URL(name, import.meta.url), "utf8");
 const hash = (text) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
-const [style, script] = [read("dist/viewer.css"), read("dist/viewer.js")];
+const built = process.env.ATTNFLOW_VIEWER ?? fileURLToPath(new URL("dist", import.meta.url));
+if (!existsSync(join(built, "viewer.js"))) {
+  throw new Error(`expected the built viewer in ${built}, found nothing; run npm run build in viewer/`);
+}
+const [style, script] = ["viewer.css", "viewer.js"].map((name) => readFileSync(join(built, name), "utf8"));
 if (script.includes("</script") || style.includes("</")) throw new Error("the script would end its element");
 const document = JSON.stringify(JSON.parse(readFileSync(report, "utf8"))).replaceAll("<", "\\u003c");
 const values = {

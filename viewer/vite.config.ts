@@ -1,4 +1,4 @@
-// One classic script and one style sheet without names that change: attnflow/draw/page/embed.cmake puts them into the
+// One script and one style sheet without names that change: attnflow/draw/page/embed.cmake puts them into the
 // pages, with their hashes in the content security policy. Nothing is split off, nothing is fetched.
 import { defineConfig } from "vitest/config";
 
@@ -10,7 +10,16 @@ export default defineConfig({
     cssCodeSplit: false,
     assetsInlineLimit: Number.MAX_SAFE_INTEGER,
     reportCompressedSize: false,
-    lib: { entry: "src/main.tsx", formats: ["es"], fileName: () => "viewer.js", cssFileName: "viewer" },
+    modulePreload: false,
+    rollupOptions: {
+      input: "src/main.tsx",
+      output: {
+        format: "es",
+        entryFileNames: "viewer.js",
+        assetFileNames: "viewer[extname]",
+        inlineDynamicImports: true,
+      },
+    },
   },
   test: { include: ["test/**/*.test.ts", "test/**/*.test.tsx"] },
 });

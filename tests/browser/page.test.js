@@ -454,5 +454,4 @@ describe("pictures", () => {
     assert.ok(sum(await weakest()) < 300);
     await close();
   });
-
 });

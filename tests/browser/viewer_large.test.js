@@ -3,18 +3,13 @@
 // has other things to do, of the main thread's own time on the processor (with what it begins afterwards in slices).
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { open, startBrowser } from "./browser.js";
 import { largeReport } from "./large_report.js";
-
-const viewer = new URL("../../viewer/", import.meta.url).pathname;
-if (!existsSync(join(viewer, "dist/viewer.js"))) {
-  throw new Error(`expected the built viewer in ${viewer}dist, found nothing; run npm run build in viewer/`);
-}
+import { makePage } from "./viewer_pages.js";
 
 const MOST_MS = 100;
 const median = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)];
@@ -64,7 +59,7 @@ describe("2,048 tokens by 30 layers", () => {
     folder = mkdtempSync(join(tmpdir(), "attnflow-large-"));
     const [json, html] = [join(folder, "large.json"), join(folder, "large.html")];
     writeFileSync(json, JSON.stringify(report));
-    execFileSync(process.execPath, [join(viewer, "assemble.mjs"), json, html]);
+    makePage(json, html);
     browser = await startBrowser();
     const begin = performance.now();
     ({ page, watch, close } = await open(browser, html));

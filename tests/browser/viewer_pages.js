@@ -1,41 +1,35 @@
 // Where the pages of tests come from.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const viewer = fileURLToPath(new URL("../../viewer/", import.meta.url));
+const assemble = fileURLToPath(new URL("../../viewer/assemble.mjs", import.meta.url));
 
-/** A page with the report of a .json file, by the viewer as it is built (npm run build in viewer/). */
+/** A page with the report of a .json file, for tests whose reports attnflow does not write. */
 export function makePage(json, html) {
-  if (!existsSync(join(viewer, "dist", "viewer.js"))) {
-    throw new Error(`expected the built viewer in ${join(viewer, "dist")}, found none; run npm run build in viewer/`);
-  }
-  execFileSync(process.execPath, [join(viewer, "assemble.mjs"), json, html]);
+  execFileSync(process.execPath, [assemble, json, html]);
 }
 
 /**
- * The pages of a folder of $ATTNFLOW_HTML ("generation", "image"; "" for texts), each with its report in full precision.
+ * The pages of a folder of $ATTNFLOW_HTML ("generation", "image"; "" for texts) as attnflow wrote them, each with its
+ * report in full precision.
  * @param {string} kind
  * @returns {{name: string, json: string, html: string}[]}
  */
 export function samplePages(kind) {
   const root = process.env.ATTNFLOW_HTML;
-  if (!root) throw new Error("expected ATTNFLOW_HTML to name a folder of reports; see tests/browser/run");
+  if (!root) throw new Error("expected ATTNFLOW_HTML to name a folder of pages; see tests/browser/run");
   const folder = join(root, kind);
-  const made = mkdtempSync(join(tmpdir(), "attnflow-pages-"));
-  process.on("exit", () => rmSync(made, { recursive: true, force: true }));
   const pages = readdirSync(folder)
     .filter((file) => file.endsWith(".json"))
     .map((file) => {
       const name = file.replace(/\.json$/u, "");
-      const page = { name, json: join(folder, file), html: join(made, `${name}.html`) };
-      makePage(page.json, page.html);
-      return page;
+      return { name, json: join(folder, file), html: join(folder, `${name}.html`) };
     });
-  if (pages.length === 0) throw new Error(`expected reports in ${folder}, found none`);
+  if (pages.length === 0) throw new Error(`expected pages in ${folder}, found none`);
+  for (const { html } of pages) if (!existsSync(html)) throw new Error(`expected ${html}, found none`);
   return pages;
 }
 

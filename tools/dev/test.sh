@@ -81,7 +81,7 @@ stage_browser() {
   build_preset release attnflow_sample_html
   rm -rf "$pages" && mkdir -p "$pages"
   build/release/attnflow/draw/attnflow_sample_html "$pages"
-  tests/browser/run "$pages" 2>&1 | tee "$log" || status=1
+  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "$pages" 2>&1 | tee "$log" || status=1
   mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] = $3 }
     END { print n["pass"] + 0; print n["fail"] + n["cancelled"]; print n["skipped"] + n["todo"] }' "$log")
   count "${numbers[@]}"
