@@ -199,9 +199,7 @@ class EndTest(unittest.TestCase):
     def test_streams_say_why_they_end(self):
         server = Server("--workers", 1)
         connection = server.socket()
-        connection.sendall(
-            request(server.port, "evaluate", LONG, "text/event-stream")
-        )
+        connection.sendall(request(server.port, "evaluate", LONG, "text/event-stream"))
         server.wait_until(lambda health: health["running"] == 1)
         self.assertEqual(server.stop()[0], 0)
         text = b""

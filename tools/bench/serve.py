@@ -18,10 +18,11 @@ import time
 
 from measured import PROGRAM, machine, run_json, store
 
-TEXT = "The keys to the cabinets in the old house of the author"  # 12 tokens with [CLS]; checked below
+TEXT = "The keys to the cabinets in the old house"
 TOKENS = 12
 REQUESTS = int(os.environ.get("ATTNFLOW_BENCH_REQUESTS", "300"))
 SECONDS = int(os.environ.get("ATTNFLOW_BENCH_SECONDS", "60"))
+ROUNDS = 5
 RATE = 20
 GOAL_MS = 30
 LOOP = PROGRAM.parent / "attnflow_explain_loop"
@@ -54,7 +55,7 @@ def percentile(values: list[float], share: float) -> float:
 def latency(port: int, body: bytes, expected: bytes) -> list[float]:
     connection = http.client.HTTPConnection("127.0.0.1", port)
     times = []
-    for _ in range(REQUESTS):
+    for _ in range(REQUESTS // ROUNDS):
         seconds, status, answer = ask(connection, body)
         if status != 200 or answer != expected:
             sys.exit(f"another answer: {status} {answer[:200]}")
@@ -106,13 +107,21 @@ def main() -> None:
         if status != 200 or tokens != TOKENS or report["settings"]["method"] != ["raw", "rollout", "flow"]:
             sys.exit(f"expected a report of {TOKENS} tokens, found {status}, {tokens} tokens")
         print(f"first request, which loads the model: {1000 * first:.0f} ms")
-        times = latency(server.port, body, expected)
+        # In turn: what slows the machine down for a while hits both.
+        times = []
+        rounds = []
+        for _ in range(ROUNDS):
+            times += latency(server.port, body, expected)
+            rounds.append(run_json([str(LOOP), "agreement", TEXT, str(REQUESTS // ROUNDS)]))
         median = 1000 * statistics.median(times)
-        alone = run_json([str(LOOP), "agreement", TEXT, str(REQUESTS)])
+        alone = {
+            "fastest_ms": min(one["fastest_ms"] for one in rounds),
+            "median_ms": statistics.median(one["median_ms"] for one in rounds),
+        }
         print(
-            f"explain of {TOKENS} tokens, {REQUESTS} requests: median {median:.1f} ms, 99th percentile "
+            f"explain of {TOKENS} tokens, {REQUESTS} requests: median {median:.1f} ms, fastest {1000 * min(times):.1f} ms, 99th percentile "
             f"{1000 * percentile(times, 0.99):.1f} ms (goal: below {GOAL_MS}); the same analysis and its JSON in one "
-            f"process: median {alone['median_ms']:.1f} ms; {len(expected)} bytes"
+            f"process: median {alone['median_ms']:.1f} ms, fastest {alone['fastest_ms']:.1f} ms; {len(expected)} bytes"
         )
         pace = steady(server.port, body, expected)
         print(
@@ -130,6 +139,7 @@ def main() -> None:
             "tokens": TOKENS,
             "requests": REQUESTS,
             "first_ms": 1000 * first,
+            "fastest_ms": 1000 * min(times),
             "median_ms": median,
             "p99_ms": 1000 * percentile(times, 0.99),
             "in_process": alone,

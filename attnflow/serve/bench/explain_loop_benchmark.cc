@@ -1,5 +1,5 @@
 // attnflow_explain_loop MODEL TEXT TIMES: explains a text again and again in one process, JSON and all, as the server's
-// worker does. Prints one line of JSON: median and 99th percentile in milliseconds, and the bytes of a document.
+// worker does. Prints one line of JSON: fastest and median in milliseconds, and the bytes of a document.
 
 #include <fmt/format.h>
 
@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
     }
     std::sort(times.begin(), times.end());
     if (times.empty()) return 2;
-    fmt::print("{{\"median_ms\": {:.4f}, \"p99_ms\": {:.4f}, \"bytes\": {}}}\n", times[times.size() / 2],
-               times[times.size() * 99 / 100], bytes);
+    fmt::print("{{\"fastest_ms\": {:.4f}, \"median_ms\": {:.4f}, \"bytes\": {}}}\n", times.front(),
+               times[times.size() / 2], bytes);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;
