@@ -84,7 +84,7 @@ HttpResponse text(const std::string& body, unsigned status = 200) {
 // A server whose answers the test makes up.
 class ServerTest : public testing::Test {
  protected:
-  void start(std::function<void(std::shared_ptr<HttpExchange>)> handle, HttpServerOptions options = {}) {
+  void start(std::function<void(std::shared_ptr<HttpExchange>)> handle, const HttpServerOptions& options = {}) {
     HttpHandler handler;
     handler.admit = [this](const HttpRequest& request, std::size_t& most) -> std::optional<HttpResponse> {
       most = most_body_;

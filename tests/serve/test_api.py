@@ -33,6 +33,7 @@ class ApiTest(ServerTest):
         self.assertEqual(head.headers["Content-Length"], str(len(answer.body)))
 
     def test_health(self):
+        self.server.wait_until(lambda health: health["running"] == 0)
         answer = self.server.get("/api/v1/health")
         self.assertEqual((answer.status, answer.json()), (200, {"status": "ok", "running": 0, "waiting": 0}))
         self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
