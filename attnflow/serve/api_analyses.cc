@@ -12,6 +12,7 @@
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/generate.h"
 #include "attnflow/image/picture.h"
+#include "attnflow/report/compact_json.h"
 #include "attnflow/report/generation_output.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/serve/api.h"
@@ -24,10 +25,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-ReportJsonOptions json_options(bool compact) {
-  ReportJsonOptions options;
-  if (compact) options.array_type = ReportArrayType::kF32;
-  return options;
+std::string document(const Report& report, bool compact) {
+  return compact ? compact_report_json(report) : report_to_json(report);
+}
+
+std::string document(const GenerationReport& report, bool compact) {
+  return compact ? compact_generation_json(report) : generation_to_json(report);
 }
 
 std::string evaluation_json(const TextEvaluation& evaluation) {
@@ -88,7 +91,7 @@ void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
     options.progress = work.progress("flow");
     const Report report = explain_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
-    return report_to_json(report, json_options(request.compact));
+    return document(report, request.compact);
   });
 }
 
@@ -117,7 +120,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
     options.progress = work.progress("flow");
     const Report report = explain_image(*loaded.model, loaded.processor, picture, request.name, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
-    return report_to_json(report, json_options(request.compact));
+    return document(report, request.compact);
   });
 }
 
@@ -148,7 +151,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
     if (work.stop_reason() == StopReason::kTimeLimit) {
       report.notes.emplace_back("This server's time limit (attnflow serve --timeout) ended the generation.");
     }
-    return generation_to_json(report, json_options(request.compact));
+    return document(report, request.compact);
   });
 }
 

@@ -24,7 +24,7 @@ struct ExplainRequest {
   std::string text;
   std::optional<std::string> pair;
   ExplainOptions options;
-  bool compact = false;  // arrays as float32
+  bool compact = false;  // a document in few bytes (report/compact_json.h)
 };
 ExplainRequest read_explain_request(std::string_view json);
 
