@@ -1,10 +1,10 @@
 cmake_minimum_required(VERSION 3.25)
 
-# cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js [-D POLICY=...] -D NAME=page -D OUT=... -P embed.cmake
+# cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js [-D CONNECTS=ON] -D NAME=page -D OUT=... -P embed.cmake
 #
 # Puts styles and scripts into the page, with their hashes in its content security policy, and writes the result as C++
 # byte arrays NAME_before_title, NAME_before_report and NAME_after_report, split at the places of title and report, and
-# NAME_policy, the policy. POLICY: the directives that it begins with.
+# NAME_policy, the policy. CONNECTS: the page may ask the server that it comes from.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/embed_text.cmake)
 
@@ -33,7 +33,11 @@ endif()
 csp_hash("${css}" style_hash)
 csp_hash("${script}" script_hash)
 file(READ ${HTML} html)
-string(REPLACE "@POLICY@" "${POLICY}" html "${html}")
+set(sources "default-src 'none'")
+if(CONNECTS)
+  string(APPEND sources "; connect-src 'self'")
+endif()
+string(REPLACE "@POLICY@" "${sources}" html "${html}")
 string(REPLACE "@STYLE_HASH@" "${style_hash}" html "${html}")
 string(REPLACE "@SCRIPT_HASH@" "${script_hash}" html "${html}")
 string(REGEX MATCH "http-equiv=\"Content-Security-Policy\" content=\"([^\"]*)\"" found "${html}")

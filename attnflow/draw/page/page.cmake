@@ -21,21 +21,21 @@ add_custom_command(
   COMMENT "Building the viewer"
   VERBATIM)
 
-# embed_viewer(<name> POLICY): the arrays <name>_before_title, ...
-function(embed_viewer name policy)
+# embed_viewer(<name> CONNECTS): the arrays <name>_before_title, ...; CONNECTS: whether the page may ask its server.
+function(embed_viewer name connects)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
   add_custom_command(
     OUTPUT ${source}
     COMMAND ${CMAKE_COMMAND} -D HTML=${viewer_dir}/viewer.html -D STYLES=${viewer_out}/viewer.css -D
-            SCRIPTS=${viewer_out}/viewer.js -D NAME=${name} -D POLICY=${policy} -D OUT=${source} -P ${page_dir}/embed.cmake
+            SCRIPTS=${viewer_out}/viewer.js -D NAME=${name} -D CONNECTS=${connects} -D OUT=${source} -P ${page_dir}/embed.cmake
     DEPENDS ${viewer_dir}/viewer.html ${viewer_out}/viewer.css ${viewer_out}/viewer.js ${page_dir}/embed.cmake
             ${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake
     COMMENT "Embedding ${name}"
     VERBATIM)
   target_sources(attnflow_draw PRIVATE ${source})
 endfunction()
-embed_viewer(viewer_page "default-src 'none'")
-embed_viewer(viewer_server_page "default-src 'none'; connect-src 'self'")
+embed_viewer(viewer_page OFF)
+embed_viewer(viewer_server_page ON)
 
 if(ATTNFLOW_TESTS)
   # Writes the pages that the browser test opens (tests/browser).
