@@ -27,7 +27,9 @@ class ApiTest(ServerTest):
             "Cache-Control": "no-cache",
         }.items():
             self.assertEqual(answer.headers[name], value)
-        self.assertIn(b"<form", answer.body)
+        # The viewer without a report, which asks this server for them.
+        self.assertIn(b'<div id="viewer"></div>', answer.body)
+        self.assertIn(b'<script type="application/json" id="report">null</script>', answer.body)
         head = self.server.ask("HEAD", "/")
         self.assertEqual((head.status, head.body), (200, b""))
         self.assertEqual(head.headers["Content-Length"], str(len(answer.body)))
