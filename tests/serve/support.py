@@ -19,6 +19,8 @@ PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "a
 MODELS = ROOT / "tests" / "golden" / "models"
 LLAMA = ROOT / "tests" / "golden" / "decoders" / "llama_grouped"
 GGUF = ROOT / "tests" / "golden" / "gguf" / "llama.gguf"
+# A real encoder, for work that takes its time (tools/fetch_minilm).
+MINILM = Path(os.environ.get("ATTNFLOW_MINILM_DIR") or ROOT / ".cache" / "models" / "minilm")
 MASKED = MODELS / "bert_masked_lm"
 TEXT = "The key to the cabinets"
 MASKED_TEXT = "the key to the [MASK] is on a table"
