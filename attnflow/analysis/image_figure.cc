@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/draw/figure_text.h"
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/image/resize.h"
@@ -161,10 +162,9 @@ std::string method_title(const Report& report, const std::string& method, std::s
 std::vector<std::string> subtitles(const Report& report) {
   const ReportImage& image = *report.input.image;
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("{} \u00b7 {} \u00b7 {} layers \u00b7 {} heads ({}) \u00b7 {} x {} patches \u00b7 residual {:g}",
-                  report.model.name, report.model.architecture, report.model.layers, report.model.heads,
-                  report.settings.heads, image.rows, image.columns, report.settings.residual));
+  lines.push_back(report.model.name + " \u00b7 " +
+                  internal::settings_line(report.model, report.settings,
+                                          fmt::format("{} x {} patches", image.rows, image.columns), report.target));
   for (const ReportPrediction& prediction : report.predictions) {
     std::string line = "predicted: ";
     for (std::size_t c = 0; c < std::min<std::size_t>(4, prediction.choices.size()); ++c) {
