@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { open, startBrowser } from "./browser.js";
-import { samplePages } from "./viewer_pages.js";
+import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("");
 const pageOf = (name) => {
@@ -33,23 +33,33 @@ function readReport(name) {
   return { ...report, n, methods, values };
 }
 
-const stripValues = (page) =>
-  page.$$eval("#strip .token", (tokens) => {
+/** Waits until what was chosen is drawn and has the focus. */
+const drawn = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+const stripValues = async (page) => {
+  await drawn(page);
+  return page.$$eval("#strip .token", (tokens) => {
     const values = [];
     for (const token of tokens) values[Number(token.dataset.token)] = token.dataset.value;
     return values.map((value) => (value === undefined || value === "" ? null : Number(value)));
   });
+};
 
 const tokenAt = (page, i) => page.locator(`#strip [data-token="${i}"]`);
-const selected = (page) =>
-  page.$$eval('#strip [aria-selected="true"]', (tokens) => tokens.map((token) => Number(token.dataset.token)));
-const focused = (page) => page.evaluate(() => document.activeElement.getAttribute("data-token"));
+const selected = async (page) => {
+  await drawn(page);
+  return page.$$eval('#strip [aria-selected="true"]', (tokens) => tokens.map((token) => Number(token.dataset.token)));
+};
+const focused = async (page) => {
+  await drawn(page);
+  return page.evaluate(() => document.activeElement.getAttribute("data-token"));
+};
 const choose = (page, method) => page.locator(`#methods input[value="${method}"]`).check({ force: true });
 
-/** Values of the page equal those of the report, up to the page's precision (3 digits where it says so). */
-function assertClose(actual, expected, half, what) {
+/** Values of the page equal those of the report, up to the relative error of the page's numbers. */
+function assertClose(actual, expected, relative, what) {
   assert.equal(actual.length, expected.length, what);
-  const relative = half ? 2 ** -11 : 2 ** -24;
   for (const [i, value] of expected.entries()) {
     const error = Math.abs(actual[i] - value);
     assert.ok(error <= relative * Math.abs(value) + 2 ** -25, `${what}, token ${i}: ${actual[i]} is not ${value}`);
@@ -57,10 +67,10 @@ function assertClose(actual, expected, half, what) {
 }
 
 /** A number as the page prints it agrees with the value. */
-function assertPrinted(text, value, half, what) {
+function assertPrinted(text, value, relative, what) {
   const shown = Number(text);
   const digit = value < 0.001 ? 0.06 * Math.abs(value) : 0.00005001;
-  const slack = digit + (half ? Math.abs(value) * 2 ** -11 : 1e-7);
+  const slack = digit + Math.max(1e-7, relative * Math.abs(value));
   assert.ok(Math.abs(shown - value) <= slack, `${what}: printed ${text}, expected ${value}`);
 }
 
@@ -74,7 +84,7 @@ describe("pages", () => {
   for (const { name, html: path } of pages) {
     describe(name, () => {
       const report = readReport(name);
-      const half = readFileSync(path, "utf8").includes('"dtype":"f16"');
+      const relative = relativeError(path);
       const last = report.settings.layers.length - 1;
       let page, watch, close;
       before(async () => {
@@ -139,7 +149,7 @@ describe("pages", () => {
             const token = report.output_token;
             const expected = report.values(method, layerIndex, token);
             const what = `${method}, layer ${report.settings.layers[layerIndex]}`;
-            assertClose(await stripValues(page), expected, half, what);
+            assertClose(await stripValues(page), expected, relative, what);
             const cells = await page.$$eval("#rank tbody td[data-method]", (all) =>
               all.map((cell) => ({
                 token: Number(cell.parentElement.dataset.token),
@@ -150,10 +160,10 @@ describe("pages", () => {
             assert.equal(cells.length, Math.min(report.n, report.settings.top_k) * report.methods.length);
             for (const cell of cells) {
               const value = report.values(cell.method, layerIndex, token)[cell.token];
-              assertPrinted(cell.text, value, half, `${what}, ranking of ${cell.method}`);
+              assertPrinted(cell.text, value, relative, `${what}, ranking of ${cell.method}`);
             }
             const ranked = cells.filter((cell) => cell.method === method).map((cell) => expected[cell.token]);
-            const tolerance = half ? 2 ** -10 : 1e-7;
+            const tolerance = Math.max(1e-7, 2 * relative);
             for (let k = 1; k < ranked.length; ++k) assert.ok(ranked[k] <= ranked[k - 1] * (1 + tolerance), what);
             const largest = Math.max(...expected);
             assert.ok(ranked[0] >= largest * (1 - tolerance), `${what}: the first of the ranking is not the largest`);
@@ -179,7 +189,12 @@ describe("pages", () => {
           await tokenAt(page, token).click();
           assert.deepEqual(await selected(page), [token]);
           assert.equal(await page.locator("#output-token").inputValue(), String(token));
-          assertClose(await stripValues(page), report.values(report.methods[0], last, token), half, `token ${token}`);
+          assertClose(
+            await stripValues(page),
+            report.values(report.methods[0], last, token),
+            relative,
+            `token ${token}`,
+          );
         }
       });
 
@@ -190,6 +205,7 @@ describe("pages", () => {
         if (missing === undefined) return; // all rows are there
         await choose(page, method);
         await page.locator("#output-token").selectOption(String(missing));
+        await drawn(page);
         assert.match(await page.locator("#strip-readout").textContent(), new RegExp(`No ${method} values`));
         assert.ok((await stripValues(page)).every((value) => value === null));
         await choose(page, report.methods[0]);
@@ -218,11 +234,13 @@ describe("pages", () => {
 
         await page.locator("#methods input:checked").focus();
         await page.keyboard.press("ArrowRight");
+        await drawn(page);
         const checked = await page.locator("#methods input:checked").inputValue();
         assert.equal(checked, report.methods[1 % report.methods.length]);
         if (last > 0) {
           await page.locator("#layer").focus();
           await page.keyboard.press("Home");
+          await drawn(page);
           assert.match(await page.locator("#layer-name").textContent(), new RegExp(`^${report.settings.layers[0]} of`));
         }
         assert.deepEqual(watch, { requests: [], messages: [] });
