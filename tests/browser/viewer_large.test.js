@@ -1,5 +1,5 @@
 // 2,048 tokens and 30 layers stay responsive: pointing, choosing tokens and layers, zooming, another residual. Prints
-// what it measured. A change must be painted within 100 ms at the median: of the time that passes, or, where the machine
+// what it measured. A change must be painted within 75 ms at the median: of the time that passes, or, where the machine
 // has other things to do, of the main thread's own time on the processor (with what it begins afterwards in slices).
 
 import assert from "node:assert/strict";
@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { open, startBrowser } from "./browser.js";
-import { largeReport } from "./large_report.js";
+import { largeGeneration, largeReport } from "./large_report.js";
 import { makePage } from "./viewer_pages.js";
 
-const MOST_MS = 100;
+const MOST_MS = 75;
 const median = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)];
 
 /**
@@ -51,45 +51,53 @@ async function measure(page, act, times) {
   return found;
 }
 
+const idleIn = (page) => page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+
+/** Measures an action, keeps what was found in `numbers`, and says whether it is fast enough. */
+async function checkIn(page, numbers, name, act, times = 15) {
+  await idleIn(page);
+  const { wall, work } = await measure(page, act, times);
+  const text = (all) => `${median(all).toFixed(0)} ms (at most ${Math.max(...all).toFixed(0)})`;
+  numbers.push(`${name}: ${text(work)} of work, painted after ${text(wall)}`);
+  const taken = Math.min(median(work), median(wall));
+  assert.ok(
+    taken < MOST_MS,
+    `${name} took ${taken.toFixed(0)} ms; work ${work.map(Math.round)}, in all ${wall.map(Math.round)}`,
+  );
+  await idleIn(page);
+}
+
+/** A page of a report, in a folder of its own. */
+function made(report) {
+  const folder = mkdtempSync(join(tmpdir(), "attnflow-large-"));
+  const [json, html] = [join(folder, "large.json"), join(folder, "large.html")];
+  writeFileSync(json, JSON.stringify(report));
+  makePage(json, html);
+  return { html, remove: () => rmSync(folder, { recursive: true }) };
+}
+
 describe("2,048 tokens by 30 layers", () => {
-  const report = largeReport();
-  let browser, page, watch, close, folder;
+  let browser, page, watch, close, sample;
   const numbers = [];
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), "attnflow-large-"));
-    const [json, html] = [join(folder, "large.json"), join(folder, "large.html")];
-    writeFileSync(json, JSON.stringify(report));
-    makePage(json, html);
+    sample = made(largeReport());
     browser = await startBrowser();
     const begin = performance.now();
-    ({ page, watch, close } = await open(browser, html));
+    ({ page, watch, close } = await open(browser, sample.html));
     await page.locator("#matrix canvas").waitFor();
     await page.locator("#graph canvas").waitFor();
     numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
-    await idle();
+    await idleIn(page);
     numbers.push(`all drawn after ${(performance.now() - begin).toFixed(0)} ms`);
   });
   after(async () => {
     console.log(numbers.join("\n"));
     await close?.();
     await browser?.close();
-    if (folder) rmSync(folder, { recursive: true });
+    sample?.remove();
   });
 
-  const idle = () => page.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
-
-  async function check(name, act, times = 15, most = MOST_MS) {
-    await idle();
-    const { wall, work } = await measure(page, act, times);
-    const text = (all) => `${median(all).toFixed(0)} ms (at most ${Math.max(...all).toFixed(0)})`;
-    numbers.push(`${name}: ${text(work)} of work, painted after ${text(wall)}`);
-    const taken = Math.min(median(work), median(wall));
-    assert.ok(
-      taken < most,
-      `${name} took ${taken.toFixed(0)} ms; work ${work.map(Math.round)}, in all ${wall.map(Math.round)}`,
-    );
-    await idle();
-  }
+  const check = (name, act, times) => checkIn(page, numbers, name, act, times);
 
   test("pointing at tokens of the text", async () => {
     const act = `document.querySelector('#strip [data-token="' + (7 + 13 * k) + '"]')
@@ -146,7 +154,56 @@ describe("2,048 tokens by 30 layers", () => {
     await check("another residual", act, 9);
     assert.match(await page.locator("#recipe-source").textContent(), /Computed in this page/);
     await page.locator("#recipe-reset").click();
-    await idle();
+    await idleIn(page);
+  });
+
+  test("asked for nothing, reported nothing", () => assert.deepEqual(watch, { requests: [], messages: [] }));
+});
+
+describe("a continuation of 2,048 + 200 tokens by 30 layers", () => {
+  let browser, page, watch, close, sample;
+  const numbers = [];
+  before(async () => {
+    sample = made(largeGeneration());
+    browser = await startBrowser();
+    const begin = performance.now();
+    ({ page, watch, close } = await open(browser, sample.html));
+    await page.locator("#map canvas").waitFor();
+    numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
+  });
+  after(async () => {
+    console.log(numbers.join("\n"));
+    await close?.();
+    await browser?.close();
+    sample?.remove();
+  });
+  const check = (name, act, times) => checkIn(page, numbers, `continuation: ${name}`, act, times);
+
+  test("token by token", async () => {
+    await check("the next token", `document.querySelector("#next").click()`);
+    const chosen = page.locator('#generated [aria-selected="true"]');
+    assert.equal(await chosen.getAttribute("data-token"), "15");
+    const painted = await page.$$eval("#prompt .token", (all) => all.filter((one) => one.style.backgroundColor).length);
+    assert.equal(painted, 2048);
+    const act = `document.querySelector('#generated [data-token="' + (30 + 9 * k) + '"]').click()`;
+    await check("choose a token", act);
+    assert.equal(await chosen.getAttribute("data-token"), String(30 + 9 * 14));
+  });
+
+  test("pointing", async () => {
+    const act = `document.querySelector('#prompt [data-token="' + (7 + 13 * k) + '"]')
+      .dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))`;
+    await check("point in the prompt", act);
+    assert.equal(await page.locator("#prompt .token.pointed").count(), 1);
+    assert.match(await page.locator("#text-readout").textContent(), /drew/);
+  });
+
+  test("other layers, another method", async () => {
+    const act = `const span = document.querySelector("#layers");
+      span.value = k % 2 ? "all" : "last";
+      span.dispatchEvent(new Event("change", { bubbles: true }))`;
+    await check("choose layers", act, 8);
+    await check("choose a method", `document.querySelectorAll("#methods input")[k % 2].click()`, 8);
   });
 
   test("asked for nothing, reported nothing", () => assert.deepEqual(watch, { requests: [], messages: [] }));

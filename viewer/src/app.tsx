@@ -70,12 +70,16 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
           {children}
           <Compare />
           {!pictured && <LayerMap />}
-          {!pictured && <Ranking />}
-          <Matrix />
+          <div class="pair wide">
+            <div class="pile">
+              {!pictured && <Ranking />}
+              <SettingsCard />
+            </div>
+            <Matrix />
+          </div>
           <FlowGraph />
           <HeadGrid />
           <Referents />
-          <SettingsCard />
         </main>
         <Help key={`help ${part}`} />
       </div>

@@ -25,7 +25,7 @@ export function Card({ id, title, children, tools, wide = false, exporter }: Car
           {exporter && <ExportMenu card={id} title={title} exporter={exporter} />}
         </div>
       </div>
-      {children}
+      <div class="card-body">{children}</div>
     </section>
   );
 }

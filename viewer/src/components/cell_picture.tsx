@@ -6,7 +6,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Rgb, Scale } from "../color/scale";
 import { canvasUrl, standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
-import { textWidth } from "./measure";
+import { textWidth, unit } from "./measure";
 import "../styles/cells.css";
 
 export interface CellLabel {
@@ -75,13 +75,14 @@ interface Layout {
 }
 
 function layoutOf(m: number, n: number, widestRow: number, widest: number, sideName: string, width: number): Layout {
-  const left = Math.min(130, widestRow) + 14;
-  const side = sideName ? Math.max(textWidth(sideName), 62) + 10 : 0;
-  const cell = Math.max(3, Math.min(72, (width - left - side - 4) / n));
-  const height = m <= 16 ? 26 : m <= 40 ? 18 : 14;
+  const u = unit();
+  const left = Math.min(130 * u, widestRow) + 14;
+  const side = sideName ? Math.max(textWidth(sideName), 62 * u) + 10 : 0;
+  const cell = Math.max(3, Math.min(110 * u, (width - left - side - 4) / n));
+  const height = u * (m <= 16 ? 26 : m <= 40 ? 18 : 14);
   const level = widest + 8 <= cell;
-  const bottom = level ? 24 : Math.min(widest, 140) + 16;
-  const head = sideName ? 20 : 2;
+  const bottom = level ? 24 * u : Math.min(widest, 140 * u) + 16;
+  const head = sideName ? 20 * u : 2;
   return {
     left,
     head,
@@ -113,8 +114,14 @@ export function CellPicture(props: CellPictureProps) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  const widest = useMemo(() => Math.max(0, ...columns.map(({ label }) => textWidth(labelText(label, 16)))), [columns]);
-  const widestRow = useMemo(() => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, 14)))), [rows]);
+  const widest = useMemo(
+    () => Math.max(0, ...columns.map(({ label }) => textWidth(labelText(label, 16)))),
+    [columns, unit()],
+  );
+  const widestRow = useMemo(
+    () => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, 14)))),
+    [rows, unit()],
+  );
   const layout = useMemo(
     () => layoutOf(rows.length, columns.length, widestRow, widest, props.sideName ?? "", width || 600),
     [rows.length, columns.length, widestRow, widest, props.sideName, width],
@@ -260,7 +267,7 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
   const { left, head, cell, height } = layout;
   const n = columns.length;
   const withCorners = cell >= 9 && height >= 9;
-  const withNumbers = cell >= WIDE_CELL && rows.length * n <= MOST_NUMBERS;
+  const withNumbers = cell >= WIDE_CELL * unit() && rows.length * n <= MOST_NUMBERS;
   let corners = "";
   let hatched = "";
   const numbers: ComponentChildren[] = [];
@@ -281,7 +288,7 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
             key={r * n + c}
             class="value"
             x={x + cell / 2}
-            y={y + height / 2 + 4}
+            y={y + height / 2 + 4 * unit()}
             text-anchor="middle"
             fill={scale.ink(value, top)}
             data-value={value}
@@ -321,18 +328,18 @@ function LabelText({ label, most }: { label: CellLabel; most: number }) {
 
 function ColumnLabels({ columns, below, layout }: { columns: readonly CellColumn[]; below: number; layout: Layout }) {
   const { left, cell, level } = layout;
-  const step = level ? 1 : Math.max(1, Math.ceil(14 / cell));
+  const step = level ? 1 : Math.max(1, Math.ceil((14 * unit()) / cell));
   return (
     <>
       {columns.map(({ label }, c) => {
         if (c % step !== 0) return null;
         const x = left + (c + 0.5) * cell;
         return level ? (
-          <text key={c} x={x} y={below + 17} text-anchor="middle">
+          <text key={c} x={x} y={below + 17 * unit()} text-anchor="middle">
             <LabelText label={label} most={16} />
           </text>
         ) : (
-          <text key={c} transform={`translate(${x + 4} ${below + 8}) rotate(-90)`} text-anchor="end">
+          <text key={c} transform={`translate(${x + 4 * unit()} ${below + 8}) rotate(-90)`} text-anchor="end">
             <LabelText label={label} most={16} />
           </text>
         );
@@ -343,17 +350,17 @@ function ColumnLabels({ columns, below, layout }: { columns: readonly CellColumn
 
 function RowLabels({ rows, chosen, sideName, layout }: CellPictureProps & { layout: Layout }) {
   const { left, head, height, width } = layout;
-  const rowStep = Math.max(1, Math.ceil(12 / height));
+  const rowStep = Math.max(1, Math.ceil((12 * unit()) / height));
   return (
     <>
       {sideName && (
-        <text class="side" x={width - 4} y={14} text-anchor="end">
+        <text class="side" x={width - 4} y={14 * unit()} text-anchor="end">
           {sideName}
         </text>
       )}
       {rows.map(({ label, side }, r) => {
         const isChosen = chosen.includes(r);
-        const y = head + (r + 0.5) * height + 4;
+        const y = head + (r + 0.5) * height + 4 * unit();
         return (
           <g key={r}>
             {(r % rowStep === 0 || isChosen) && (

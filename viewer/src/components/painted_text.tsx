@@ -1,6 +1,7 @@
 // Running text whose tokens are painted in place: the elements are made once, and what is chosen changes their colours
 // and labels only, so that thousands of tokens follow a player or a pointer at once.
 import { effect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Report } from "../report/report";
 
@@ -32,6 +33,8 @@ export interface PaintedTextProps {
   onMove: (token: number) => void;
   onChoose: (token: number) => void;
   onPoint: (token: number | null) => void;
+  /** a click with Ctrl, or the key x */
+  onToggle?: (token: number) => void;
   /** keeps the current token in view */
   follow?: boolean;
 }
@@ -110,9 +113,11 @@ export function PaintedText(props: PaintedTextProps) {
     const element = (event.target as Element).closest<HTMLElement>(".token");
     return element ? Number(element.dataset.token) : null;
   };
+  // With the next drawing: asking for the focus would lay the page out at once, and again for what is drawn next.
+  const focus = (token: number) => requestAnimationFrame(() => elementsOf()[token]?.focus());
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const { onMove, onChoose, current } = latest.current;
+    const { onMove, onChoose, onToggle, current } = latest.current;
     const token = tokenOf(event);
     const line = (event.target as Element).closest(".line");
     const forward = line && getComputedStyle(line).direction === "rtl" ? -1 : 1;
@@ -128,7 +133,9 @@ export function PaintedText(props: PaintedTextProps) {
     if (event.key in moves) {
       const next = Math.max(0, Math.min(n - 1, current() + moves[event.key]));
       onMove(next);
-      elementsOf()[next]?.focus();
+      focus(next);
+    } else if (event.key === "x" && onToggle) {
+      if (token !== null) onToggle(token);
     } else if ((event.key === "Enter" || event.key === " ") && token !== null) {
       onChoose(token);
     } else {
@@ -149,8 +156,10 @@ export function PaintedText(props: PaintedTextProps) {
       onClick={(event) => {
         const token = tokenOf(event);
         if (token === null) return;
-        latest.current.onChoose(token);
-        elementsOf()[token].focus();
+        const { onChoose, onToggle } = latest.current;
+        if (onToggle && (event.ctrlKey || event.metaKey)) return onToggle(token);
+        onChoose(token);
+        focus(token);
       }}
       onPointerOver={(event) => latest.current.onPoint(tokenOf(event))}
       onPointerLeave={() => latest.current.onPoint(null)}
@@ -161,32 +170,42 @@ export function PaintedText(props: PaintedTextProps) {
 }
 
 function Tokens({ report, role }: Pick<PaintedTextProps, "report" | "role">) {
+  const lines: ComponentChildren[][] = [[]];
+  for (const [k, part] of report.stripParts().entries()) {
+    if ("line" in part) lines.push([]);
+    else if ("gap" in part) lines.at(-1)?.push(part.gap);
+    else lines.at(-1)?.push(<Token key={k} {...part} report={report} role={role} />);
+  }
   return (
-    <div class="line" role="group" aria-label="text" dir="auto" lang="">
-      {report.stripParts().map((part, k) => {
-        if ("gap" in part) return part.gap;
-        if (!("token" in part)) return null;
-        const { label, special, segment, begin, end } = report.tokens[part.token];
-        // A token whose characters an earlier one has shown already (a piece of an emoji) continues it.
-        const text = part.chip ? (begin === end ? label : `…${label}`) : report.slice(segment, begin, end);
-        const classes = ["token"];
-        if (part.chip) classes.push("chip");
-        if (special) classes.push("special");
-        if (!part.chip && text.includes("\n")) classes.push("line-break");
-        return (
-          // A chip is not part of the text: the direction of the line must not depend on it.
-          <span
-            key={k}
-            role={role}
-            data-token={part.token}
-            class={classes.join(" ")}
-            dir={part.chip ? "auto" : undefined}
-          >
-            {text}
-          </span>
-        );
-      })}
-    </div>
+    <>
+      {lines.map((line, k) => (
+        <div class="line" role="group" aria-label="text" dir="auto" lang="" key={k}>
+          {line}
+        </div>
+      ))}
+    </>
+  );
+}
+
+interface TokenProps extends Pick<PaintedTextProps, "report" | "role"> {
+  token: number;
+  chip: boolean;
+}
+
+function Token({ token, chip, report, role }: TokenProps) {
+  const { label, special, unknown, segment, begin, end } = report.tokens[token];
+  // A token whose characters an earlier one has shown already (a piece of an emoji) continues it.
+  const text = chip ? (begin === end ? label : `…${label}`) : report.slice(segment, begin, end);
+  const classes = ["token"];
+  if (chip) classes.push("chip");
+  if (special) classes.push("special");
+  if (unknown) classes.push("unknown");
+  if (!chip && text.includes("\n")) classes.push("line-break");
+  return (
+    // A chip is not part of the text: the direction of the line must not depend on it.
+    <span role={role} data-token={token} class={classes.join(" ")} dir={chip ? "auto" : undefined}>
+      {text}
+    </span>
   );
 }
 

@@ -43,39 +43,56 @@ export interface RankedColumn {
 
 /** An array [tokens, columns, layers]. */
 interface Cube {
-  columns: number;
-  layers: number;
-  /** of row `token` of the array: adds a layer's values to `sum` */
-  add(token: number, layer: number, sum: Float64Array): void;
+  /** of row `row` of the array: the mean over layers, a number for each column */
+  mean(row: number, layers: readonly number[]): Float64Array;
 }
 
 /** @param rowToken the generated token of a row of the array: it sees the tokens generated before it */
 async function readCube(name: string, array: EncodedArray, rowToken: (row: number) => number): Promise<Cube> {
   const { shape } = array;
   // sink_share has no columns.
-  const [columns, layers] = [shape.length === 3 ? shape[1] : 1, shape.at(-1) ?? 0];
+  const [columns, depth] = [shape.length === 3 ? shape[1] : 1, shape.at(-1) ?? 0];
   if (array.axis === 1 && shape.length === 3) {
     // Rows run along the columns, one for each token and layer, and are decoded when they are asked for.
-    const seen = (row: number) => (name.endsWith("_generated") ? rowToken(Math.floor(row / layers)) : columns);
-    const values = await decodeArray({ ...array, shape: [shape[0], layers, columns] }, seen);
+    const seen = (row: number) => (name.endsWith("_generated") ? rowToken(Math.floor(row / depth)) : columns);
+    const values = await decodeArray({ ...array, shape: [shape[0], depth, columns] }, seen);
     return {
-      columns,
-      layers,
-      add(token, layer, sum) {
-        const row = values.row(token * layers + layer);
-        for (let j = 0; j < columns; ++j) sum[j] += row[j];
+      mean(row, layers) {
+        const result = new Float64Array(columns);
+        const level = new Float64Array(columns + 1);
+        const factor = 1 / layers.length;
+        for (const layer of layers) {
+          if (values.add) values.add(row * depth + layer, factor, result, level);
+          else addTo(result, values.row(row * depth + layer), factor);
+        }
+        let even = 0;
+        for (let j = 0; j < columns; ++j) {
+          even += level[j];
+          // Nothing is below 0 but for rounding.
+          result[j] = Math.max(0, result[j] + even);
+        }
+        return result;
       },
     };
   }
   const values = await decodeArray(array);
   const flat = values.all ?? flatten(values);
   return {
-    columns,
-    layers,
-    add(token, layer, sum) {
-      for (let j = 0; j < columns; ++j) sum[j] += flat[(token * columns + j) * layers + layer];
+    mean(row, layers) {
+      const result = new Float64Array(columns);
+      for (let j = 0; j < columns; ++j) {
+        const begin = (row * columns + j) * depth;
+        let total = 0;
+        for (const layer of layers) total += flat[begin + layer];
+        result[j] = total / layers.length;
+      }
+      return result;
     },
   };
+}
+
+function addTo(target: Float64Array, row: Numbers, factor: number) {
+  for (let j = 0; j < row.length; ++j) target[j] += factor * row[j];
 }
 
 function flatten(values: Values): Numbers {
@@ -169,9 +186,7 @@ export class GenerationReport {
     const cube = this.cubes.get(array);
     const row = this.rowsOf(method).indexOf(token);
     if (!cube || row < 0 || layers.length === 0) return null;
-    const result = new Float64Array(cube.columns);
-    for (const layer of layers) cube.add(row, layer, result);
-    return result.map((value) => value / layers.length);
+    return cube.mean(row, layers);
   }
 
   /** What the token drew on in the prompt: m values, or null where they were not computed. */
@@ -217,9 +232,7 @@ export class GenerationReport {
     const at = this.settings.layers.indexOf(layer);
     const cube = this.cubes.get("sink_share");
     if (!cube || at < 0 || token >= this.n) return null;
-    const share = new Float64Array(1);
-    cube.add(token, at, share);
-    return share[0];
+    return cube.mean(token, [at])[0];
   }
 
   /** Columns that are not set aside and hold something, strongest first. */

@@ -129,7 +129,7 @@ export function GenerationControls() {
         </select>
       </div>
       <fieldset id="methods">
-        <legend>Method</legend>
+        <legend class="visually-hidden">Method</legend>
         {METHODS.map((one) => (
           <label key={one}>
             <input

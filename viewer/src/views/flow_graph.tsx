@@ -9,13 +9,15 @@ import { flowFits, maximumFlow, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
 import { mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
+import { textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
 import { WordReport } from "../report/words";
 import { format, shorten } from "../report/text";
 import type { GraphKind } from "../state";
-import { measure, Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
+import { themeColour } from "../theme";
+import { Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
 import "../styles/pictures.css";
 
 /** More tokens are drawn on canvas, without a name for each. */
@@ -112,17 +114,18 @@ export function FlowGraph() {
 
   const named = n <= MOST_NAMED;
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 14)), [report]);
-  const labelWidth = useMemo(() => Math.min(140, widest(labels)), [labels]);
+  const u = unit();
+  const labelWidth = useMemo(() => Math.min(140 * u, widest(labels)), [labels, u]);
   if (missing !== null && typeof mixing === "string" && !report.hasGraph && !report.hasHeads) return null;
-  const left = 12 + measure(`Layer ${report.model.layers}`);
+  const left = 12 + textWidth(`Layer ${report.model.layers}`);
   const room = width - left - 10;
-  const pitch = named ? Math.max(20, Math.min(110, room / n)) : room / n;
+  const pitch = named ? Math.max(20 * u, Math.min(300 * u, room / n)) : room / n;
   const level = named && labelWidth + 8 <= pitch;
-  const rise = Math.max(30, Math.min(58, 520 / Math.max(1, steps)));
+  const rise = u * Math.max(30, Math.min(58, 520 / Math.max(1, steps)));
   const top = 14;
   const x = (i: number) => left + (i + 0.5) * pitch;
   const y = (l: number) => top + (layer - l) * rise;
-  const bottom = level ? 32 : labelWidth + 22;
+  const bottom = level ? 32 * u : labelWidth + 22 * u;
   const size = { width: left + n * pitch + 8, height: top + Math.max(1, steps) * rise + bottom };
   const current = found && found.kind === kind ? found : null;
   const scaleOf = current?.strongest || 1;
@@ -131,7 +134,7 @@ export function FlowGraph() {
     opacity: 0.12 + 0.83 * share ** 0.45,
   });
   const amount = (l: number, i: number) => (current?.masses ? (current.masses[layer - l]?.[i] ?? 0) : 0.1);
-  const radius = (mass: number) => 2 + 7 * Math.sqrt(Math.min(1, mass));
+  const radius = (mass: number) => u * (2 + 7 * Math.sqrt(Math.min(1, mass)));
 
   const locate = (event: MouseEvent) => {
     const frame = (event.currentTarget as Element).getBoundingClientRect();
@@ -203,11 +206,9 @@ export function FlowGraph() {
                 height={size.height}
                 inputs={inputs}
                 draw={(context) => {
-                  const style = getComputedStyle(document.documentElement);
-                  const colour = (name: string) => style.getPropertyValue(name).trim();
                   context.clearRect(0, 0, size.width, size.height);
                   context.lineCap = "round";
-                  context.strokeStyle = colour("--blue");
+                  context.strokeStyle = themeColour("--blue");
                   for (const { layer: l, from, to, weight } of [...current.arcs].reverse()) {
                     const look = stroke(weight / scaleOf);
                     context.globalAlpha = look.opacity;
@@ -219,7 +220,7 @@ export function FlowGraph() {
                   }
                   context.globalAlpha = 1;
                   // Nodes that little passes are a line together.
-                  context.fillStyle = colour("--ink");
+                  context.fillStyle = themeColour("--ink");
                   context.globalAlpha = 0.2;
                   for (let l = layer; l >= toLayer; --l) context.fillRect(left, y(l) - 0.5, n * pitch, 1);
                   context.globalAlpha = 1;
@@ -278,7 +279,7 @@ export function FlowGraph() {
                 const l = layer - at;
                 return (
                   <g key={l}>
-                    <text x={left - 12} y={y(l) + 4} text-anchor="end">
+                    <text x={left - 12} y={y(l) + 4 * u} text-anchor="end">
                       {l === 0 ? "Input" : `Layer ${l}`}
                     </text>
                     {named &&
@@ -447,14 +448,14 @@ function StrongLabels({ labels, mass, always, x, y, pitch }: StrongLabelsProps) 
     for (const i of order) {
       if (taken.length >= 80) break;
       if (mass[i] <= 0 && !always.includes(i)) break;
-      if (taken.every((other) => Math.abs(other - i) * pitch >= 15)) taken.push(i);
+      if (taken.every((other) => Math.abs(other - i) * pitch >= 15 * unit())) taken.push(i);
     }
     return taken;
   }, [mass, pitch, always.join()]);
   if (!chosen) {
     return (
       <>
-        {ticks(0, labels.length, pitch, 60).map((i) => (
+        {ticks(0, labels.length, pitch, 60 * unit()).map((i) => (
           <text key={i} class="tick" x={x(i)} y={y + 8} text-anchor="middle">
             {i}
           </text>

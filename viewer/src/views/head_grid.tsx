@@ -5,13 +5,14 @@ import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { TokenName } from "../components/own_text";
 import type { Work } from "../compute/slices";
+import { textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
 import { format } from "../report/text";
 import { blockOf, MatrixPicture, type Block } from "./matrix_picture";
-import { measure, Sheet, stepImage, useFound, useWidth, withSheets } from "./picture";
+import { Sheet, stepImage, useFound, useWidth, withSheets } from "./picture";
 import "../styles/pictures.css";
 
 const GAP = 4;
@@ -95,13 +96,15 @@ export function HeadGrid() {
   );
   if (!report.hasHeads) return null;
 
-  const left = 12 + measure(`Layer ${depth}`);
+  const u = unit();
+  const labelled = 20 * u;
+  const left = 12 + textWidth(`Layer ${depth}`);
   const narrow = outer < 760;
-  const width = narrow ? outer : Math.min(outer * 0.55, left + heads * 72);
-  const thumb = Math.max(16, Math.min(64, Math.floor((width - left) / heads) - GAP));
+  const width = narrow ? outer : Math.min(outer * 0.55, left + heads * 72 * u);
+  const thumb = Math.max(16, Math.min(64 * u, Math.floor((width - left) / heads) - GAP));
   const pitch = thumb + GAP;
-  const size = { width: left + heads * pitch, height: 20 + depth * pitch };
-  const top = (l: number) => 20 + (depth - l) * pitch;
+  const size = { width: left + heads * pitch, height: labelled + depth * pitch };
+  const top = (l: number) => labelled + (depth - l) * pitch;
   const choose = (l: number, h: number) => {
     choices.head.value = h;
     if (report.layers.includes(l)) {
@@ -129,7 +132,7 @@ export function HeadGrid() {
   const locate = (event: MouseEvent) => {
     const frame = (event.currentTarget as Element).getBoundingClientRect();
     const h = Math.floor((event.clientX - frame.left - left) / pitch);
-    const l = depth - Math.floor((event.clientY - frame.top - 20) / pitch);
+    const l = depth - Math.floor((event.clientY - frame.top - labelled) / pitch);
     return l >= 1 && l <= depth && h >= 0 && h < heads ? { l, h } : null;
   };
   const exporter: Exporter = {
@@ -154,7 +157,7 @@ export function HeadGrid() {
             <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
               <Sheet
                 left={left}
-                top={20}
+                top={labelled}
                 width={heads * pitch}
                 height={depth * pitch}
                 inputs={[images, thumb]}
@@ -164,7 +167,7 @@ export function HeadGrid() {
                     const [l, h] = [1 + Math.floor(k / heads), k % heads];
                     // Few pixels stay sharp, many are evened out.
                     context.imageSmoothingEnabled = image.width > thumb * ratio;
-                    context.drawImage(image, h * pitch, top(l) - 20, thumb, thumb);
+                    context.drawImage(image, h * pitch, top(l) - labelled, thumb, thumb);
                   });
                 }}
               />
@@ -181,12 +184,12 @@ export function HeadGrid() {
                 }}
               >
                 {Array.from({ length: heads }, (_, h) =>
-                  pitch >= 22 || h % 4 === 0 ? (
+                  pitch >= 22 * u || h % 4 === 0 ? (
                     <text
                       key={h}
                       class={h === head ? "tick chosen" : "tick"}
                       x={left + h * pitch + thumb / 2}
-                      y={13}
+                      y={13 * u}
                       text-anchor="middle"
                     >
                       {h}
@@ -198,7 +201,7 @@ export function HeadGrid() {
                     key={l}
                     class={l === layer ? "chosen" : ""}
                     x={left - 8}
-                    y={top(l) + thumb / 2 + 4}
+                    y={top(l) + thumb / 2 + 4 * u}
                     text-anchor="end"
                   >
                     Layer {l}
@@ -229,7 +232,7 @@ export function HeadGrid() {
             layer={layer}
             least={choices.threshold.value}
             onChoose={(query) => (choices.token.value = query)}
-            most={Math.max(420, Math.min(900, outer * 0.4))}
+            most={u * Math.max(420, Math.min(900, (outer / u) * 0.4))}
           />
           <p class="readout" id="head-readout">
             {here && here.output !== undefined && (

@@ -17,7 +17,6 @@ export function ImageViews() {
     <div class={classes.join(" ")} style={{ "--opacity": String(opacity.value) }}>
       <div class="pile">
         <ImageOverlay />
-        <ImageShares />
       </div>
       <div class="pile">
         {predicted && (
@@ -26,6 +25,7 @@ export function ImageViews() {
           </aside>
         )}
         <ImageRanking />
+        <ImageShares />
       </div>
       <ImageLayers />
     </div>

@@ -3,6 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
+import { textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
@@ -11,10 +12,9 @@ import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Work } from "../compute/slices";
 import { ZoomButtons } from "./matrix_picture";
-import { measure, Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
+import { Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
 import "../styles/pictures.css";
 
-const ROW = 26;
 /** Names of tokens go below a cell that is at least so wide. */
 const LABELLED = 13;
 /** More cells are drawn on canvas. */
@@ -49,22 +49,24 @@ export function LayerMap() {
     cost < CHEAP,
   );
   const { n } = report;
+  const u = unit();
+  const ROW = 26 * u;
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 16)), [report]);
-  const labelWidth = useMemo(() => widest(labels), [labels]);
+  const labelWidth = useMemo(() => widest(labels), [labels, u]);
   const rows = found && found.rows.length === layers.length ? found.rows : layers.map(() => null);
   const maxima = found?.maxima ?? [];
   const max = Math.max(0, ...maxima);
   const any = rows.some(Boolean);
 
-  const left = 12 + measure(`Layer ${report.model.layers}`);
+  const left = 12 + textWidth(`Layer ${report.model.layers}`);
   const room = width - left - 2;
   const many = n > 128;
   // Many tokens stand in the picture's width, and are stretched to look closer.
-  const cell = many ? (room / n) * stretch : Math.max(19, Math.min(96, room / n));
+  const cell = many ? (room / n) * stretch : Math.max(19 * u, Math.min(300 * u, room / n));
   const level = labelWidth + 8 <= cell;
-  const labelled = cell >= LABELLED;
+  const labelled = cell >= LABELLED * u;
   const right = level || many ? 2 : 2 + Math.max(0, Math.min(24, labelWidth * 0.1));
-  const bottom = level || !labelled ? 26 : Math.min(labelWidth, 140) + 14;
+  const bottom = level || !labelled ? 26 * u : Math.min(labelWidth, 140 * u) + 14 * u;
   const size = { width: left + n * cell + right, height: 2 + layers.length * ROW + bottom };
   const top = (index: number) => 2 + (layers.length - 1 - index) * ROW;
   const inRects = n * layers.length <= MOST_RECTS;
@@ -79,7 +81,7 @@ export function LayerMap() {
     const target = box.current;
     const at = pointed.peek()?.view === "heat" ? (pointed.peek()?.input ?? 0) + 0.5 : null;
     if (target) middle.current = at !== null ? at / n : (target.scrollLeft + width / 2 - left) / (n * cell);
-    setStretch(Math.max(1, Math.min(20 / (room / n), to)));
+    setStretch(Math.max(1, Math.min((20 * u) / (room / n), to)));
   };
   // What stood in the middle stays there.
   useLayoutEffect(() => {
@@ -220,10 +222,10 @@ export function LayerMap() {
                               fill={fill}
                               data-value={value}
                             />,
-                            cell >= 44 && (
+                            cell >= 44 * u && (
                               <text
                                 x={x + cell / 2}
-                                y={top(index) + 17}
+                                y={top(index) + 17 * u}
                                 text-anchor="middle"
                                 class="value"
                                 fill={
@@ -243,7 +245,7 @@ export function LayerMap() {
                 <text
                   key={layer}
                   x={left - 8}
-                  y={top(index) + 17}
+                  y={top(index) + 17 * u}
                   text-anchor="end"
                   class={layer === choices.layer.value ? "chosen" : ""}
                 >
@@ -271,8 +273,8 @@ export function LayerMap() {
                       class={i === token ? "label chosen" : "label"}
                     />
                   ))
-                : ticks(0, n, cell, 60).map((i) => (
-                    <text key={i} x={left + (i + 0.5) * cell} y={top(-1) + 18} text-anchor="middle" class="tick">
+                : ticks(0, n, cell, 60 * u).map((i) => (
+                    <text key={i} x={left + (i + 0.5) * cell} y={top(-1) + 18 * u} text-anchor="middle" class="tick">
                       {i}
                     </text>
                   ))}
@@ -281,7 +283,7 @@ export function LayerMap() {
                   <title>{labels[token]}</title>
                 </path>
               )}
-              <Pointer left={left} cell={cell} height={layers.length * ROW} top={top} layers={layers} />
+              <Pointer left={left} cell={cell} line={ROW} height={layers.length * ROW} top={top} layers={layers} />
             </svg>
           </div>
         )}
@@ -319,13 +321,15 @@ export function LayerMap() {
 interface PointerProps {
   left: number;
   cell: number;
+  /** height of a row */
+  line: number;
   height: number;
   top: (index: number) => number;
   layers: readonly number[];
 }
 
 /** What is pointed at here, or the column of what is pointed at elsewhere; drawn apart, so that moving draws no more. */
-function Pointer({ left, cell, height, top, layers }: PointerProps) {
+function Pointer({ left, cell, line, height, top, layers }: PointerProps) {
   const { pointed } = useViewer().state;
   if (!pointed.value) return null;
   const { input, layer, view } = pointed.value;
@@ -334,7 +338,7 @@ function Pointer({ left, cell, height, top, layers }: PointerProps) {
   return (
     <g class="pointing" aria-hidden="true">
       <rect class="column" x={left + input * cell} y={1} width={wide} height={height} />
-      {index >= 0 && <rect class="cell" x={left + input * cell} y={top(index)} width={wide} height={ROW - 1} />}
+      {index >= 0 && <rect class="cell" x={left + input * cell} y={top(index)} width={wide} height={line - 1} />}
     </g>
   );
 }

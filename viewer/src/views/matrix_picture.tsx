@@ -4,6 +4,7 @@ import { select } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Ref } from "preact";
+import { unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
 import { largest } from "../explanation";
@@ -41,12 +42,25 @@ export function* blockOf(
   return { values, rows: outputs.length, columns, max };
 }
 
-/** A raster and coarser ones in which a pixel is the largest of four, so that peaks stay when pixels are few. */
-interface Levels {
-  images: HTMLCanvasElement[];
+/** Steps of the colour scale. */
+interface Raster {
+  steps: Int16Array;
   rows: number;
   columns: number;
 }
+
+/** A raster and coarser ones in which a pixel is the largest of four, so that peaks stay when pixels are few. */
+interface Drawing {
+  canvas: HTMLCanvasElement;
+  /** which of the rasters */
+  at: number;
+  /** of the finest raster */
+  rows: number;
+  columns: number;
+}
+
+/** Larger rasters are made in slices. */
+const AT_ONCE = 5e5;
 
 export interface MatrixPictureProps {
   /** of the view */
@@ -76,15 +90,16 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
   const [transform, setTransform] = useState<ZoomTransform>(zoomIdentity);
   const width = useWidth(box);
-  const most = props.most ?? Math.max(560, Math.min(1100, width * 0.9));
+  const u = unit();
+  const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width * 0.9));
   const { n } = report;
   const rows = outputs.length;
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 12)), [report]);
-  const labelWidth = useMemo(() => Math.min(110, widest(labels)), [labels]);
+  const labelWidth = useMemo(() => Math.min(110 * u, widest(labels)), [labels, u]);
   // Wide enough for labels, which show when there is room after zooming.
   const margin = Math.min(labelWidth + 14, Math.max(40, width * 0.22));
-  const cell = Math.max(0.01, Math.min(48, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
-  const height = rows < 6 ? Math.max(18, Math.min(48, cell)) : cell;
+  const cell = Math.max(0.01, Math.min(64 * u, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
+  const height = rows < 6 ? Math.max(18 * u, Math.min(48 * u, cell)) : cell;
   const plot = { width: n * cell, height: rows * height };
   const size = { width: margin + plot.width + 4, height: margin + plot.height + 4 };
   const { k } = transform;
@@ -103,10 +118,9 @@ export function MatrixPicture(props: MatrixPictureProps) {
   };
 
   const scale = viewer.scale.value;
-  const large = (block?.values.length ?? 0) > 5e5;
-  const { found: levels } = useFound<Levels | null>(
+  const { found: rasters } = useFound<Raster[]>(
     function* () {
-      if (!block) return null;
+      if (!block) return [];
       const { values, columns, max } = block;
       let steps = new Int16Array(values.length);
       const used = counts.value;
@@ -117,9 +131,8 @@ export function MatrixPicture(props: MatrixPictureProps) {
         }
         if (r % 64 === 63) yield;
       }
-      const images = [yield* stepImageWork(steps, block.rows, columns, scale)];
-      yield;
       let [h, w] = [block.rows, columns];
+      const all: Raster[] = [{ steps, rows: h, columns: w }];
       while (Math.max(h, w) > 256) {
         const [nextH, nextW] = [Math.ceil(h / 2), Math.ceil(w / 2)];
         const coarse = new Int16Array(nextH * nextW).fill(-1);
@@ -132,13 +145,28 @@ export function MatrixPicture(props: MatrixPictureProps) {
           if (r % 64 === 63) yield;
         }
         [steps, h, w] = [coarse, nextH, nextW];
-        images.push(yield* stepImageWork(steps, h, w, scale));
+        all.push({ steps, rows: h, columns: w });
         yield;
       }
-      return { images, rows: block.rows, columns };
+      return all;
     },
-    [block, scale, counts.value, least],
-    !large,
+    // The steps of all scales are alike.
+    [block, counts.value, least],
+    (block?.values.length ?? 0) <= AT_ONCE,
+  );
+  // The finest raster whose cells are no smaller than a pixel; its colours only.
+  let finest = 0;
+  const pixel = Math.min(pitchX, pitchY) * (devicePixelRatio || 1);
+  while (rasters && finest + 1 < rasters.length && pixel * 2 ** finest < 1) ++finest;
+  const { found: drawing } = useFound<Drawing | null>(
+    function* () {
+      if (!rasters || rasters.length === 0) return null;
+      const { steps, rows: h, columns: w } = rasters[finest];
+      const canvas = yield* stepImageWork(steps, h, w, scale);
+      return { canvas, at: finest, rows: rasters[0].rows, columns: rasters[0].columns };
+    },
+    [rasters, finest, scale],
+    (rasters?.[finest]?.steps.length ?? 0) <= AT_ONCE,
   );
 
   useLayoutEffect(() => {
@@ -151,7 +179,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
     const zooming = zoom<SVGSVGElement, unknown>()
       .extent(extent)
       .translateExtent(extent)
-      .scaleExtent([1, Math.max(1, 56 / Math.min(cell, height))])
+      .scaleExtent([1, Math.max(1, (56 * u) / Math.min(cell, height))])
       .filter((event: Event) => {
         const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
         // The page scrolls over a picture that nobody has turned to.
@@ -234,45 +262,42 @@ export function MatrixPicture(props: MatrixPictureProps) {
     event.stopPropagation();
   };
   const shown = (names: readonly string[], [begin, end]: number[], pitch: number) =>
-    pitch >= LABELLED ? names.slice(begin, end).map((_, at) => begin + at) : ticks(begin, end, pitch, 44);
+    pitch >= LABELLED * u ? names.slice(begin, end).map((_, at) => begin + at) : ticks(begin, end, pitch, 44 * u);
   const xs = shown(labels, visible.columns, pitchX);
   const ys = shown(
     outputs.map((output) => labels[output]),
     visible.rows,
     pitchY,
   );
-  const labelledX = pitchX >= LABELLED;
-  const labelledY = pitchY >= LABELLED;
+  const labelledX = pitchX >= LABELLED * u;
+  const labelledY = pitchY >= LABELLED * u;
   const row = outputs.indexOf(chosen);
   const max = block?.max ?? 0;
-  const printed = block !== null && pitchX >= PRINTED && pitchY >= 18;
+  const printed = block !== null && pitchX >= PRINTED * u && pitchY >= 18 * u;
   const clip = `${id}-clip`;
   return (
     <div class="picture" id={id} ref={box} aria-busy={busy}>
       {width > 0 && (
         <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
-          {levels && levels.rows === rows && levels.columns === n && (
+          {drawing && drawing.rows === rows && drawing.columns === n && (
             <Sheet
               left={margin}
               top={margin}
               width={plot.width}
               height={plot.height}
-              inputs={[levels, transform, cell, margin]}
-              draw={(context, ratio) => {
-                // The finest raster whose cells are no smaller than a pixel.
-                let at = 0;
-                while (at + 1 < levels.images.length && Math.min(pitchX, pitchY) * ratio * 2 ** at < 1) ++at;
-                const image = levels.images[at];
+              inputs={[drawing, transform, cell, margin]}
+              draw={(context) => {
+                const { canvas, at } = drawing;
                 const share = 2 ** at;
                 context.imageSmoothingEnabled = at > 0;
                 context.imageSmoothingQuality = "high";
                 context.clearRect(0, 0, plot.width, plot.height);
                 context.drawImage(
-                  image,
+                  canvas,
                   left(0) - margin,
                   top(0) - margin,
-                  image.width * share * pitchX,
-                  image.height * share * pitchY,
+                  canvas.width * share * pitchX,
+                  canvas.height * share * pitchY,
                 );
               }}
             />
@@ -319,10 +344,10 @@ export function MatrixPicture(props: MatrixPictureProps) {
                 key={r}
                 class={labelledY ? (outputs[r] === chosen ? "label chosen" : "label") : "tick"}
                 x={margin - 8}
-                y={top(r + 0.5) + 4}
+                y={top(r + 0.5) + 4 * u}
                 text-anchor="end"
               >
-                {labelledY ? shorten(labels[outputs[r]], Math.max(3, Math.floor(margin / 8))) : outputs[r]}
+                {labelledY ? shorten(labels[outputs[r]], Math.max(3, Math.floor(margin / (7 * u)))) : outputs[r]}
               </text>
             ))}
             <g clip-path={`url(#${clip})`}>
@@ -336,7 +361,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                         key={`${r} ${i}`}
                         class="value"
                         x={left(i + 0.5)}
-                        y={top(r + 0.5) + 4}
+                        y={top(r + 0.5) + 4 * u}
                         text-anchor="middle"
                         fill={counts.value[i] ? scale.ink(drawn, max) : "currentColor"}
                         data-value={value}

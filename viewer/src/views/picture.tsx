@@ -3,6 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 import { finish, useWork, type Work } from "../compute/slices";
 import type { Scale } from "../color/scale";
+import { textWidth, unit } from "../components/measure";
 import { graphemes } from "../report/text";
 
 /** The width that an element has, followed while it changes; 0 before the first layout. */
@@ -20,20 +21,10 @@ export function useWidth(element: RefObject<HTMLElement>): number {
   return width;
 }
 
-let context: CanvasRenderingContext2D | null = null;
-
-/** Width of text in a label's font. */
-export function measure(text: string): number {
-  context ??= document.createElement("canvas").getContext("2d");
-  if (!context) return text.length * 8;
-  context.font = "13px system-ui, 'Noto Sans', sans-serif";
-  return context.measureText(text).width;
-}
-
 /** The widest of some labels; of many, of the longest. */
 export function widest(labels: readonly string[]): number {
   const longest = [...labels].sort((a, b) => b.length - a.length).slice(0, 60);
-  return Math.max(0, ...longest.map(measure));
+  return Math.max(0, ...longest.map((label) => textWidth(label)));
 }
 
 export interface TokenLabelProps {
@@ -53,9 +44,9 @@ export interface TokenLabelProps {
 export function TokenLabel({ x, y, label, level, above = false, class: name, token, title }: TokenLabelProps) {
   const upright = level || graphemes(label).length === 1;
   const place = upright
-    ? { x, y: above ? y : y + 12, "text-anchor": "middle" as const }
+    ? { x, y: above ? y : y + 12 * unit(), "text-anchor": "middle" as const }
     : {
-        transform: `translate(${x + 4} ${y}) rotate(-90)`,
+        transform: `translate(${x + 4 * unit()} ${y}) rotate(-90)`,
         "text-anchor": above ? ("start" as const) : ("end" as const),
       };
   return (

@@ -30,7 +30,7 @@ export function Ranking() {
   const max = ranking[0]?.value ?? 0;
   const repeated = degenerate ? ranking.filter(({ token }) => degenerate[token]).length : 0;
   const help = [];
-  if (ranking.some((entry, at) => entry.rank !== at + 1)) {
+  if (method === "flow" && ranking.some((entry, at) => entry.rank !== at + 1)) {
     help.push("Flow values that their enclosures cannot tell apart share a rank.");
   }
   if (repeated > 0) {
