@@ -483,16 +483,20 @@ function CompareReadout(props: {
   match: Int32Array;
   other: Report;
 }) {
-  const { first, second, apart, match } = props;
+  const { first, second, apart, match, other } = props;
   const viewer = useViewer();
   const { report, state } = viewer;
   const counts = state.counts.value;
   let input = state.pointed.value?.input ?? null;
   const pointed = input !== null;
   if (input === null && apart) {
+    // Two documents of the same numbers may hold them in other digits.
+    const errors = [report, other].map((one) => one.array(state.choices.method.value)?.error ?? 0);
+    const precision = Math.max(2 ** -22, errors[0] + errors[1]);
     let most = 0;
     for (let i = 0; i < apart.length; ++i) {
-      if (counts[i] && Math.abs(apart[i]) > most) [most, input] = [Math.abs(apart[i]), i];
+      const by = Math.abs(apart[i]);
+      if (counts[i] && by > most && by > precision * Math.abs(first?.[i] ?? 0)) [most, input] = [by, i];
     }
   }
   if (input === null || !first || !second || !apart || input >= report.n) {
