@@ -89,7 +89,13 @@ async function picture(browser, name, url, options = {}) {
   await tab.locator("h1").waitFor();
   await act(tab);
   // What is out of sight is not drawn yet.
-  if (card) await tab.locator(`#${card}-card`).evaluate((element) => element.scrollIntoView());
+  if (card) {
+    await tab.locator(`#${card}-card`).evaluate((element) => {
+      // Else it lies over what is taken.
+      document.getElementById("controls").style.position = "static";
+      element.scrollIntoView();
+    });
+  }
   await tab.mouse.move(1, 1);
   if (!running) await tab.waitForFunction(() => !document.querySelector('main [aria-busy="true"]'));
   await tab.waitForTimeout(running ? 50 : 500);
