@@ -179,7 +179,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
     const zooming = zoom<SVGSVGElement, unknown>()
       .extent(extent)
       .translateExtent(extent)
-      .scaleExtent([1, Math.max(1, (56 * u) / Math.min(cell, height))])
+      .scaleExtent([1, Math.max(2, (56 * u) / Math.min(cell, height))])
       .filter((event: Event) => {
         const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
         // The page scrolls over a picture that nobody has turned to.
