@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -94,6 +96,17 @@ std::vector<double> sum_groups(std::span<const double> values, const TokenGroups
     sums.push_back(sum);
   }
   return sums;
+}
+
+// The row of a step: the mean over layers of rollout, of the prompt's columns and the generated ones that are kept.
+std::vector<double> step_rollout(const GenerationSink& sink, const std::vector<std::size_t>& layers,
+                                 std::size_t position, const TokenGroups& groups) {
+  std::vector<double> mean(groups.size(), 0.0);
+  for (const std::size_t layer : layers) {
+    const std::vector<double> row = sum_groups(sink.rollout(layer, position), groups);
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += row[j] / static_cast<double>(layers.size());
+  }
+  return mean;
 }
 
 // Fills one method's arrays row by row.
@@ -411,6 +424,8 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   for (const EncodedToken& token : encoding.tokens) next.push_back(token.id);
   internal::GeneratedText text(codec, options.said);
   report.stopped = most < options.tokens ? "context" : "length";
+  if (options.start) options.start({report.prompt, shown.prompt_tokens, report.settings.layers});
+  std::size_t said = 0;  // bytes of the text that steps have had
   while (report.tokens.size() < most) {
     // The prompt itself can be given up; a generation keeps what it has.
     if (!report.tokens.empty() && options.stop_token.stop_requested()) {
@@ -439,10 +454,27 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
     report.tokens.push_back(std::move(token));
     text.add(static_cast<std::int64_t>(chosen));
     next = {static_cast<std::int64_t>(chosen)};
-    if (!options.ignore_end && codec.is_end(next.front())) {
-      report.stopped = "end";
-      break;
+    const bool ends = !options.ignore_end && codec.is_end(next.front());
+    if (ends) report.stopped = "end";
+    if (options.step) {
+      const std::size_t t = report.tokens.size() - 1;
+      if (ends || t + 1 == most) text.finish();
+      std::vector<double> row;
+      const std::size_t columns = shown.prompt_tokens.size();
+      if (keep.rollout) {
+        const std::size_t kept = options.generated_columns ? m + t : m;
+        row = step_rollout(sink, report.settings.layers, m - 1 + t,
+                           column_groups(report.prompt_tokens, options.settings.words, kept));
+      }
+      const std::span<const double> values(row);
+      options.step({.index = t,
+                    .token = report.tokens.back(),
+                    .text = std::string_view(text.text()).substr(said),
+                    .rollout = values.first(std::min(columns, values.size())),
+                    .generated = values.subspan(std::min(columns, values.size()))});
+      said = text.text().size();
     }
+    if (ends) break;
   }
   text.finish();
   report.text = text.text();

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -23,6 +24,25 @@
 #include "attnflow/text/token_filter.h"
 
 namespace attnflow {
+
+// What is known before the first token is chosen. Valid during the call.
+struct GenerationStart {
+  const std::string& prompt;               // what the model is given, template included
+  const std::vector<ReportToken>& tokens;  // m, as in the finished report: words where settings.words
+  const std::vector<std::size_t>& layers;  // those whose mean GenerationStep::rollout is
+};
+
+// A generated token at the moment it is chosen. Valid during the call.
+//
+// Joined, the texts are the report's text; a token that ends inside a character has none, and the one that completes
+// the character has all of it. Only a generation that is interrupted there ends without the character's beginning.
+struct GenerationStep {
+  std::size_t index = 0;              // t
+  const GeneratedToken& token;        // without its byte range, which tokens to come may widen
+  std::string_view text;              // what it adds, whole characters
+  std::span<const double> rollout;    // on the m prompt tokens: mean over GenerationStart::layers; empty: not computed
+  std::span<const double> generated;  // on generated tokens 0 ... t - 1, with generated_columns
+};
 
 struct GenerateOptions {
   // What to compute. Used: method, heads, residual, set_aside, layers, to_layer, words, flow_tolerance, top_k;
@@ -41,8 +61,12 @@ struct GenerateOptions {
   std::size_t threads = 0;                     // of rollout and flow; 0: one per hardware thread
   std::size_t most_memory = 0;                 // bytes of rows and report; 0: what the machine has
   std::function<void(std::string_view)> said;  // text as it comes, whole characters
-  ProgressFunction progress = {};              // of flow, in generated tokens
-  std::stop_token stop_token = {};             // ends the generation; what is there is kept
+  // For who watches: once before the first token, then for each token at once. With rollout a step computes the rows of
+  // its position, which otherwise wait for others (rollout/incremental_rollout.h).
+  std::function<void(const GenerationStart&)> start = {};
+  std::function<void(const GenerationStep&)> step = {};
+  ProgressFunction progress = {};   // of flow, in generated tokens
+  std::stop_token stop_token = {};  // ends the generation; what is there is kept
 };
 
 // What generate() refuses without having seen a model: Error(kUsage) for options that do not fit (no tokens, one head

@@ -237,6 +237,78 @@ TEST(Generate, StreamsWholeCharacters) {
   EXPECT_EQ(generated_text(report, 7), "<end>");
 }
 
+TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
+  for (const bool words : {false, true}) {
+    ScriptedDecoder decoder("four five six seven, eight", kPromptTokens);
+    GenerateOptions options = options_for({"raw", "rollout"});
+    options.settings.words = words;
+    options.settings.layers = {2, 4};
+    options.generated_columns = true;
+    const std::size_t columns = words ? 4 : kPromptTokens;
+    std::size_t starts = 0;
+    std::size_t steps = 0;
+    std::string text;
+    std::vector<std::vector<double>> rows;
+    std::vector<double> probabilities;
+    options.start = [&](const GenerationStart& start) {
+      ++starts;
+      EXPECT_EQ(start.prompt, kPrompt);
+      EXPECT_EQ(start.tokens.size(), columns);
+      EXPECT_EQ(start.layers, (std::vector<std::size_t>{2, 4}));
+      EXPECT_EQ(decoder.length(), 0U);
+    };
+    options.step = [&](const GenerationStep& step) {
+      EXPECT_EQ(starts, 1U);
+      EXPECT_EQ(step.index, steps);
+      EXPECT_EQ(decoder.length(), kPromptTokens + steps);  // at once, not some tokens later
+      ++steps;
+      text += step.text;
+      EXPECT_EQ(step.rollout.size(), columns);
+      EXPECT_EQ(step.generated.size(), step.index);
+      rows.emplace_back(step.rollout.begin(), step.rollout.end());
+      rows.back().insert(rows.back().end(), step.generated.begin(), step.generated.end());
+      probabilities.push_back(step.token.probability);
+    };
+    const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+    EXPECT_EQ(text, report.text);
+    ASSERT_EQ(rows.size(), report.tokens.size());
+    ASSERT_EQ(report.rollout.prompt.extent(1), columns);
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+      EXPECT_EQ(probabilities[t], report.tokens[t].probability);
+      const std::vector<double> prompt = mean_over_layers(report.rollout.prompt, t);
+      const std::vector<double> generated = mean_over_layers(report.rollout.generated, t);
+      for (std::size_t j = 0; j < columns; ++j) EXPECT_NEAR(rows[t][j], prompt[j], kTolerance);
+      for (std::size_t s = 0; s < t; ++s) EXPECT_NEAR(rows[t][columns + s], generated[s], kTolerance);
+    }
+    // Whether somebody watches changes nothing.
+    options.start = {};
+    options.step = {};
+    const GenerationReport alone = generate(decoder, ByteCodec(), kPrompt, options);
+    ASSERT_EQ(alone.rollout.prompt.size(), report.rollout.prompt.size());
+    for (std::size_t i = 0; i < alone.rollout.prompt.size(); ++i) {
+      EXPECT_EQ(alone.rollout.prompt.span()[i], report.rollout.prompt.span()[i]);
+    }
+  }
+}
+
+TEST(Generate, StepsHaveWholeCharactersAndNoRowsWithoutRollout) {
+  ScriptedDecoder decoder("a\xF0\x9F\x98\x80z\xC3", kPromptTokens);
+  GenerateOptions options = options_for({"raw"});
+  std::vector<std::string> pieces;
+  options.step = [&](const GenerationStep& step) {
+    pieces.emplace_back(step.text);
+    EXPECT_TRUE(step.rollout.empty());
+    EXPECT_TRUE(step.generated.empty());
+  };
+  generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(pieces, (std::vector<std::string>{"a", "", "", "", "\xF0\x9F\x98\x80", "z", "", "\xEF\xBF\xBD"}));
+  // The last token that there is room for says what is left.
+  pieces.clear();
+  options.tokens = 2;
+  generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(pieces, (std::vector<std::string>{"a", "\xEF\xBF\xBD"}));
+}
+
 TEST(Generate, ChatPutsThePromptIntoTheTemplate) {
   const std::string prompt = "system: short\nuser: hi\n";
   ScriptedDecoder decoder("a", prompt.size() + 1);

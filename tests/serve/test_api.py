@@ -1,11 +1,26 @@
 """Each endpoint of `attnflow serve`: what it answers is what the command line computes."""
 
+import base64
 import json
+import struct
 import tempfile
 import unittest
+import zlib
 from pathlib import Path
 
 from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MODELS, TEXT, ServerTest, png, run_program
+
+
+def values_of(array: dict) -> list[list[float]]:
+    """[tokens, columns]: the mean over layers of a plain array [tokens, columns, layers]."""
+    data = base64.b64decode(array["data"])
+    if array["encoding"] == "zlib+base64":
+        data = zlib.decompress(data)
+    tokens, columns, layers = array["shape"]
+    code = {"f16": "e", "f32": "f", "f64": "d"}[array["dtype"]]
+    values = struct.unpack(f"<{tokens * columns * layers}{code}", data)
+    mean = [sum(values[at : at + layers]) / layers for at in range(0, len(values), layers)]
+    return [mean[t * columns : (t + 1) * columns] for t in range(tokens)]
 
 
 class ApiTest(ServerTest):
@@ -200,6 +215,45 @@ class ApiTest(ServerTest):
         self.assertEqual([piece["index"] for piece in pieces], list(range(len(pieces))))
         self.assertEqual("".join(piece["text"] for piece in pieces), report["generation"]["text"])
         self.assertGreater(len(pieces), 1)
+
+    def test_generate_says_what_each_token_drew_on_as_it_comes(self):
+        for more in ({}, {"generated_columns": True}, {"layers": [1, 2], "words": True}, {"set_aside": "first"}):
+            ask = {"prompt": "The author of the book", "tokens": 20, "ignore_end": True, "model": LLAMA.name} | more
+            events = self.server.post("generate", ask, accept="text/event-stream").events()
+            names = [name for name, _ in events if name != "progress"]
+            self.assertEqual(names, ["queued", "prompt", *["token"] * 20, "report"])
+            prompt = next(data for name, data in events if name == "prompt")
+            tokens = [data for name, data in events if name == "token"]
+            report = events[-1][1]
+            self.assertEqual(prompt["text"], report["input"]["text"])
+            self.assertEqual(prompt["tokens"], report["input"]["tokens"])
+            self.assertEqual(prompt["layers"], report["settings"]["layers"])
+            self.assertEqual("".join(token["text"] for token in tokens), report["generation"]["text"])
+            rollout = values_of(report["arrays"]["rollout"])
+            for t, (token, said) in enumerate(zip(tokens, report["generation"]["tokens"], strict=True)):
+                self.assertEqual((token["index"], token["piece"], token["special"]), (t, said["text"], said["special"]))
+                self.assertEqual(token["choices"], said["choices"])
+                self.assert_near([token["probability"]], [said["probability"]])
+                self.assert_near(token["rollout"], rollout[t])
+                if "generated_columns" in more:
+                    generated = values_of(report["arrays"]["rollout_generated"])
+                    self.assert_near(token.get("rollout_generated", []), generated[t][:t])
+                else:
+                    self.assertNotIn("rollout_generated", token)
+
+    def test_generate_without_rollout_says_no_rows(self):
+        ask = {"prompt": "The author", "tokens": 3, "model": LLAMA.name, "method": "raw"}
+        events = self.server.post("generate", ask, accept="text/event-stream").events()
+        tokens = [data for name, data in events if name == "token"]
+        self.assertEqual(
+            [sorted(token) for token in tokens], [["choices", "index", "piece", "probability", "special", "text"]] * 3
+        )
+
+    def assert_near(self, found, expected):
+        """To the four digits that events have."""
+        self.assertEqual(len(found), len(expected))
+        for one, other in zip(found, expected, strict=True):
+            self.assertLessEqual(abs(one - other), 1e-3 * abs(other), (one, other))
 
     def test_generate_with_a_gguf_file(self):
         answer = self.server.post("generate", {"prompt": "The author", "tokens": 4, "model": "llama", "seed": 3, "temperature": 1})  # fmt: skip

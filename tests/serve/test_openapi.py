@@ -104,6 +104,10 @@ class OpenApiTest(ServerTest):
             self.assertTrue(self.is_valid("ExplainRequest", ask))
             self.validate("Report", server.post("explain", ask).json())
         self.validate("Report", server.post("generate", {"prompt": "The author", "tokens": 3}).json())
+        ask = {"prompt": "The author", "tokens": 3, "generated_columns": True}
+        for name, data in server.post("generate", ask, accept="text/event-stream").events():
+            if name in ("prompt", "token"):
+                self.validate({"prompt": "GenerationPrompt", "token": "GenerationToken"}[name], data)
         self.validate("Report", server.ask("POST", "/api/v1/image", png(), {"Content-Type": "image/png"}).json())
         for ask in ({"text": TEXT, "model": "agreement"}, {"text": MASKED_TEXT}, {"text": "a", "model": LLAMA.name}):
             self.validate("Evaluation", server.post("evaluate", ask).json())
