@@ -424,7 +424,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   for (const EncodedToken& token : encoding.tokens) next.push_back(token.id);
   internal::GeneratedText text(codec, options.said);
   report.stopped = most < options.tokens ? "context" : "length";
-  if (options.start) options.start({report.prompt, shown.prompt_tokens, report.settings.layers});
+  if (options.start) options.start({report.model, report.prompt, shown.prompt_tokens, report.settings.layers});
   std::size_t said = 0;  // bytes of the text that steps have had
   while (report.tokens.size() < most) {
     // The prompt itself can be given up; a generation keeps what it has.

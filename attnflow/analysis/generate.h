@@ -27,6 +27,7 @@ namespace attnflow {
 
 // What is known before the first token is chosen. Valid during the call.
 struct GenerationStart {
+  const ReportModel& model;
   const std::string& prompt;               // what the model is given, template included
   const std::vector<ReportToken>& tokens;  // m, as in the finished report: words where settings.words
   const std::vector<std::size_t>& layers;  // those whose mean GenerationStep::rollout is

@@ -252,6 +252,7 @@ TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
     std::vector<double> probabilities;
     options.start = [&](const GenerationStart& start) {
       ++starts;
+      EXPECT_EQ(start.model.name, "scripted");
       EXPECT_EQ(start.prompt, kPrompt);
       EXPECT_EQ(start.tokens.size(), columns);
       EXPECT_EQ(start.layers, (std::vector<std::size_t>{2, 4}));

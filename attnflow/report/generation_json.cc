@@ -37,11 +37,7 @@ std::string internal::generation_head(const GenerationReport& report, int versio
   field("format", "attnflow-report");
   field("version", version);
   field("settings", internal::settings_json(report.settings));
-  field("model", {{"name", valid_utf8(report.model.name)},
-                  {"architecture", valid_utf8(report.model.architecture)},
-                  {"layers", report.model.layers},
-                  {"heads", report.model.heads},
-                  {"causal", report.model.causal}});
+  field("model", internal::model_json(report.model));
   Json prompt = Json::array();
   for (const ReportToken& token : report.prompt_tokens) prompt.push_back(internal::token_json(token));
   field("input", {{"kind", "generation"}, {"text", valid_utf8(report.prompt)}, {"tokens", std::move(prompt)}});

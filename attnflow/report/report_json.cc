@@ -124,11 +124,7 @@ std::string internal::report_head(const Report& report, int version, const std::
   field("format", "attnflow-report");
   field("version", version);
   field("settings", settings_json(report.settings));
-  field("model", {{"name", valid_utf8(report.model.name)},
-                  {"architecture", valid_utf8(report.model.architecture)},
-                  {"layers", report.model.layers},
-                  {"heads", report.model.heads},
-                  {"causal", report.model.causal}});
+  field("model", internal::model_json(report.model));
   Json tokens = Json::array();
   for (const ReportToken& token : report.input.tokens) tokens.push_back(token_json(token));
   Json input = {{"kind", valid_utf8(report.input.kind)},

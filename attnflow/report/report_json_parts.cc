@@ -69,6 +69,14 @@ Json settings_json(const ReportSettings& settings) {
           {"top_k", settings.top_k}};
 }
 
+Json model_json(const ReportModel& model) {
+  return {{"name", valid_utf8(model.name)},
+          {"architecture", valid_utf8(model.architecture)},
+          {"layers", model.layers},
+          {"heads", model.heads},
+          {"causal", model.causal}};
+}
+
 Json token_json(const ReportToken& token) {
   Json json = Json::object();
   json["text"] = valid_utf8(token.text);

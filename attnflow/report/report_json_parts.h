@@ -33,6 +33,7 @@ void append_field(std::string& out, std::string_view name, const Json& value);
 
 Json text_list(const std::vector<std::string>& texts);
 Json settings_json(const ReportSettings& settings);
+Json model_json(const ReportModel& model);
 Json token_json(const ReportToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
 

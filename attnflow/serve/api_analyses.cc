@@ -78,7 +78,10 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
 std::string start_json(const GenerationStart& start) {
   Json tokens = Json::array();
   for (const ReportToken& token : start.tokens) tokens.push_back(internal::token_json(token));
-  const Json json = {{"text", start.prompt}, {"layers", start.layers}, {"tokens", std::move(tokens)}};
+  const Json json = {{"model", internal::model_json(start.model)},
+                     {"text", start.prompt},
+                     {"layers", start.layers},
+                     {"tokens", std::move(tokens)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

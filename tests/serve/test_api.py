@@ -225,6 +225,7 @@ class ApiTest(ServerTest):
             prompt = next(data for name, data in events if name == "prompt")
             tokens = [data for name, data in events if name == "token"]
             report = events[-1][1]
+            self.assertEqual(prompt["model"], report["model"])
             self.assertEqual(prompt["text"], report["input"]["text"])
             self.assertEqual(prompt["tokens"], report["input"]["tokens"])
             self.assertEqual(prompt["layers"], report["settings"]["layers"])
