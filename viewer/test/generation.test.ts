@@ -372,6 +372,36 @@ describe("a generation while it happens", () => {
     expect(live.state.value?.method.value).toBe("flow");
   });
 
+  test("shows what each token drew on as it comes, and goes on with the report", async () => {
+    const document = sample();
+    const live = new GenerationLive("typed");
+    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
+    expect(live.prompt.value).toBe("<s>It is bad");
+    const token = (index: number, text: string, rollout: number[], generated?: number[]) =>
+      live.token({ index, text, piece: text, probability: 0.5, choices: [], rollout, rollout_generated: generated });
+    token(0, "So", [0.4, 0.3, 0.2, 0.1]);
+    const state = live.state.value;
+    expect(state?.growing.value).toBe(true);
+    expect([...(state?.values.value ?? [])]).toEqual([0.4, 0.3, 0.2, 0.1, 0]);
+    expect(state?.spanText()).toBe("mean over 2 of the layers 2–5");
+    token(1, " it", [0.1, 0.2, 0.3, 0.1], [0.3]);
+    expect(live.state.value).toBe(state);
+    expect(state?.token.value).toBe(1);
+    expect([...(state?.values.value ?? [])]).toEqual([0.1, 0.2, 0.3, 0.1, 0.3, 0]);
+    expect(state?.report.fields.text).toBe("So it");
+    // Whoever looks at an earlier token goes on looking at it.
+    state?.step(0);
+    // A token without its row, or out of order, has its text only.
+    live.token({ index: 2, text: " is" });
+    token(4, "!", [1, 0, 0, 0]);
+    expect([state?.token.value, state?.report.n, live.tokens.value.length]).toEqual([0, 2, 5]);
+    await live.report(document);
+    expect(live.state.value).toBe(state);
+    expect([state?.token.value, state?.report.n, state?.growing.value]).toEqual([0, 3, false]);
+    expect(state?.rules.value).toEqual([true]);
+    expect(state?.report.methods).toContain("flow");
+  });
+
   test("stops once, and says why it failed", async () => {
     let stops = 0;
     const live = new GenerationLive("a", { stop: () => (stops += 1) });

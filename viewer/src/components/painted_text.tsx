@@ -47,6 +47,8 @@ export function PaintedText(props: PaintedTextProps) {
   const root = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
   latest.current = props;
+  // Elements outlive a report that grows; what they look like is theirs.
+  const painted = useRef(new WeakMap<HTMLElement, Look>());
   const { report } = props;
   const elementsOf = () => {
     const elements: HTMLElement[] = [];
@@ -80,7 +82,8 @@ export function PaintedText(props: PaintedTextProps) {
       const at = current();
       for (const [token, element] of elements.entries()) {
         const next = paint(token);
-        const before = looks[token];
+        const before = painted.current.get(element);
+        painted.current.set(element, next);
         looks[token] = next;
         const { background = "", ink = "", value } = next;
         if (background !== (before?.background ?? "")) element.style.backgroundColor = background;
@@ -102,6 +105,7 @@ export function PaintedText(props: PaintedTextProps) {
     });
     return () => {
       stopPointing();
+      marked?.classList.remove("pointed");
       stopPainting();
       clearTimeout(naming);
     };

@@ -24,9 +24,11 @@ export interface GenerationAppProps {
   state: GenerationState;
   /** above the page's head: the server's composer */
   children?: ComponentChildren;
+  /** controls at the right of the text's heading */
+  tools?: ComponentChildren;
 }
 
-export function GenerationApp({ state, children }: GenerationAppProps) {
+export function GenerationApp({ state, children, tools }: GenerationAppProps) {
   // Before the first drawing: a link's choices never flash past.
   useLayoutEffect(() => followGenerationLink(state), [state]);
   useEffect(() => announce(state), [state]);
@@ -41,16 +43,21 @@ export function GenerationApp({ state, children }: GenerationAppProps) {
             <p id="live" class="visually-hidden" aria-live="polite">
               {state.announcement}
             </p>
-            <Notes />
-            <Texts />
+            {!state.grew && <Notes />}
+            <Texts tools={tools} />
             <Ranking />
             <div class="pile">
               <SetAside />
               <Likelihood />
             </div>
-            <LayerPicture />
-            <WholePicture />
-            <GenerationSettings />
+            {state.grew && <Notes />}
+            {!state.growing.value && (
+              <>
+                <LayerPicture />
+                <WholePicture />
+                <GenerationSettings />
+              </>
+            )}
           </main>
           <KeysDialog keys={GENERATION_KEYS}>
             Pointing at a token in one view points at it in all. In the texts and pictures the arrow keys walk from
@@ -62,13 +69,13 @@ export function GenerationApp({ state, children }: GenerationAppProps) {
   );
 }
 
-/** Says which token is shown, but not while tokens go by. */
+/** Says which token is shown, but not while tokens go by or arrive. */
 function announce(state: GenerationState) {
   return effect(() => {
     const { report } = state;
     const token = state.token.value;
     const best = state.ranking.value.slice(0, 3);
-    if (state.playing.value) return;
+    if (state.playing.value || state.arriving.value) return;
     const strongest = best
       .map(({ column, value }) => `${report.columns[column].name.text} ${format(value)}`)
       .join(", ");

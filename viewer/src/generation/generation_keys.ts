@@ -12,6 +12,7 @@ interface Shortcut extends Keys {
 const NAMES: Record<string, string> = { "←": "ArrowLeft", "→": "ArrowRight", space: " " };
 
 function otherLayer(state: GenerationState, by: number) {
+  if (state.growing.value) return;
   const layers = state.report.layersOf(state.method.value);
   const at = state.span.value === "one" ? layers.indexOf(state.from.value) + by : layers.length - 1;
   state.from.value = layers[Math.max(0, Math.min(layers.length - 1, at))];

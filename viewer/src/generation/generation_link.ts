@@ -77,7 +77,8 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
 
 /** Keeps the address and what is chosen alike. Returns how to stop. */
 export function followGenerationLink(state: GenerationState): () => void {
-  if (/^#v=/.test(location.hash)) readGenerationLink(location.hash, state);
+  // What an address says fits a complete report.
+  if (!state.grew && /^#v=/.test(location.hash)) readGenerationLink(location.hash, state);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const write = (fragment: string) => {
     const here = location.hash.replace(/^#/, "");
@@ -92,9 +93,11 @@ export function followGenerationLink(state: GenerationState): () => void {
     const fragment = writeGenerationLink(state);
     clearTimeout(timer);
     // The player passes many tokens; one entry where it rests.
-    if (!state.playing.value) timer = setTimeout(() => write(fragment), 400);
+    if (!state.playing.value && !state.growing.value) timer = setTimeout(() => write(fragment), 400);
   });
-  const onMove = () => readGenerationLink(location.hash, state);
+  const onMove = () => {
+    if (!state.growing.peek()) readGenerationLink(location.hash, state);
+  };
   addEventListener("popstate", onMove);
   addEventListener("hashchange", onMove);
   return () => {

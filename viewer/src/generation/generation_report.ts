@@ -42,7 +42,7 @@ export interface RankedColumn {
 }
 
 /** An array [tokens, columns, layers]. */
-interface Cube {
+export interface Cube {
   /** of row `row` of the array: the mean over layers, a number for each column */
   mean(row: number, layers: readonly number[]): Float64Array;
 }
@@ -128,6 +128,17 @@ export class GenerationReport {
         return { name, special: token.special, generated, position };
       });
     this.columns = [...column(prompt, false), ...column(said, true)];
+  }
+
+  /** From its parts. `prompt` and `said` hold no numbers; `cubes` do, by the names of the document's arrays. */
+  static of(
+    document: ReportDocument,
+    fields: GenerationFields,
+    prompt: Report,
+    said: Report,
+    cubes: Map<string, Cube>,
+  ) {
+    return new GenerationReport(document, fields, prompt, said, cubes);
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */

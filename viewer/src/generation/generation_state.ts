@@ -1,6 +1,6 @@
 // What is chosen in the page of a generation, one signal a choice, and what follows from it. All views read the same
 // signals, which links them.
-import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Scale } from "../color/scale";
@@ -43,6 +43,12 @@ export class GenerationState {
   readonly playing = signal(false);
   /** milliseconds a token is shown */
   readonly pace = signal(900);
+  /** The report is not complete: rollout's mean over all layers is there, of the tokens so far. */
+  readonly growing: Signal<boolean>;
+  /** More tokens come. */
+  readonly arriving: Signal<boolean>;
+  /** Whether the page was there before its report was complete: what comes with the report moves nothing then. */
+  readonly grew: boolean;
   readonly pointed = signal<PointedColumn | null>(null);
   readonly announcement = signal("");
 
@@ -57,8 +63,13 @@ export class GenerationState {
   readonly values: ReadonlySignal<Float64Array | null>;
   readonly ranking: ReadonlySignal<RankedColumn[]>;
   readonly scale: ReadonlySignal<Scale>;
+  private readonly source: Signal<GenerationReport>;
 
-  constructor(readonly report: GenerationReport) {
+  constructor(report: GenerationReport, growing = false) {
+    this.source = signal(report);
+    this.growing = signal(growing);
+    this.arriving = signal(growing);
+    this.grew = growing;
     this.method.value = report.methods.includes("rollout") ? "rollout" : report.methods[0];
     this.fitLayers();
     this.rules.value = report.fields.dropped.map(() => true);
@@ -73,9 +84,9 @@ export class GenerationState {
       pattern: this.expression.value.pattern,
       byHand: this.byHand.value,
     }));
-    this.reasons = computed(() => reasonsAside(report, this.filters.value));
+    this.reasons = computed(() => reasonsAside(this.report, this.filters.value));
     this.layers = computed(() => {
-      const layers = report.layersOf(this.method.value);
+      const layers = this.report.layersOf(this.method.value);
       const all = [...layers.keys()];
       if (this.span.value === "all") return all;
       if (this.span.value === "last") return all.slice(-1);
@@ -84,8 +95,8 @@ export class GenerationState {
       return all.filter((at) => layers[at] >= from && layers[at] <= to);
     });
     this.selection = computed(() => this.of(this.token.value, this.layers.value));
-    this.values = computed(() => report.values(this.selection.value));
-    this.ranking = computed(() => report.ranking(this.selection.value, this.reasons.value));
+    this.values = computed(() => this.report.values(this.selection.value));
+    this.ranking = computed(() => this.report.ranking(this.selection.value, this.reasons.value));
     this.scale = computed(() => new Scale(dark.value));
   }
 
@@ -95,20 +106,30 @@ export class GenerationState {
     return { method, normalized: this.normalized.value && this.report.hasNormalized(method), token, layers };
   }
 
-  /** What another page of the same generation had chosen, as far as it fits here. Its last token's place is the last. */
-  adopt(other: GenerationState) {
-    const { report } = this;
-    if (report.methods.includes(other.method.value)) this.choose(other.method.value);
-    const atEnd = other.token.value === other.report.n - 1;
-    this.step(atEnd ? report.n - 1 : other.token.value);
-    for (const name of ["normalized", "span", "special", "generated", "pattern", "allRanks", "pace"] as const) {
-      (this[name] as Signal<unknown>).value = other[name].value;
-    }
-    for (const name of ["from", "to"] as const) {
-      if (report.layersOf(this.method.value).includes(other[name].value)) this[name].value = other[name].value;
-    }
-    if (other.rules.value.length === this.rules.value.length) this.rules.value = other.rules.value;
-    this.byHand.value = new Map([...other.byHand.value].filter(([token]) => token < report.m));
+  /** Read where it follows: a generation that grows has another one for each token. */
+  get report(): GenerationReport {
+    return this.source.value;
+  }
+
+  /**
+   * Another report of the same generation: more tokens, or more numbers. What is chosen stays as far as it fits; the last
+   * token's place is the last.
+   */
+  replace(report: GenerationReport, growing = false) {
+    const before = this.source.peek();
+    batch(() => {
+      this.source.value = report;
+      this.growing.value = growing;
+      this.arriving.value = growing;
+      const token = this.token.peek();
+      this.step(token === before.n - 1 ? report.n - 1 : token);
+      if (!report.methods.includes(this.method.peek())) this.method.value = report.methods[0];
+      this.fitLayers();
+      if (this.rules.peek().length !== report.fields.dropped.length) {
+        this.rules.value = report.fields.dropped.map(() => true);
+      }
+      this.byHand.value = new Map([...this.byHand.peek()].filter(([input]) => input < report.m));
+    });
   }
 
   choose(method: Method) {

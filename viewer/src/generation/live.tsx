@@ -1,30 +1,28 @@
-// A generation while it happens: tokens appear as the server names them; with its report the page of a generation takes
-// their place. The client of the server (src/server/) makes a GenerationLive, shows it and feeds it:
+// A generation while it happens: tokens appear as the server names them, the prompt coloured by what the newest drew on;
+// the report, when it comes, brings the other methods and views into the same page. The client of the server
+// (src/server/) makes a GenerationLive, shows it and feeds it:
 //
 //     const live = new GenerationLive(prompt, { stop: () => controller.abort() });
 //     render(<GenerationLiveApp live={live} />, root);
-//     live.token({ index: 0, text: "Paris" });   // event: token
+//     live.begin({ model, text: "...", tokens: [...], layers: [1, 2, 3] });            // event: prompt
+//     live.token({ index: 0, text: "Paris", rollout: [0.2, 0.5, 0.3], ... });   // event: token
 //     await live.report(document);               // event: report, the report document, parsed
 //     live.fail("the server went away");         // event: error, or a lost connection
 //
-// report() may come more than once: what is chosen in the page stays chosen.
-import { signal, type ReadonlySignal } from "@preact/signals";
+// Without rollout among the tokens the text alone is shown until the report comes. report() may come more than once: what
+// is chosen in the page stays chosen.
+import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { GenerationApp } from "./generation_app";
 import { GenerationReport } from "./generation_report";
 import { GenerationState } from "./generation_state";
+import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
 import "../styles/generation.css";
 
-/** `event: token` of the server. */
-export interface LiveToken {
-  /** from 0 */
-  index: number;
-  /** characters that it adds to the text; may be none */
-  text: string;
-}
-
 export interface LiveOptions {
+  /** what the server was asked with */
+  asked?: ConstructorParameters<typeof GrowingGeneration>[1];
   /** ends the generation at the server; without it there is no button */
   stop?: () => void;
 }
@@ -36,11 +34,20 @@ export class GenerationLive {
   private readonly shown = signal<GenerationState | null>(null);
   private readonly stage = signal<LivePhase>("running");
   private readonly problem = signal("");
+  private readonly given: Signal<string>;
+  private growing: GrowingGeneration | null = null;
 
   constructor(
-    readonly prompt: string,
+    prompt: string,
     readonly options: LiveOptions = {},
-  ) {}
+  ) {
+    this.given = signal(prompt);
+  }
+
+  /** As it was typed; as the model is given it once that is known. */
+  get prompt(): ReadonlySignal<string> {
+    return this.given;
+  }
 
   /** The texts of the tokens so far. */
   get tokens(): ReadonlySignal<readonly string[]> {
@@ -61,31 +68,55 @@ export class GenerationLive {
     return this.problem;
   }
 
-  token({ index, text }: LiveToken) {
+  begin(prompt: LivePrompt) {
+    this.given.value = prompt.text;
+    const { model } = prompt;
+    if (model) this.growing = new GrowingGeneration({ ...prompt, model }, this.options.asked);
+  }
+
+  token(token: LiveToken) {
+    const { index, text } = token;
     if (!Number.isInteger(index) || index < 0) throw new Error(`expected the number of a token, found ${index}`);
     const texts = [...this.texts.value];
     while (texts.length < index) texts.push("");
     texts[index] = text;
-    this.texts.value = texts;
+    batch(() => {
+      this.texts.value = texts;
+      if (!this.growing?.add(token)) return;
+      const report = this.growing.report();
+      const state = this.shown.peek();
+      if (state) state.replace(report, true);
+      else this.shown.value = new GenerationState(report, true);
+    });
   }
 
   /** Takes the report document. A document that cannot be read fails the generation. */
   async report(value: unknown): Promise<void> {
     try {
-      const state = new GenerationState(await GenerationReport.read(value));
-      const before = this.shown.value;
-      if (before) state.adopt(before);
-      else state.step(state.report.n - 1);
-      this.shown.value = state;
-      this.stage.value = "done";
+      const report = await GenerationReport.read(value);
+      batch(() => {
+        const before = this.shown.peek();
+        if (before) {
+          before.replace(report);
+        } else {
+          const state = new GenerationState(report);
+          state.step(report.n - 1);
+          this.shown.value = state;
+        }
+        this.stage.value = "done";
+      });
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error));
     }
   }
 
   fail(message: string) {
-    this.problem.value = message;
-    this.stage.value = "failed";
+    batch(() => {
+      this.problem.value = message;
+      this.stage.value = "failed";
+      const state = this.shown.peek();
+      if (state) state.arriving.value = false;
+    });
   }
 
   stop() {
@@ -98,7 +129,14 @@ export class GenerationLive {
 /** @param children above the page's head: the server's composer */
 export function GenerationLiveApp({ live, children }: { live: GenerationLive; children?: ComponentChildren }) {
   const state = live.state.value;
-  if (state) return <GenerationApp state={state}>{children}</GenerationApp>;
+  if (state) {
+    return (
+      <GenerationApp state={state} tools={<StopButton live={live} />}>
+        {children}
+        <Failure live={live} />
+      </GenerationApp>
+    );
+  }
   return (
     <div id="page" class="generation">
       {children}
@@ -113,6 +151,25 @@ export function GenerationLiveApp({ live, children }: { live: GenerationLive; ch
   );
 }
 
+function StopButton({ live }: { live: GenerationLive }) {
+  const phase = live.phase.value;
+  if (!live.options.stop || (phase !== "running" && phase !== "stopping")) return null;
+  return (
+    <button type="button" id="stop" disabled={phase === "stopping"} onClick={() => live.stop()}>
+      {phase === "stopping" ? "Stopping" : "Stop"}
+    </button>
+  );
+}
+
+function Failure({ live }: { live: GenerationLive }) {
+  if (live.phase.value !== "failed") return null;
+  return (
+    <p class="notice" role="alert" id="failure">
+      {live.failure}
+    </p>
+  );
+}
+
 function LiveText({ live }: { live: GenerationLive }) {
   const tokens = live.tokens.value;
   const phase = live.phase.value;
@@ -124,11 +181,7 @@ function LiveText({ live }: { live: GenerationLive }) {
     <section class="card wide" id="text-card" aria-labelledby="text-heading" aria-busy={phase === "running"}>
       <div class="card-head">
         <h2 id="text-heading">Prompt</h2>
-        {live.options.stop && (phase === "running" || phase === "stopping") && (
-          <button type="button" id="stop" disabled={phase === "stopping"} onClick={() => live.stop()}>
-            {phase === "stopping" ? "Stopping" : "Stop"}
-          </button>
-        )}
+        <StopButton live={live} />
       </div>
       <div class="strip" id="prompt">
         <div class="line" dir="auto" lang="">
@@ -146,13 +199,9 @@ function LiveText({ live }: { live: GenerationLive }) {
           {phase === "running" && <span class="caret" aria-hidden="true" />}
         </div>
       </div>
-      {phase === "failed" && (
-        <p class="notice" role="alert" id="failure">
-          {live.failure}
-        </p>
-      )}
+      <Failure live={live} />
       <p class="help" role="status">
-        {phase === "running" && "What each token draws on is shown when the text is complete."}
+        {phase === "running" && "What each token draws on is shown as soon as it is there."}
         {phase === "stopping" && "Waiting for what was generated so far."}
       </p>
     </section>

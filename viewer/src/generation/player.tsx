@@ -1,5 +1,5 @@
 // Which generated token is explained, by which method and layers.
-import { effect } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { METHODS } from "../report/document";
 import { followGenerationKeys } from "./generation_keys";
@@ -24,11 +24,11 @@ export function playWhile(state: GenerationState): () => void {
   return effect(() => {
     if (!state.playing.value) return;
     const pace = state.pace.value;
-    const last = state.report.n - 1;
-    if (state.token.peek() === last) state.step(0);
+    const last = () => state.report.n - 1;
+    if (state.token.peek() === untracked(last)) state.step(0);
     const timer = setInterval(() => {
       state.step(state.token.peek() + 1);
-      if (state.token.peek() === last) state.playing.value = false;
+      if (state.token.peek() === last()) state.playing.value = false;
     }, pace);
     return () => clearInterval(timer);
   });
@@ -149,7 +149,7 @@ export function GenerationControls() {
         <select
           id="layers"
           value={span}
-          disabled={layers.length < 2}
+          disabled={layers.length < 2 || state.growing.value}
           onChange={(event) => (state.span.value = event.currentTarget.value as Span)}
         >
           {SPANS.map(([value, name]) => (

@@ -15,7 +15,7 @@ import { sharesAside } from "./set_aside";
 export const DEGENERATE =
   "°: the flow repeats the first layer's attention or is as large as it can be; the layers between do not matter.";
 
-export function Texts() {
+export function Texts({ tools }: { tools?: ComponentChildren }) {
   const state = useGeneration();
   const { report } = state;
   const { m } = report;
@@ -26,8 +26,14 @@ export function Texts() {
   const point = (offset: number) => (token: number | null) =>
     (state.pointed.value = token === null ? null : { column: offset + token, view: "text" });
   return (
-    <Card id="text" title="Prompt" wide exporter={{ svg: () => pictureOf("text-strips"), rows: () => textRows(state) }}>
-      <div id="text-strips">
+    <Card
+      id="text"
+      title="Prompt"
+      wide
+      tools={tools}
+      exporter={{ svg: () => pictureOf("text-strips"), rows: () => textRows(state) }}
+    >
+      <div id="text-strips" aria-busy={state.arriving.value}>
         <PaintedText
           id="prompt"
           report={report.prompt}

@@ -57,6 +57,11 @@ export class Report {
     this.methods = METHODS.filter((method) => arrays.has(method));
   }
 
+  /** The text and tokens of a document whose numbers stand elsewhere. */
+  static withoutArrays(document: ReportDocument): Report {
+    return new Report(document, new Map());
+  }
+
   /** Reads a parsed document. Throws with a sentence for the user. */
   static async read(value: unknown): Promise<Report> {
     const document = checkDocument(value);

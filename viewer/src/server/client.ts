@@ -1,5 +1,6 @@
 // The client of `attnflow serve` (attnflow/serve/openapi.json).
 import { signal } from "@preact/signals";
+import type { LivePrompt, LiveToken } from "../generation/growing";
 import { readEvents } from "./events";
 
 export interface ServedModel {
@@ -31,8 +32,10 @@ export interface Progress {
 
 export interface Handlers {
   progress?(progress: Progress): void;
-  /** a piece of generated text */
-  token?(index: number, text: string): void;
+  /** what a generation begins with */
+  prompt?(prompt: LivePrompt): void;
+  /** a generated token */
+  token?(token: LiveToken): void;
 }
 
 /** What the server said, in its own words. */
@@ -132,8 +135,11 @@ export class Client {
             total: Number(value.total),
           });
           break;
+        case "prompt":
+          handlers.prompt?.(value as unknown as LivePrompt);
+          break;
         case "token":
-          handlers.token?.(Number(value.index), String(value.text));
+          handlers.token?.(value as unknown as LiveToken);
           break;
         case "report":
         case "result":

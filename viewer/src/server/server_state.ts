@@ -2,6 +2,7 @@
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { Viewer } from "../context";
 import type { Recipe } from "../explanation";
+import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
 import { METHODS, type Method } from "../report/document";
 import { Report } from "../report/report";
@@ -285,14 +286,15 @@ export class ServerState {
       generated_columns: true,
       compact: true,
     };
-    const live = new GenerationLive(this.prompt.value, {});
+    const live = new GenerationLive(this.prompt.value, { asked: body });
     batch(() => {
       this.asked = null;
       this.shown.value = { live };
     });
     const done = await this.work("Generating", async (handlers, signal) => {
-      const token = (index: number, text: string) => live.token({ index, text });
-      await live.report(await this.client.generate(body, { ...handlers, token }, signal));
+      const prompt = (event: LivePrompt) => live.begin(event);
+      const token = (event: LiveToken) => live.token(event);
+      await live.report(await this.client.generate(body, { ...handlers, prompt, token }, signal));
       return true;
     });
     if (!done) live.fail(this.problem.value || "It was cancelled.");

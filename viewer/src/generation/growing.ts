@@ -1,0 +1,136 @@
+// A generation under way, from the server's events: of each token so far what it drew on by rollout, as the mean over
+// layers. The same views show it as show the finished report.
+import {
+  METHODS,
+  type Choice,
+  type GenerationFields,
+  type ModelFields,
+  type ReportDocument,
+  type TokenFields,
+} from "../report/document";
+import { Report } from "../report/report";
+import { GenerationReport, type Cube } from "./generation_report";
+
+/** `event: prompt` of the server. */
+export interface LivePrompt {
+  /** absent from servers that do not say what tokens drew on as they come */
+  model?: ModelFields;
+  /** template included */
+  text: string;
+  tokens: TokenFields[];
+  /** those whose mean the tokens' rollout is */
+  layers: number[];
+}
+
+/** `event: token` of the server. */
+export interface LiveToken {
+  /** from 0 */
+  index: number;
+  /** characters that it adds to the text; may be none */
+  text: string;
+  /** as the tokenizer spells it */
+  piece?: string;
+  special?: boolean;
+  probability?: number;
+  choices?: Choice[];
+  /** on the prompt's tokens; absent where rollout is not asked for */
+  rollout?: number[];
+  /** on the tokens generated before it, where that was asked for */
+  rollout_generated?: number[];
+}
+
+const encoder = new TextEncoder();
+
+export class GrowingGeneration {
+  private readonly document: ReportDocument;
+  private readonly prompt: Report;
+  private readonly fields: GenerationFields;
+  private readonly rows: { prompt: readonly number[]; generated: readonly number[] }[] = [];
+  private bytes = 0;
+
+  constructor(
+    { model, text, tokens, layers }: LivePrompt & { model: ModelFields },
+    /** what the server was asked with */
+    asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number } = {},
+  ) {
+    this.fields = {
+      text: "",
+      stopped: "interrupted",
+      chat: asked.chat ?? false,
+      temperature: asked.temperature ?? 0,
+      top_p: asked.top_p ?? 1,
+      seed: asked.seed ?? 0,
+      tokens: [],
+      flow_tokens: [],
+      flow_layers: [],
+      dropped: [],
+    };
+    this.document = {
+      format: "attnflow-report",
+      version: 2,
+      settings: {
+        method: [METHODS[1]],
+        mixing: "attention",
+        target: "auto",
+        heads: "mean",
+        residual: 0.5,
+        discard: 0,
+        discard_keep_special: false,
+        set_aside: "none",
+        layers,
+        to_layer: 0,
+        output_token: "auto",
+        normalize: "none",
+        words: false,
+        flow_tolerance: 0,
+        top_k: 10,
+      },
+      model,
+      input: { kind: "generation", text, tokens },
+      generation: this.fields,
+      notes: [],
+      arrays: {},
+    };
+    this.prompt = Report.withoutArrays(this.document);
+  }
+
+  /** Whether the token is the next one and has its row; others are not taken. */
+  add({ index, text, piece, special, probability, choices, rollout, rollout_generated: generated }: LiveToken) {
+    if (index !== this.rows.length || rollout?.length !== this.prompt.n) return false;
+    const begin = this.bytes;
+    this.bytes += encoder.encode(text).length;
+    this.fields.text += text;
+    this.fields.tokens.push({
+      id: 0,
+      text: piece ?? text,
+      begin,
+      end: this.bytes,
+      special: special ?? false,
+      probability: probability ?? NaN,
+      choices: choices ?? [],
+    });
+    this.rows.push({ prompt: rollout, generated: generated ?? [] });
+    return true;
+  }
+
+  /** What there is so far. The prompt is the same object every time. */
+  report(): GenerationReport {
+    const fields = { ...this.fields, tokens: [...this.fields.tokens] };
+    const { text, tokens } = fields;
+    const said = Report.withoutArrays({ ...this.document, input: { kind: "text", text, tokens } });
+    // A token's row is the mean over layers already; the page offers no other choice until the report is there.
+    const cube = (part: "prompt" | "generated", columns: number): Cube => ({
+      mean: (token) => {
+        const row = new Float64Array(columns);
+        row.set(this.rows[token][part]);
+        return row;
+      },
+    });
+    const cubes = new Map([["rollout", cube("prompt", this.prompt.n)]]);
+    // The first token has none before it.
+    if (this.rows.length < 2 || this.rows[1].generated.length > 0) {
+      cubes.set("rollout_generated", cube("generated", said.n));
+    }
+    return GenerationReport.of({ ...this.document, generation: fields }, fields, this.prompt, said, cubes);
+  }
+}
