@@ -13,10 +13,11 @@ const POLICY =
  * @param {(path: string, body: any, asked: object) => object} options.document what a request's answer is; it may throw
  *   {status, kind, message}
  * @param {string} [options.token] wanted of every request
- * @param {string[]} [options.words] of a generation, one event each
+ * @param {object[]} [options.steps] of a generation: data of its "prompt" and then of each "token"
+ * @param {(said: number) => Promise<void>} [options.hold] waited for behind each of them; how many there were
  * @param {number} [options.pause] milliseconds between events
  */
-export async function startMockServer({ page, document, token = "", words = [], pause = 5 }) {
+export async function startMockServer({ page, document, token = "", steps = [], hold, pause = 5 }) {
   const asked = [];
   const sockets = new Set();
   const models = {
@@ -77,13 +78,13 @@ export async function startMockServer({ page, document, token = "", words = [], 
     }
     response.write(": still there\n\n");
     if (path === "generate") {
-      for (const [index, text] of words.entries()) {
-        say("token", { index, text });
-        await wait();
+      for (const [said, data] of steps.entries()) {
+        say(said === 0 ? "prompt" : "token", data);
+        await (hold ? hold(said + 1) : wait());
       }
     }
     for (const done of [3, 10]) {
-      say("progress", { phase: "flow", done, total: 10 });
+      say("progress", { phase: path === "evaluate" ? "blank-out" : "flow", done, total: 10 });
       await wait();
     }
     if (!response.destroyed) {

@@ -25,7 +25,95 @@ const PNG = Buffer.from(
   "base64",
 );
 
+/** The numbers of one of a document's arrays [tokens, columns, layers], the mean over layers: [tokens][columns]. */
+function meanOverLayers({ shape: [tokens, columns, layers], dtype, data }) {
+  assert.equal(dtype, "f64");
+  const bytes = Buffer.from(data, "base64");
+  const at = (k) => bytes.readDoubleLE(8 * k);
+  return Array.from({ length: tokens }, (_, t) =>
+    Array.from({ length: columns }, (__, j) => {
+      let sum = 0;
+      for (let l = 0; l < layers; ++l) sum += at((t * columns + j) * layers + l);
+      return sum / layers;
+    }),
+  );
+}
+
+/** A finished generation without what the page does not ask for, and the events that the server sends before it. */
+function stream() {
+  const report = readJson(generation.json);
+  report.generation.dropped = [];
+  for (const name of Object.keys(report.arrays)) if (name.endsWith("_normalized")) delete report.arrays[name];
+  // As decoders have it: the space in front belongs to the token.
+  const { tokens: pieces } = report.generation;
+  for (const [t, token] of pieces.entries()) if (t > 0) token.begin = pieces[t - 1].end;
+  const four = (values) => values.map((value) => Number(value.toPrecision(4)));
+  const rows = meanOverLayers(report.arrays.rollout);
+  const generated = meanOverLayers(report.arrays.rollout_generated);
+  const text = Buffer.from(report.generation.text);
+  const tokens = pieces.map(({ text: piece, begin, end, special, probability, choices }, index) => ({
+    index,
+    text: text.subarray(begin, end).toString(),
+    piece,
+    special: special ?? false,
+    probability,
+    choices,
+    rollout: four(rows[index]),
+    ...(index > 0 ? { rollout_generated: four(generated[index].slice(0, index)) } : {}),
+  }));
+  const prompt = {
+    model: report.model,
+    text: report.input.text,
+    tokens: report.input.tokens,
+    layers: report.settings.layers,
+  };
+  return { report, steps: [prompt, ...tokens] };
+}
+
+/** An evaluation of the text of the page "short". */
+function evaluation() {
+  const { input } = readJson(texts.get("short").json);
+  const methods = ["raw", "rollout", "flow"];
+  const layers = [1, 2];
+  const correlations = [];
+  for (const [s, score] of ["blank-out", "gradient"].entries()) {
+    for (const [k, tokens] of ["all", "without-special"].entries()) {
+      for (const [m, method] of methods.entries()) {
+        for (const layer of layers) {
+          const spearman = s + k + m === 0 && layer === 1 ? null : (0.1 + 0.2 * m + 0.05 * layer) * (s ? -1 : 1);
+          correlations.push({ score, tokens, method, layer, count: input.tokens.length - 2 * k, spearman });
+        }
+      }
+    }
+  }
+  return {
+    format: "attnflow-text-evaluation",
+    version: 1,
+    model: { name: "masked-model", architecture: "bert", layers: 2, heads: 2 },
+    input: { text: input.text, text_pair: "", tokens: input.tokens.map((token) => ({ ...token, shown: token.text })) },
+    output_token: 0,
+    target: { label: "are", probability: 0.61 },
+    blank: "[UNK]",
+    methods,
+    layers,
+    scores: ["blank-out", "gradient"].map((name, s) => ({
+      name,
+      target: "probability of are",
+      values: input.tokens.map((_, token) => (token === 2 + s ? 0.5 : token / 100)),
+    })),
+    relevance: [],
+    correlations,
+    notes: ["A note of the evaluation."],
+  };
+}
+
 function answer(path, body) {
+  if (path === "evaluate") {
+    if (body.model === "classifier") {
+      throw { status: 422, kind: "unsupported_model", message: "expected a model with a head, found none" };
+    }
+    return evaluation();
+  }
   if (path === "image") return readJson(picture.json);
   if (path === "generate") return readJson(generation.json);
   if (body.text === "too long") {
@@ -98,7 +186,7 @@ describe("a text", () => {
         text: "The key to the cabinets [MASK]",
         keep_attention: true,
       });
-      const strips = await tab.$$eval("#all-methods [data-method]", (all) => all.map((one) => one.dataset.method));
+      const strips = await tab.$$eval("#all-methods [data-strip]", (all) => all.map((one) => one.dataset.strip));
       assert.deepEqual(strips, ["raw", "rollout", "flow"]);
       assert.equal(await tab.locator("#status-text").count(), 0);
       assert.match(await tab.locator("#predictions").textContent(), /0\.6100/);
@@ -297,7 +385,9 @@ describe("a picture", () => {
 describe("a prompt", () => {
   test("is continued token by token, and then explained", async () => {
     const words = ["Once", " upon", " a", " time"];
-    await serve({ words, pause: 250 }, async (tab, server) => {
+    // A server that does not say what tokens drew on as they come.
+    const steps = [{ text: "Begin", tokens: [], layers: [1] }, ...words.map((text, index) => ({ index, text }))];
+    await serve({ steps, pause: 250 }, async (tab, server) => {
       await tab.locator('#tasks input[value="generation"]').check({ force: true });
       await tab.locator("#ask-prompt").fill("Begin");
       await tab.locator("#sampling-button").click();
@@ -337,6 +427,206 @@ describe("a prompt", () => {
         },
       );
     });
+  });
+
+  /** Runs a generation that stops behind each event until `go()`. */
+  async function held(run, more = {}) {
+    const { report, steps } = stream();
+    const waiting = [];
+    const hold = () => new Promise((done) => waiting.push(done));
+    const document = (path, body) => (path === "generate" ? report : answer(path, body));
+    await serve(
+      { steps, hold, document },
+      async (tab, server) => {
+        await tab.locator('#tasks input[value="generation"]').check({ force: true });
+        await tab.locator("#continue").click();
+        /** The next event, `count` times. */
+        const go = async (count = 1) => {
+          for (let k = 0; k < count; ++k) {
+            while (waiting.length === 0) await tab.waitForTimeout(10);
+            waiting.shift()();
+          }
+        };
+        await run({ tab, server, go, report, steps });
+      },
+      more,
+    );
+  }
+
+  /** What the tokens of a text show. */
+  const shown = (tab, id) =>
+    tab.$$eval(`#${id} .token`, (all) =>
+      all.map((one) => ({
+        text: one.textContent,
+        value: one.dataset.value,
+        background: one.style.backgroundColor,
+        classes: [...one.classList].sort().join(" "),
+      })),
+    );
+  const said = (tab, count) =>
+    tab.waitForFunction((n) => document.querySelectorAll("#generated .token").length === n, count);
+
+  test("the prompt is coloured by what the newest token drew on, and the report takes over in place", async () => {
+    await held(async ({ tab, go, report, steps }) => {
+      const rows = meanOverLayers(report.arrays.rollout);
+      const near = (found, row) => {
+        assert.equal(found.length, row.length);
+        for (const [j, { value }] of found.entries()) {
+          assert.ok(Math.abs(Number(value) - row[j]) <= 1e-3 * row[j], `${j}: ${value}, expected ${row[j]}`);
+        }
+      };
+      await tab.locator("#prompt").filter({ hasText: "What do people" }).waitFor();
+      await go(1);
+      const last = steps.length - 2;
+      for (const t of [0, 1, 2]) {
+        await said(tab, t + 1);
+        near(await shown(tab, "prompt"), rows[t]);
+        assert.equal(await tab.locator('#generated [aria-selected="true"]').getAttribute("data-token"), String(t));
+        await go(1);
+      }
+      // Every token can be chosen while others come, and stays so.
+      await said(tab, 4);
+      await tab.locator('#generated [data-token="1"]').click();
+      near(await shown(tab, "prompt"), rows[1]);
+      await go(1);
+      await said(tab, 5);
+      near(await shown(tab, "prompt"), rows[1]);
+      assert.equal(await tab.locator("#step").textContent(), "2 of 5");
+      assert.match(await tab.locator("#choices-help").textContent(), /Probability of the chosen token/);
+      // One layer is not known yet.
+      assert.equal(await tab.locator("#layers").isDisabled(), true);
+      await tab.keyboard.press("[");
+      assert.equal(await tab.locator("#layers").inputValue(), "all");
+      assert.equal(await tab.locator('#methods input[value="flow"]').isDisabled(), true);
+      assert.equal(await tab.locator("#heat-card").count(), 0);
+      // A prompt's token set aside stays so as well.
+      await tab.locator('#prompt [data-token="3"]').click();
+      await tab.locator("#next").click({ clickCount: 3 });
+      await go(last - 4);
+      await said(tab, last + 1);
+      await tab.locator("#generated .token").last().click();
+      const places = () =>
+        tab.evaluate(() =>
+          ["#heading", "#controls", "#text-card", "#prompt", "#generated", "#rank-card", "#choices-card"].map((id) => {
+            const { x, y, width } = document.querySelector(id).getBoundingClientRect();
+            return [id, x, y, width].map((value) => (typeof value === "number" ? Math.round(value) : value));
+          }),
+        );
+      const before = [await shown(tab, "prompt"), await shown(tab, "generated"), await places()];
+      await tab.evaluate(() => (window.element = document.querySelector('#prompt [data-token="5"]')));
+      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "true");
+      await go(1);
+      await tab.locator("#heat-card").waitFor();
+      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+      const after = [await shown(tab, "prompt"), await shown(tab, "generated"), await places()];
+      near(after[0], rows[last]);
+      const looks = (all) => all.map(({ text, classes }) => [text, classes]);
+      assert.deepEqual(after[2], before[2]);
+      assert.deepEqual(looks(after[0]), looks(before[0]));
+      assert.deepEqual(looks(after[1]), looks(before[1]));
+      // Four digits may lie on the other side of one of 256 steps.
+      const same = after[0].filter(({ background }, j) => background === before[0][j].background);
+      assert.ok(same.length >= after[0].length - 2, `${same.length} of ${after[0].length} colours are the same`);
+      assert.ok(await tab.evaluate(() => window.element.isConnected));
+      assert.equal(await tab.locator("#layers").isDisabled(), false);
+      assert.equal(await tab.locator('#prompt [data-token="3"]').getAttribute("aria-pressed"), "true");
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+    });
+  });
+
+  test("what came before it was cancelled stays", async () => {
+    await held(async ({ tab, server, go }) => {
+      await go(1);
+      await said(tab, 1);
+      await go(1);
+      await said(tab, 2);
+      await tab.locator("#cancel").click();
+      await tab.locator("#failure").filter({ hasText: "cancelled" }).waitFor();
+      await tab.waitForTimeout(100);
+      assert.equal(asks(server, "generate")[0].left, true);
+      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+      await tab.locator('#generated [data-token="0"]').click();
+      assert.equal(await tab.locator("#step").textContent(), "1 of 2");
+      await go(1);
+    });
+  });
+});
+
+describe("do the methods agree with blank-out", () => {
+  const cell = (tab, score, tokens, method, layer) =>
+    tab.locator(
+      `#agreement-table td[data-score="${score}"][data-tokens="${tokens}"][data-method="${method}"][data-layer="${layer}"]`,
+    );
+
+  test("a table by layer, the scores on the text, and files of both", async () => {
+    await serve({ pause: 300 }, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#agreement-card").waitFor();
+      assert.equal(await tab.locator("#agreement-heading").textContent(), "Do the methods agree with blank-out?");
+      assert.equal(asks(server, "evaluate").length, 0);
+      await tab.locator("#evaluate").click();
+      await tab.locator("#evaluation-progress").filter({ hasText: "blank-out 3 of 10" }).waitFor();
+      await tab.locator("#agreement-table").waitFor();
+      assert.deepEqual(asks(server, "evaluate")[0].body, { model: "masked-model", text: "The key [MASK]." });
+      const expected = evaluation();
+      assert.equal(await tab.locator("#agreement-table td").count(), expected.correlations.length);
+      for (const { score, tokens, method, layer, spearman } of expected.correlations) {
+        const one = cell(tab, score, tokens, method, layer);
+        assert.equal(await one.getAttribute("data-value"), spearman === null ? "" : String(spearman));
+        const text = spearman === null ? "–" : spearman.toFixed(2).replace("-", "−");
+        assert.equal(await one.textContent(), text);
+      }
+      const nearest = await tab.$$eval("#agreement-table .nearest", (all) => all.map(({ dataset }) => dataset.method));
+      assert.deepEqual(nearest.sort(), ["flow", "flow", "raw", "raw"]);
+      assert.match(await tab.locator("#agreement-summary").textContent(), /blank-out.*flow after layer 2 \(0\.60\)/);
+      assert.match(await tab.locator("#agreement-card").textContent(), /A note of the evaluation\./);
+      for (const { name, values } of expected.scores) {
+        const drawn = await tab.$$eval(`#scores [data-strip="${name}"] .token`, (all) =>
+          all.map(({ dataset }) => [Number(dataset.token), Number(dataset.value)]),
+        );
+        assert.deepEqual(
+          drawn,
+          values.map((value, token) => [token, value]),
+        );
+      }
+      // Pointing at a token of a score points at it everywhere.
+      await tab.locator('#scores [data-strip="gradient"] [data-token="2"]').hover();
+      assert.match(await tab.locator('#strip [data-token="2"]').getAttribute("class"), /pointed/);
+      const saved = async (kind) => {
+        await tab.locator("#agreement-card .export > button").click();
+        const coming = tab.waitForEvent("download");
+        await tab.locator(`#agreement-card [data-kind="${kind}"]`).click();
+        return readFileSync(await (await coming).path(), "utf8");
+      };
+      const lines = (await saved("csv")).trim().split(/\r?\n/u);
+      assert.equal(lines[0], "score,tokens,count,method,layer,spearman");
+      assert.equal(lines.length, expected.correlations.length + 1);
+      assert.match(await saved("svg"), /data-value="0\.6/);
+      // Another text has not been evaluated.
+      await tab.locator("#ask-text").fill("another");
+      await tab.locator("#explain").click();
+      await tab.locator("#agreement-table").waitFor({ state: "detached" });
+    });
+  });
+
+  test("a model that cannot is told where it was asked", async () => {
+    await serve(
+      {},
+      async (tab, server) => {
+        await tab.locator("#model-choice").selectOption("classifier");
+        await tab.locator("#explain").click();
+        await tab.locator("#evaluate").click();
+        await tab.locator("#evaluation-problem").waitFor();
+        assert.equal(
+          await tab.locator("#evaluation-problem").textContent(),
+          "expected a model with a head, found none",
+        );
+        assert.equal(await tab.locator("#server-problem").count(), 0);
+        assert.equal(asks(server, "evaluate").length, 1);
+        assert.equal(await tab.locator("#evaluate").isEnabled(), true);
+      },
+      { allowed: [/status of 422/] },
+    );
   });
 });
 
@@ -392,6 +682,8 @@ describe("everyone", () => {
           await tab.keyboard.press("Escape");
           await tab.locator("#explain").click();
           await tab.locator("#all-methods").waitFor();
+          await tab.locator("#evaluate").click();
+          await tab.locator("#agreement-table").waitFor();
           await check();
           for (const task of ["image", "generation"]) {
             await tab.locator(`#tasks input[value="${task}"]`).check({ force: true });
@@ -409,6 +701,8 @@ describe("everyone", () => {
       async (tab) => {
         await tab.locator("#explain").click();
         await tab.locator("#all-methods").waitFor();
+        await tab.locator("#evaluate").click();
+        await tab.locator("#agreement-table").waitFor();
         for (const button of ["#options-button", "#filters-button", "#look-button"]) {
           await tab.locator(button).click();
           const width = await tab.evaluate(() => document.documentElement.scrollWidth);

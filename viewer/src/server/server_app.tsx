@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { ReportApp } from "../app";
 import { ThemeButton } from "../components/toolbar";
 import { GenerationLiveApp } from "../generation/live";
+import { Agreement } from "./agreement";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
 import { WhatIf } from "./what_if";
@@ -36,6 +37,7 @@ export function ServerApp({ state }: { state: ServerState }) {
         {shown && "viewer" in shown && (
           <ReportApp viewer={shown.viewer} key={shown.viewer.report}>
             <WhatIf state={state} viewer={shown.viewer} />
+            <Agreement state={state} viewer={shown.viewer} />
           </ReportApp>
         )}
         {shown && "live" in shown && <GenerationLiveApp live={shown.live} key={shown.live} />}

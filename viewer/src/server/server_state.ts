@@ -6,7 +6,8 @@ import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
 import { METHODS, type Method } from "../report/document";
 import { Report } from "../report/report";
-import type { Client, Handlers, ModelTable, Progress, ServedModel } from "./client";
+import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
+import { Evaluation } from "./evaluation";
 
 export type Task = "text" | "image" | "generation";
 
@@ -16,6 +17,8 @@ export type Shown = { viewer: Viewer } | { live: GenerationLive } | null;
 /** What a report was asked with: it is asked again with other settings, or with blanked tokens. */
 type Asked = { text: Record<string, unknown> } | { picture: File; options: Record<string, string> };
 
+/** What the server is doing while it evaluates. */
+export const EVALUATING = "Evaluating";
 const MOST_PICTURE_BYTES = 64 * 2 ** 20;
 /** Single heads of short texts only: they are L H n² numbers. */
 const MOST_TEXT_WITH_HEADS = 240;
@@ -69,6 +72,9 @@ export class ServerState {
   readonly problem = signal("");
   readonly shown = signal<Shown>(null);
   readonly blanked = signal<readonly number[]>([]);
+  /** of the text that is shown */
+  readonly evaluation = signal<Evaluation | null>(null);
+  readonly evaluationProblem = signal("");
   readonly announcement = signal("");
   private asked: Asked | null = null;
   private running: AbortController | null = null;
@@ -192,6 +198,8 @@ export class ServerState {
     batch(() => {
       this.asked = asked;
       this.blanked.value = [];
+      this.evaluation.value = null;
+      this.evaluationProblem.value = "";
       this.shown.value = { viewer };
     });
   }
@@ -254,6 +262,33 @@ export class ServerState {
     if (!this.asked || !("text" in this.asked)) return;
     const report = await this.explain({ ...this.asked.text, blank: positions }, "Blanking");
     if (report) this.compareWith(viewer, report);
+  }
+
+  /** The head of the model that explained what is shown. */
+  head(): ServedModel["head"] {
+    const name = this.asked && "text" in this.asked ? this.asked.text.model : "";
+    return this.table.value?.models.find((model) => model.name === name)?.head ?? "none";
+  }
+
+  /** Do the methods agree with what happens when tokens are blanked? Asked of the text that is shown. */
+  async evaluate(viewer: Viewer) {
+    if (!this.asked || !("text" in this.asked)) return;
+    const { model, text, pair } = this.asked.text;
+    this.evaluationProblem.value = "";
+    const body = { model, text, ...(pair ? { pair } : {}) };
+    const found = await this.work(EVALUATING, async (handlers, signal) => {
+      try {
+        return new Evaluation(await this.client.evaluate(body, handlers, signal));
+      } catch (error) {
+        // Said where it was asked, unless nobody may ask or nobody waits.
+        if (!(error instanceof ServerError) || this.client.locked.value) throw error;
+        this.evaluationProblem.value = error.message;
+        return null;
+      }
+    });
+    if (!found) return;
+    this.evaluation.value = found;
+    viewer.announcement.value = found.summary();
   }
 
   async explainPicture(picture: File) {

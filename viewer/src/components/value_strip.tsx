@@ -1,0 +1,76 @@
+// The text coloured by one number a token, on a scale of its own: small, several side by side.
+import { useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+import { useViewer } from "../context";
+import { largest } from "../explanation";
+import type { Numbers } from "../report/values";
+import { Legend } from "./legend";
+import "../styles/compare.css";
+
+export interface ValueStripProps {
+  /** for screen readers and tests: data-strip */
+  name: string;
+  title: ComponentChildren;
+  values: Numbers;
+  /** which tokens are coloured and set the scale; without it all */
+  counts?: readonly boolean[];
+  /** what pointing at a token calls this view */
+  view: string;
+}
+
+export function ValueStrip({ name, title, values, counts, view }: ValueStripProps) {
+  const { report, state, scale } = useViewer();
+  const { pointed } = state;
+  const parts = useMemo(() => report.stripParts(), [report]);
+  const box = useRef<HTMLDivElement>(null);
+  useSignalEffect(() => {
+    const input = pointed.value?.input;
+    for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");
+    if (input !== undefined) box.current?.querySelector(`[data-token="${input}"]`)?.classList.add("pointed");
+  });
+  const max = largest(values, counts ?? report.tokens.map(() => true));
+  const lines: ComponentChildren[][] = [[]];
+  for (const [k, part] of parts.entries()) {
+    if ("line" in part) lines.push([]);
+    else if ("gap" in part) lines.at(-1)?.push(part.gap);
+    else {
+      const { label, segment, begin, end } = report.tokens[part.token];
+      const value = values[part.token];
+      const drawn = counts?.[part.token] ?? true;
+      lines.at(-1)?.push(
+        <span
+          key={k}
+          class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}`}
+          data-token={part.token}
+          data-value={value}
+          dir={part.chip ? "auto" : undefined}
+          style={drawn ? { background: scale.value.css(value, max), color: scale.value.ink(value, max) } : undefined}
+        >
+          {part.chip ? label : report.slice(segment, begin, end)}
+        </span>,
+      );
+    }
+  }
+  return (
+    <section class="half" data-strip={name} aria-label={name}>
+      <h3>{title}</h3>
+      <div
+        class="half-text"
+        ref={box}
+        onPointerOver={(event) => {
+          const cell = (event.target as Element).closest("[data-token]");
+          pointed.value = cell ? { input: Number(cell.getAttribute("data-token")), view } : null;
+        }}
+        onPointerLeave={() => (pointed.value = null)}
+      >
+        {lines.map((line, k) => (
+          <div class="line" dir="auto" lang="" key={k}>
+            {line}
+          </div>
+        ))}
+      </div>
+      <Legend max={max} />
+    </section>
+  );
+}

@@ -1,0 +1,191 @@
+// Do raw attention, rollout and flow rank the tokens of this text as blank-out and gradients do?
+import { useMemo } from "preact/hooks";
+import { DivergingScale } from "../color/scale";
+import { Card } from "../components/card";
+import { Own, TokenName } from "../components/own_text";
+import { ValueStrip } from "../components/value_strip";
+import { ViewerContext, type Viewer } from "../context";
+import { pictureOf } from "../export/element_picture";
+import { format } from "../report/text";
+import { dark } from "../theme";
+import { TOKENS, rho, type Evaluation } from "./evaluation";
+import { EVALUATING, type ServerState } from "./server_state";
+
+/** Longer texts have no strips: the table says it all. */
+const MOST_TOKENS = 160;
+
+const DOES: Record<string, string> = {
+  "blank-out": "how much it changes when that token is blanked",
+  gradient: "the length of its gradient with respect to that token",
+};
+
+export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewer }) {
+  const { report } = viewer;
+  if (report.document.input.kind !== "text") return null;
+  const evaluation = state.evaluation.value;
+  const running = state.working.value === EVALUATING;
+  const score = state.head() === "causal" ? "gradients" : "blank-out";
+  return (
+    <Card
+      id="agreement"
+      title={`Do the methods agree with ${score}?`}
+      wide
+      exporter={evaluation ? { svg: () => pictureOf("agreement"), rows: () => evaluation.table() } : undefined}
+    >
+      <div class="what-if">
+        <button
+          type="button"
+          id="evaluate"
+          disabled={state.working.value !== ""}
+          onClick={() => void state.evaluate(viewer)}
+        >
+          {evaluation ? "Evaluate again" : "Evaluate"}
+        </button>
+        {running && <EvaluationProgress state={state} />}
+        <p class="help">
+          {score === "blank-out"
+            ? "Each token in turn is replaced by one that says nothing, and the prediction is computed anew; where the model has gradients they are a second score. "
+            : "A decoder has no token that says nothing; the gradient of its prediction says which tokens matter to it. "}
+          Each method's values of the output token are ranked beside these scores. One text shows whether a method
+          misleads there, not how it does on average.
+          {report.gradient && " What is ranked is attention as it is, not weighted with gradients."}
+        </p>
+      </div>
+      {state.evaluationProblem.value && (
+        <p class="problem" role="alert" id="evaluation-problem">
+          {state.evaluationProblem.value}
+        </p>
+      )}
+      {evaluation && <Result evaluation={evaluation} viewer={viewer} />}
+    </Card>
+  );
+}
+
+function EvaluationProgress({ state }: { state: ServerState }) {
+  const progress = state.progress.value;
+  const known = progress && progress.position === null && progress.total > 0;
+  return (
+    <span class="status" id="evaluation-progress">
+      <progress aria-label="Evaluating" {...(known ? { value: progress.done, max: progress.total } : {})} />
+      {known && `${progress.phase} ${progress.done} of ${progress.total}`}
+    </span>
+  );
+}
+
+function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer }) {
+  const { scores, target, blank, notes } = evaluation.document;
+  const { report } = viewer;
+  // The page says the others already.
+  const said = notes.filter((note) => !report.document.notes.includes(note));
+  const strips = report.n <= MOST_TOKENS && scores.every(({ values }) => values.length === report.n);
+  return (
+    <div id="agreement">
+      <p class="readout" id="agreement-summary">
+        The model says <Own text={target.label} /> ({format(target.probability)}). {evaluation.summary()}
+      </p>
+      <p class="help" id="agreement-help">
+        Spearman's correlation between each method's values and a score: 1 ranks the tokens alike, 0 has nothing to do
+        with it, −1 ranks them the other way round. Bold: the nearest of its group.
+      </p>
+      <AgreementTable evaluation={evaluation} />
+      {strips && (
+        // The scores are those of pieces, also where the page shows words.
+        <ViewerContext.Provider value={viewer}>
+          <div class="compare" id="scores">
+            {scores.map((score) => {
+              const first = evaluation.first(score);
+              const title = (
+                <>
+                  {score.name} <span class="index">most: </span>
+                  <TokenName label={report.tokens[first.index].label} index={first.index} />
+                </>
+              );
+              return (
+                <section key={score.name}>
+                  <ValueStrip name={score.name} title={title} values={Float64Array.from(score.values)} view="scores" />
+                  <p class="help">
+                    <Own text={score.target} most={80} />: {DOES[score.name] ?? score.name}
+                    {score.name === "blank-out" && blank && (
+                      <>
+                        {" "}
+                        (by <Own text={blank} />)
+                      </>
+                    )}
+                  </p>
+                </section>
+              );
+            })}
+          </div>
+        </ViewerContext.Provider>
+      )}
+      {said.map((note) => (
+        <p class="help note" key={note}>
+          {note}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function AgreementTable({ evaluation }: { evaluation: Evaluation }) {
+  const { methods, layers } = evaluation.document;
+  const night = dark.value;
+  const scale = useMemo(() => new DivergingScale(night), [night]);
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Correlations, which scroll">
+      <table id="agreement-table" aria-describedby="agreement-help">
+        <thead>
+          <tr>
+            <th scope="col" rowSpan={2}>
+              Layer
+            </th>
+            {evaluation.groups.map(({ score, tokens, count }) => (
+              <th key={score + tokens} scope="colgroup" class="group" colSpan={methods.length}>
+                <b>{score}</b>, {TOKENS[tokens]} ({count})
+              </th>
+            ))}
+          </tr>
+          <tr>
+            {evaluation.groups.map((group) =>
+              methods.map((method, k) => (
+                <th key={group.score + group.tokens + method} scope="col" class={k === 0 ? "number group" : "number"}>
+                  {method}
+                </th>
+              )),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {[...layers].reverse().map((layer) => (
+            <tr key={layer}>
+              <th scope="row">{layer}</th>
+              {evaluation.groups.map((group) => {
+                const best = evaluation.best(group);
+                return methods.map((method, k) => {
+                  const value = evaluation.spearman(group, method, layer);
+                  const nearest = value !== null && value === best?.spearman;
+                  return (
+                    <td
+                      key={group.score + group.tokens + method}
+                      class={`number${k === 0 ? " group" : ""}${nearest ? " nearest" : ""}`}
+                      data-score={group.score}
+                      data-tokens={group.tokens}
+                      data-method={method}
+                      data-layer={layer}
+                      data-value={value ?? ""}
+                      style={
+                        value === null ? undefined : { background: scale.css(value, 1), color: scale.ink(value, 1) }
+                      }
+                    >
+                      {rho(value)}
+                    </td>
+                  );
+                });
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

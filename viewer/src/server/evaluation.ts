@@ -1,0 +1,134 @@
+// The answer of POST /api/v1/evaluate: importance scores of a text's tokens, and how each method ranks them.
+import type { Method } from "../report/document";
+
+export interface Score {
+  /** blank-out, gradient */
+  name: string;
+  /** what changes: "probability of plural" */
+  target: string;
+  /** one a token */
+  values: number[];
+}
+
+export interface Correlation {
+  score: string;
+  tokens: "all" | "without-special";
+  method: Method;
+  layer: number;
+  /** tokens that were ranked */
+  count: number;
+  /** null: all values are tied, or there are fewer than two */
+  spearman: number | null;
+}
+
+interface EvaluationDocument {
+  format: "attnflow-text-evaluation";
+  version: number;
+  input: { tokens: { text: string; shown: string; special: boolean }[] };
+  target: { label: string; probability: number };
+  blank: string;
+  methods: Method[];
+  layers: number[];
+  scores: Score[];
+  correlations: Correlation[];
+  notes: string[];
+}
+
+/** Columns of the table that belong together: one score over some of the tokens. */
+export interface Group {
+  score: string;
+  tokens: Correlation["tokens"];
+  count: number;
+}
+
+export const TOKENS: Record<Correlation["tokens"], string> = {
+  all: "all tokens",
+  "without-special": "without special tokens",
+};
+
+export class Evaluation {
+  readonly document: EvaluationDocument;
+  readonly groups: Group[] = [];
+
+  /** Takes a parsed document. Throws with a sentence for the user. */
+  constructor(value: unknown) {
+    const document = value as Partial<EvaluationDocument> | null;
+    if (document?.format !== "attnflow-text-evaluation" || document.version !== 1) {
+      throw new Error(`expected an evaluation of attnflow, version 1, found ${JSON.stringify(value)?.slice(0, 80)}`);
+    }
+    this.document = document as EvaluationDocument;
+    for (const { score, tokens, count } of this.document.correlations) {
+      if (!this.groups.some((group) => group.score === score && group.tokens === tokens)) {
+        this.groups.push({ score, tokens, count });
+      }
+    }
+  }
+
+  spearman({ score, tokens }: Group, method: Method, layer: number): number | null {
+    const found = this.document.correlations.find(
+      (one) => one.score === score && one.tokens === tokens && one.method === method && one.layer === layer,
+    );
+    return found?.spearman ?? null;
+  }
+
+  /** The method and layer that rank a group's tokens most alike; null where none can be ranked. */
+  best({ score, tokens }: Group): (Correlation & { spearman: number }) | null {
+    let best: (Correlation & { spearman: number }) | null = null;
+    for (const one of this.document.correlations) {
+      if (one.score !== score || one.tokens !== tokens || one.spearman === null) continue;
+      if (!best || one.spearman > best.spearman) best = { ...one, spearman: one.spearman };
+    }
+    return best;
+  }
+
+  /** "blank-out, without special tokens: nearest is rollout, layer 4 (0.83)" for each score. */
+  summary(): string {
+    const sentences = this.document.scores.map(({ name }) => {
+      const group = this.groups.filter(({ score }) => score === name).at(-1);
+      const best = group && this.best(group);
+      if (!group || !best) return `${name}: nothing can be ranked.`;
+      return `Nearest to ${name}, ${TOKENS[group.tokens]}: ${best.method} after layer ${best.layer} (${rho(best.spearman)}).`;
+    });
+    return sentences.join(" ");
+  }
+
+  /** The token that a score names first. */
+  first({ values }: Score): { index: number; value: number } {
+    const value = Math.max(...values);
+    return { index: values.indexOf(value), value };
+  }
+
+  table() {
+    return {
+      columns: ["score", "tokens", "count", "method", "layer", "spearman"],
+      rows: this.document.correlations.map(({ score, tokens, count, method, layer, spearman }) => [
+        score,
+        tokens,
+        count,
+        method,
+        layer,
+        spearman,
+      ]),
+    };
+  }
+
+  scoreTable() {
+    const { input, scores } = this.document;
+    return {
+      columns: ["input_token", "text", "special", ...scores.map(({ name }) => name)],
+      rows: input.tokens.map(({ shown, special }, token) => [
+        token,
+        shown,
+        special,
+        ...scores.map(({ values }) => values[token]),
+      ]),
+    };
+  }
+}
+
+/** A correlation for people. */
+export function rho(value: number | null): string {
+  if (value === null) return "–";
+  const text = value.toFixed(2);
+  return text === "-0.00" ? "0.00" : text.replace("-", "−");
+}
