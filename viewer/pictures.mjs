@@ -32,7 +32,8 @@ const PROMPT = "Rome, Paris and Berlin are large cities in Europe. The capital o
 
 function run(program, ...options) {
   const done = spawnSync(program, options, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 30 });
-  if (done.status !== 0) throw new Error(`${basename(program)} ${options.join(" ")}: ${done.error?.message ?? done.stderr}`);
+  if (done.status !== 0)
+    throw new Error(`${basename(program)} ${options.join(" ")}: ${done.error?.message ?? done.stderr}`);
 }
 
 const assemble = (json, html, ...mode) => run(process.execPath, join(root, "viewer/assemble.mjs"), json, html, ...mode);

@@ -141,11 +141,12 @@ class OpenApiTest(ServerTest):
                 schemas[name]["properties"]["model"] = {"enum": models}
             schema = Path(folder) / "openapi.json"
             schema.write_text(json.dumps(document))
+            # One worker: Python 3.11's ast.parse, which hypothesis calls, fails now and then in two threads at once.
             command = [
                 *(str(Path(sys.executable).parent / "schemathesis"), "run", str(schema)),
                 *("--url", f"http://127.0.0.1:{self.server.port}"),
                 *("--checks", ",".join(CHECKS)),
-                *("--max-time", str(SECONDS), "--workers", "2", "--seed", "1", "--no-color"),
+                *("--max-time", str(SECONDS), "--workers", "1", "--seed", "1", "--no-color"),
                 *("--request-timeout", "60", "--generation-database", "none"),
             ]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS * 4 + 120)
