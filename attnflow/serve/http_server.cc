@@ -110,7 +110,15 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
 
   void run() {
     accept();
-    io_.run();
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::bad_alloc&) {
+        // One connection wanted more memory than there is. What it had pending is gone with the exception; its deadline
+        // closes it, and the others go on.
+      }
+    }
   }
 
   void stop() {
@@ -350,6 +358,15 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<HttpServer
         hand_over();
         return;
       }
+      // The parser takes a body as it comes. What it leaves lying is the beginning of a chunk's extensions or of
+      // trailers, which have no limit in it.
+      if (state_ == State::kBody && buffer_.size() > server_->options_.most_header_bytes) {
+        refuse(server_->problem(
+            431, "header_too_large",
+            fmt::format("expected extensions and trailers of a chunked body of at most {} bytes, found more",
+                        server_->options_.most_header_bytes)));
+        return;
+      }
       if (error == http::error::need_more) return;
     }
   }
@@ -388,6 +405,15 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<HttpServer
       refuse(server_->problem(503, "shutting_down", "this server is ending"));
       return false;
     }
+    // Where a body ends must be beyond doubt (RFC 9112, 6.3): what follows would be taken for another request.
+    const auto codings = header.count(http::field::transfer_encoding);
+    if (codings > 0 && (codings > 1 || header.version() < 11 ||
+                        lower(std::string_view(header[http::field::transfer_encoding].data(),
+                                               header[http::field::transfer_encoding].size())) != "chunked")) {
+      refuse(server_->problem(400, "bad_request",
+                              "Transfer-Encoding: expected chunked in HTTP/1.1, found something else"));
+      return false;
+    }
     most_body_ = 0;
     if (auto refusal = server_->handler_.admit(request_, most_body_)) {
       refuse(std::move(*refusal));
@@ -398,6 +424,10 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<HttpServer
       refuse(
           server_->problem(413, "body_too_large",
                            fmt::format("expected a body of at most {} bytes, found one of {}", most_body_, *length)));
+      return false;
+    }
+    if (most_body_ == 0 && parser_->chunked()) {
+      refuse(server_->problem(413, "body_too_large", "expected no body, found a chunked one"));
       return false;
     }
     const bool has_body = length.value_or(0) > 0 || parser_->chunked();

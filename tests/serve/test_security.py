@@ -130,6 +130,27 @@ class BodyTest(ServerTest):
         answer = self.server.raw(head + (b"8000\r\n" + bytes(0x8000) + b"\r\n") * 10)
         self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
 
+    def test_chunks_that_are_all_extension(self):
+        for path, method in (("/", b"GET"), ("/api/v1/explain", b"POST")):
+            for flood in (b"1;" + b"a" * 4_000_000, b"0\r\nX: " + b"a" * 4_000_000):
+                with self.subTest(f"{path} {flood[:2]}"):
+                    head = b"%s %s HTTP/1.1\r\nHost: localhost:%d\r\n" % (method, path.encode(), self.server.port)
+                    head += b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    try:
+                        answer = self.server.raw(head + flood)
+                    except ConnectionError:
+                        answer = b""  # closed while the rest was on its way
+                    self.assertRegex(answer[:13], rb"^(HTTP/1.1 4(13|31) |$)")
+        self.assertEqual(self.server.health()["status"], "ok")
+
+    def test_bodies_whose_end_is_in_doubt(self):
+        for codings in (b"xchunked", b"chunked, gzip", b"gzip", b"chunked\r\nTransfer-Encoding: chunked"):
+            with self.subTest(codings):
+                head = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost:%d\r\n" % self.server.port
+                answer = self.server.raw(head + b"Transfer-Encoding: " + codings + b"\r\n\r\n" + head + b"\r\n")
+                self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer[:100])
+                self.assertNotIn(b"HTTP/1.1 200", answer)
+
     def test_a_bomb_of_pixels(self):
         answer = self.server.ask("POST", "/api/v1/image", png(3000, 2000), {"Content-Type": "image/png"})
         self.refuse(answer, 422, "bad_input", "pixels")
