@@ -173,8 +173,13 @@ export function followLink(state: State): () => void {
   };
 }
 
-/** The page's address with what is chosen. */
-export function linkOf(state: State): string {
-  const fragment = writeLink(state.snapshot(), state.initial, state.address);
+/**
+ * The page's address with what is chosen.
+ * @param other whether another report is compared with, which an address cannot hold: the comparison is left out
+ */
+export function linkOf(state: State, other = false): string {
+  const choices = state.snapshot();
+  if (other) choices.comparison = null;
+  const fragment = writeLink(choices, state.initial, state.address);
   return location.href.replace(/#.*$/s, "") + (fragment ? `#${fragment}` : "");
 }

@@ -9,7 +9,7 @@ import { dark, theme } from "./theme";
 
 /** Copies the page's address with what is chosen; whether that was possible. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
-  const link = linkOf(viewer.state);
+  const link = linkOf(viewer.state, viewer.other.value !== null);
   const copied = await copyText(link);
   viewer.announcement.value = copied ? "The link was copied" : `The link could not be copied: ${link}`;
   return copied;

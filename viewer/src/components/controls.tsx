@@ -28,7 +28,7 @@ export function Controls() {
       <fieldset id="methods">
         <legend class="visually-hidden">Method</legend>
         {METHODS.map((method) => (
-          <label key={method}>
+          <label key={method} title={has(method) ? undefined : `This report holds no ${method} (attnflow --method)`}>
             <input
               type="radio"
               name="method"

@@ -1,7 +1,7 @@
 // Which generated token is explained, by which method and layers.
 import { effect, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { METHODS } from "../report/document";
+import { METHODS, type Method } from "../report/document";
 import { followGenerationKeys } from "./generation_keys";
 import { useGeneration, type GenerationState, type Span } from "./generation_state";
 
@@ -131,7 +131,7 @@ export function GenerationControls() {
       <fieldset id="methods">
         <legend class="visually-hidden">Method</legend>
         {METHODS.map((one) => (
-          <label key={one}>
+          <label key={one} title={report.methods.includes(one) ? undefined : missing(one, state.growing.value)}>
             <input
               type="radio"
               name="method"
@@ -188,4 +188,11 @@ export function GenerationControls() {
       )}
     </form>
   );
+}
+
+/** Why a method cannot be chosen. */
+function missing(method: Method, growing: boolean): string {
+  return growing
+    ? `${method} comes with the report, when the text is complete`
+    : `This report holds no ${method}: attnflow generate --method raw,rollout,flow computes all three`;
 }

@@ -82,6 +82,15 @@ export function SetAside() {
         Set nothing aside
       </button>
       <p class="help">What is set aside takes no part in the ranking and in the scale of colours. No value changes.</p>
+      {report.document.settings.set_aside !== "none" && (
+        <p class="help">
+          These numbers were computed without attention on{" "}
+          {report.document.settings.set_aside === "first"
+            ? "the first token"
+            : `tokens ${report.document.settings.set_aside}`}{" "}
+          (--drop-sink): its zeros say nothing about the model.
+        </p>
+      )}
     </Card>
   );
 }
