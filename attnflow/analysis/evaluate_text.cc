@@ -168,6 +168,16 @@ void correlate(TextEvaluation& result) {
   }
 }
 
+// Scores and values that answer for two positions are compared all the same, and said to be.
+void note_position(TextEvaluation& result, std::size_t scored) {
+  const std::size_t shown = result.report.output_token;
+  if (scored == shown) return;
+  result.notes.push_back(
+      fmt::format("Importance is of the prediction at position {}, and the methods' values are of the output token at "
+                  "position {}: they answer different questions.",
+                  scored, shown));
+}
+
 }  // namespace
 
 TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std::string& text,
@@ -192,8 +202,10 @@ TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std
       if (prediction.position == report.output_token) position = report.output_token;
     }
     score_masked(model, tokenizer, sample, position, options, result);
+    note_position(result, position);
   } else {
     score_decoder(model, tokenizer, sample, options, result);
+    note_position(result, report.input.tokens.size() - 1);
   }
   correlate(result);
   return result;

@@ -263,6 +263,14 @@ class ApiTest(ServerTest):
         )
         self.assertEqual(json.loads(printed)["generation"], answer.json()["generation"])
 
+    def test_evaluate_another_output_token_says_so(self):
+        ask = {"text": "The author", "model": LLAMA.name}
+        self.assertFalse(
+            any("different questions" in note for note in self.server.post("evaluate", ask).json()["notes"])
+        )
+        notes = self.server.post("evaluate", ask | {"output_token": 0}).json()["notes"]
+        self.assertTrue(any("output token at position 0: they answer different questions" in note for note in notes))
+
     def test_evaluate_a_classifier(self):
         ask = {"text": TEXT, "model": "agreement"}
         result = self.server.post("evaluate", ask).json()
