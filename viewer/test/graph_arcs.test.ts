@@ -20,7 +20,7 @@ const question = async () => {
 test("shares of an output token: each layer passes all of it, and what arrives is its rollout", async () => {
   const { report, shape } = await question();
   const { arcs, masses, leftOut } = finish(shareArcs({ ...shape, outputToken: 4, floor: 0, most: 10_000 }));
-  expect(leftOut).toBe(0);
+  expect(leftOut).toBe(false);
   for (let layer = 1; layer <= 5; ++layer) {
     const passed = arcs.filter((arc) => arc.layer === layer).reduce((sum, arc) => sum + arc.weight, 0);
     expect(passed).toBeCloseTo(1, 6);
@@ -33,7 +33,7 @@ test("shares of an output token: each layer passes all of it, and what arrives i
   }
 });
 
-test("the strongest arcs are kept, weak ones never, and the rest counted", async () => {
+test("the strongest arcs are kept, weak ones never, and that some are left out is said", async () => {
   const { shape } = await question();
   const all = finish(shareArcs({ ...shape, outputToken: 5, floor: 0, most: 10_000 }));
   const strong = all.arcs.filter((arc) => arc.weight >= 0.05 * all.strongest);
@@ -41,10 +41,14 @@ test("the strongest arcs are kept, weak ones never, and the rest counted", async
   expect(strong.length).toBeLessThan(all.arcs.length);
   const floored = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: 10_000 }));
   expect(floored.arcs).toEqual(strong);
-  expect(floored.leftOut).toBe(0);
+  expect(floored.leftOut).toBe(false);
   const few = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: 7 }));
   expect(few.arcs).toEqual(strong.slice(0, 7));
-  expect(few.leftOut).toBeGreaterThan(0);
+  expect(few.leftOut).toBe(true);
+  // Arcs fall out on the way, but none that is strong enough in the end.
+  const exact = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: strong.length }));
+  expect(exact.arcs).toEqual(strong);
+  expect(exact.leftOut).toBe(false);
 });
 
 test("attention of all has every weight, without the residual", async () => {

@@ -16,8 +16,8 @@ export interface GraphArcs {
   /** the strongest first */
   arcs: GraphArc[];
   strongest: number;
-  /** strong enough, but beyond the number that a picture may have */
-  leftOut: number;
+  /** whether some are strong enough, but beyond the number that a picture may have */
+  leftOut: boolean;
   /** mass at the nodes of each layer from the top down; null: it has no meaning */
   masses: Float64Array[] | null;
 }
@@ -33,17 +33,18 @@ export interface ArcQuestion {
   most: number;
 }
 
-/** The strongest of many: those that fall out are counted. */
+/** The strongest of many. */
 class Strongest {
   arcs: GraphArc[] = [];
-  leftOut = 0;
   private limit = 0;
+  /** Weight of the strongest that fell out. */
+  private dropped = 0;
 
   constructor(private readonly most: number) {}
 
   add(layer: number, from: number, to: number, weight: number) {
     if (weight <= this.limit) {
-      ++this.leftOut;
+      this.dropped = Math.max(this.dropped, weight);
       return;
     }
     this.arcs.push({ layer, from, to, weight });
@@ -52,29 +53,29 @@ class Strongest {
 
   private shrink() {
     this.sort();
-    this.leftOut += this.arcs.length - this.most;
-    this.arcs.length = this.most;
+    this.cut();
     this.limit = this.arcs[this.most - 1].weight;
+  }
+
+  /** Of sorted arcs. */
+  private cut() {
+    if (this.arcs.length <= this.most) return;
+    this.dropped = Math.max(this.dropped, this.arcs[this.most].weight);
+    this.arcs.length = this.most;
   }
 
   private sort() {
     this.arcs.sort((a, b) => b.weight - a.weight || b.layer - a.layer || a.from - b.from || a.to - b.to);
   }
 
-  finish(floor: number): { arcs: GraphArc[]; strongest: number; leftOut: number } {
+  finish(floor: number): { arcs: GraphArc[]; strongest: number; leftOut: boolean } {
     this.sort();
+    this.cut();
     const strongest = this.arcs[0]?.weight ?? 0;
-    const end = this.arcs.findIndex((arc) => arc.weight < floor * strongest);
-    if (end >= 0) {
-      // Weaker ones fell out, too.
-      this.arcs.length = end;
-      this.leftOut = 0;
-    }
-    if (this.arcs.length > this.most) {
-      this.leftOut += this.arcs.length - this.most;
-      this.arcs.length = this.most;
-    }
-    return { arcs: this.arcs, strongest, leftOut: this.leftOut };
+    // What fell out early, when the strongest was not known yet, may be too weak by now.
+    const leftOut = this.dropped > 0 && this.dropped >= floor * strongest;
+    const arcs = this.arcs.filter((arc) => arc.weight >= floor * strongest);
+    return { arcs, strongest, leftOut };
   }
 }
 

@@ -93,7 +93,7 @@ export function FlowGraph() {
         .sort((a, b) => b.weight - a.weight);
       const strongest = arcs[0]?.weight ?? 0;
       const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
-      const leftOut = Math.max(0, strong.length - MOST_ARCS);
+      const leftOut = strong.length > MOST_ARCS;
       return { kind, pair, arcs: strong.slice(0, MOST_ARCS), strongest, leftOut, masses };
     },
     [
@@ -337,7 +337,7 @@ export function FlowGraph() {
         <p class="help" id="graph-help">
           {missing ?? explain(kind, report.gradient)} {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
-          {current && current.leftOut > 0 && `The ${current.arcs.length} strongest arcs are drawn. `}
+          {current?.leftOut && `The ${current.arcs.length} strongest arcs are drawn. `}
           {choices.threshold.value > FAINTEST &&
             `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
           {busy && missing === null && !(kind === "flow" && noFlow) && "Computing …"}
