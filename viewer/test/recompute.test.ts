@@ -99,6 +99,59 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
   });
 }
 
+describe("a report of one head, columns set aside or weights discarded", () => {
+  const common = { ...recipeOf(read("text").report.settings), heads: "1" };
+  const change = { setAside: "none", discard: 0 };
+  for (const steps of [
+    { ...change, setAside: "first" },
+    { ...change, discard: 0.4 },
+    { setAside: "1,3", discard: 0.5 },
+  ]) {
+    for (const held of [true, false]) {
+      test(`${JSON.stringify(steps)}, ${held ? "raw rows held" : "rows normalised"}`, async () => {
+        // What the report of all heads gives for these settings is what a report made with them holds.
+        const { report: document } = read("text");
+        const { layers } = document.settings;
+        const every = await Report.read(document);
+        const { n } = every;
+        const recipe = { ...common, ...steps };
+        const mixing = mixingOf(every, recipe) as Mixing;
+        const last = layers.at(-1) ?? 1;
+        const array = (rows: (layer: number, query: number) => ArrayLike<number>): EncodedArray => {
+          const all = layers.flatMap((l) => Array.from({ length: n }, (_, q) => Array.from(rows(l, q))).flat());
+          const bytes = new Uint8Array(Float64Array.from(all).buffer);
+          const data = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+          return { shape: [layers.length, n, n], dtype: "f64", encoding: "base64", data };
+        };
+        const made = structuredClone(document);
+        Object.assign(made.settings, { heads: "1", set_aside: steps.setAside, discard: steps.discard });
+        if (!held) made.settings.normalize = "row";
+        made.arrays = {
+          attention: document.arrays.attention,
+          graph: array((l, q) => (l === last ? mixing.top : mixing.below).row(l, q)),
+          ...(held ? { raw: array((l, q) => mixing.top.row(l, q)) } : {}),
+        };
+        const report = await Report.read(made);
+        let changed = 0;
+        for (const layer of layers) {
+          for (let token = 0; token < n; ++token) {
+            for (const method of ["raw", "rollout"] as const) {
+              const row = recomputedRow(report, recipe, method, layer, token);
+              const truth = recomputedRow(every, recipe, method, layer, token);
+              for (let j = 0; j < n; ++j) expect(row?.[j]).toBeCloseTo(truth?.[j] ?? NaN, 12);
+            }
+            const head = every.headRow(layer, 1, token) as Float32Array;
+            if (layer < last && head.some((value, j) => Math.abs(value - mixing.top.row(layer, token)[j]) > 1e-3)) {
+              ++changed;
+            }
+          }
+        }
+        expect(changed).toBeGreaterThan(0);
+      });
+    }
+  }
+});
+
 describe("what a report does not hold", () => {
   const without = async (...names: string[]) => {
     const { report } = read("text");

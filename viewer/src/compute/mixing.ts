@@ -278,7 +278,8 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     return `Discarding weights is computed here for up to ${MOST_DISCARD_TOKENS} tokens.`;
   }
   const complete = settings.normalize === "none" && report.outputTokens("raw").length === n;
-  if (isHead(settings.heads) && !report.hasHeads && !complete)
+  // Heads are kept as the model has them, without gradients.
+  if (isHead(settings.heads) && (report.gradient || !report.hasHeads) && !complete)
     return "The report holds that head of its last layer only.";
   const weights = (heads: string, top: boolean): Weights | null => {
     const graph = report.graphValues();
@@ -306,11 +307,17 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
 /** Rows of the layer looked at in a document that was made with one head; null: those of the graph. */
 function topRowOf(report: Report) {
   if (!isHead(report.settings.heads)) return null;
+  const { settings } = report;
   const last = report.layers.at(-1) ?? 1;
+  const heads = report.hasHeads && !report.gradient;
+  const untouched = settings.set_aside === "none" && settings.discard === 0;
+  const steps = { heads: settings.heads, setAside: settings.set_aside, discard: settings.discard };
+  const computed = heads && !untouched ? new ComputedWeights(report, settings.heads, steps, null) : null;
   return (layer: number, query: number): Numbers | null => {
     if (layer === last) return null;
-    if (report.hasHeads) return report.headRow(layer, Number(report.settings.heads), query);
-    const row = report.settings.normalize === "none" ? report.row("raw", layer, query) : null;
+    if (heads && untouched) return report.headRow(layer, Number(settings.heads), query);
+    const held = settings.normalize === "none" ? report.row("raw", layer, query) : null;
+    const row = held ?? computed?.row(layer, query);
     if (!row) throw new Error(`layer ${layer} is not in the report`);
     return row;
   };
