@@ -7,7 +7,7 @@ import type { Method } from "./report/document";
 import type { Report } from "./report/report";
 import type { Numbers } from "./report/values";
 import type { Choices } from "./state";
-import { recomputedRow, whyNot } from "./compute/recompute";
+import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
 
 /** Choices that change numbers. */
 export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside" | "discard" | "normalize">;
@@ -16,11 +16,13 @@ export interface RowResult {
   values: Numbers;
   /** document: as C++ computed it; server: so, for this recipe; page: computed here */
   source: "document" | "server" | "page";
+  /** largest relative error of a value, or of the attention that the page made it of; 0: exact */
+  error: number;
 }
 
 export interface Ranked {
   token: number;
-  /** from 1; flow values that their enclosures cannot tell apart share one */
+  /** from 1; values that their errors or, of flow, their enclosures cannot tell apart share one */
   rank: number;
   value: number;
 }
@@ -66,15 +68,15 @@ export class Explanation {
     let result: RowResult | null = null;
     if (this.asComputed) {
       const values = this.report.row(method, layer, outputToken);
-      if (values) result = { values, source: "document" };
+      if (values) result = { values, source: "document", error: this.report.rowError(method, outputToken) };
     }
     for (const answer of this.answers) {
       const values = result ? null : answer.row(method, layer, outputToken);
-      if (values) result = { values, source: "server" };
+      if (values) result = { values, source: "server", error: answer.rowError(method, outputToken) };
     }
     if (!result) {
       const values = recomputedRow(this.report, this.recipe, method, layer, outputToken);
-      if (values) result = { values, source: "page" };
+      if (values) result = { values, source: "page", error: recomputedError(this.report, this.recipe) };
     }
     // Rows of thousands of tokens are cheap to make again.
     if (this.cache.size > 4096) this.cache.clear();
@@ -138,8 +140,9 @@ export class Explanation {
 
   /** Input tokens of one output token that count, strongest first. */
   ranking(method: Method, layer: number, outputToken: number, counts: readonly boolean[]): Ranked[] {
-    const values = this.row(method, layer, outputToken);
-    if (!values) return [];
+    const result = this.result(method, layer, outputToken);
+    if (!result) return [];
+    const { values, error } = result;
     const gaps =
       method !== "flow"
         ? null
@@ -152,8 +155,8 @@ export class Explanation {
     let rank = 0;
     let first = NaN;
     return order.map((i, at) => {
-      const high = values[i] + (gaps ? gaps[i] : widest);
-      if (!(high >= first)) [rank, first] = [at + 1, values[i]];
+      const high = (values[i] + (gaps ? gaps[i] : widest)) * (1 + error);
+      if (!(high >= first)) [rank, first] = [at + 1, values[i] * (1 - error)];
       return { token: i, rank, value: values[i] };
     });
   }

@@ -234,14 +234,18 @@ function Source({ fusing }: { fusing: boolean }) {
   const explained = explanation.value;
   const result = explained.result(method.value, layer.value, token.value);
   const why = result ? null : explained.whyNot(method.value, layer.value);
-  const approximate = result?.source === "page" && (report.graphValues()?.error ?? 0) > 0;
+  const rounded = (result?.error ?? 0) > 0;
   const ask = askServer.value;
   return (
     <p id="recipe-source" aria-live="polite">
       {fusing && "Fusing heads … "}
-      {result?.source === "document" && "Numbers as attnflow computed them."}
-      {result?.source === "page" && "Computed in this page from the layers' attention."}
-      {approximate && " The report holds that attention rounded, so expect two digits."}
+      {result?.source === "document" &&
+        (rounded ? "Attnflow's numbers, to two digits here." : "Numbers as attnflow computed them.")}
+      {result?.source === "server" && rounded && "The server's numbers, to two digits here."}
+      {result?.source === "page" &&
+        (rounded
+          ? "Computed in this page from the layers' attention, which the report holds rounded: to two digits here."
+          : "Computed in this page from the layers' attention.")}
       {!result && why}
       {!result && !why && `The report holds ${method.value} of other output tokens only.`}
       {!result &&

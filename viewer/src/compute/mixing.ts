@@ -18,6 +18,8 @@ export type ResidualRule = "convex" | "added" | "added-normalized";
 /** Rows of W of every layer, l from 1. */
 export interface Weights {
   readonly n: number;
+  /** Largest relative error of the document's values that these are made of. */
+  readonly error: number;
   /** Not to be written to. */
   row(layer: number, query: number): Numbers;
   /** Adds `factor` times a row to `target`; an even part as differences to `level` [n + 1] (see Values.add). */
@@ -45,7 +47,10 @@ export function setAsideColumns(report: Report, setAside: string): number[] {
 
 /** Rows from a function; everything else follows. */
 abstract class RowWeights implements Weights {
-  constructor(readonly n: number) {}
+  constructor(
+    readonly n: number,
+    readonly error: number,
+  ) {}
   abstract row(layer: number, query: number): Numbers;
 
   add(layer: number, query: number, factor: number, target: Float64Array, level: Float64Array) {
@@ -69,8 +74,9 @@ class DocumentWeights extends RowWeights {
     readonly values: Values,
     /** top rows of a document made with one head stand elsewhere */
     readonly other: ((layer: number, query: number) => Numbers | null) | null = null,
+    otherError = 0,
   ) {
-    super(n);
+    super(n, Math.max(values.error, otherError));
   }
 
   row(layer: number, query: number): Numbers {
@@ -103,7 +109,7 @@ class ComputedWeights extends RowWeights {
     /** the fused rows, when they need not be fused from heads */
     private readonly fused: Weights | null,
   ) {
-    super(report.n);
+    super(report.n, fused?.error ?? report.array("attention")?.error ?? 0);
     this.aside = setAsideColumns(report, recipe.setAside);
     const { discard_keep_special } = report.settings;
     this.keptByDiscard = report.tokens.map((token) => discard_keep_special && token.special);
@@ -203,7 +209,7 @@ class EvenWeights extends RowWeights {
     /** with gradients: the rows whose sums are spread; null: 1 */
     readonly of: Weights | null,
   ) {
-    super(report.n);
+    super(report.n, of?.error ?? 0);
   }
 
   private seen(query: number) {
@@ -235,6 +241,8 @@ class EvenWeights extends RowWeights {
 
 export interface Mixing {
   readonly n: number;
+  /** The larger error of the two. */
+  readonly error: number;
   /** W_l when l is the layer looked at. */
   readonly top: Weights;
   /** W_l when it lies below. */
@@ -286,7 +294,11 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     const sameSteps = recipe.setAside === settings.set_aside && recipe.discard === settings.discard;
     const untouched = settings.set_aside === "none" && settings.discard === 0;
     let base: Weights | null = null;
-    if (graph && heads === settings.heads) base = new DocumentWeights(n, graph, top ? topRowOf(report) : null);
+    if (graph && heads === settings.heads) {
+      const other = top ? topRowOf(report) : null;
+      const errors = ["raw", "attention"].map((name) => report.array(name)?.error ?? 0);
+      base = new DocumentWeights(n, graph, other, other ? Math.max(...errors) : 0);
+    }
     // A document of one head has the mean in the layers below the last.
     else if (graph && heads === "mean" && isHead(settings.heads) && !top) base = new DocumentWeights(n, graph);
     if (base && sameSteps) return base;
@@ -296,7 +308,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   };
   const top = weights(recipe.heads, true);
   const below = isHead(recipe.heads) ? weights("mean", false) : top;
-  if (top && below) return { n, top, below };
+  if (top && below) return { n, error: Math.max(top.error, below.error), top, below };
   if (report.gradient) return "Gradients are kept of the chosen settings only.";
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads
@@ -327,7 +339,7 @@ function topRowOf(report: Report) {
 export function evenMixing(report: Report, mixing: Mixing): Mixing {
   const top = new EvenWeights(report, report.gradient ? mixing.top : null);
   const below = report.gradient && mixing.below !== mixing.top ? new EvenWeights(report, mixing.below) : top;
-  return { n: report.n, top, below };
+  return { n: report.n, error: Math.max(top.error, below.error), top, below };
 }
 
 /** Whether fusing takes so long that it should be done in slices first (`prepare`). */

@@ -108,6 +108,12 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
   return null;
 }
 
+/** Largest relative error of the attention that such rows are made of; 0: exact. */
+export function recomputedError(report: Report, recipe: Recipe): number {
+  const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
+  return typeof mixing === "string" ? 0 : mixing.error;
+}
+
 /** The row of one output token after `layer`, or null where the page cannot compute it. */
 export function recomputedRow(
   report: Report,

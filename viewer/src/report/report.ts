@@ -127,6 +127,12 @@ export class Report {
     return exact ? exact.row(layerIndex) : values.row(layerIndex * rows.length + row);
   }
 
+  /** Largest relative error of the values of such a row: 0 where they are exact. */
+  rowError(array: string, outputToken: number): number {
+    const exact = outputToken === this.document.output_token && this.arrays.has(`${array}_exact`);
+    return exact ? 0 : (this.arrays.get(array)?.error ?? 0);
+  }
+
   /** Whether the document holds attention of single heads. */
   get hasHeads(): boolean {
     return this.arrays.has("attention");

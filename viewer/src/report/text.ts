@@ -26,6 +26,12 @@ export function format(value: number | undefined | null): string {
   return Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(4);
 }
 
+/** A value of which the document holds no more digits than two. */
+export function formatWithin(value: number, error: number): string {
+  if (error === 0 || value === 0 || !Number.isFinite(value)) return format(value);
+  return `about ${Math.abs(value) < 0.001 ? value.toExponential(1) : Number(value.toPrecision(2))}`;
+}
+
 /** A share for people. */
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return "under 1%";

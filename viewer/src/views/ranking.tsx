@@ -30,7 +30,10 @@ export function Ranking() {
   const max = ranking[0]?.value ?? 0;
   const repeated = degenerate ? ranking.filter(({ token }) => degenerate[token]).length : 0;
   const help = [];
-  if (method === "flow" && ranking.some((entry, at) => entry.rank !== at + 1)) {
+  const tied = ranking.some((entry, at) => entry.rank !== at + 1);
+  const rounded = (explanation.value.result(method, layer, output)?.error ?? 0) > 0;
+  if (tied && rounded) help.push("Equal ranks cannot be told apart at this precision.");
+  else if (tied && method === "flow") {
     help.push("Flow values that their enclosures cannot tell apart share a rank.");
   }
   if (repeated > 0) {
