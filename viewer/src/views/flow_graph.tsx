@@ -14,7 +14,7 @@ import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
 import { WordReport } from "../report/words";
-import { format, shorten } from "../report/text";
+import { format, formatWithin, shorten } from "../report/text";
 import type { GraphKind } from "../state";
 import { themeColour } from "../theme";
 import { Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
@@ -37,6 +37,8 @@ const KINDS: { kind: GraphKind; label: string; title: string }[] = [
 interface Found extends GraphArcs {
   kind: GraphKind;
   pair: PairFlow | null;
+  /** relative error of the attention that it was made of; 0: exact */
+  error: number;
 }
 
 export function FlowGraph() {
@@ -79,9 +81,11 @@ export function FlowGraph() {
       if (missing !== null || typeof mixing === "string") return null;
       // Shares of a whole, also where gradients add the identity.
       const rule = residualRule(report, "flow");
+      const { error } = mixing;
       const question = { mixing, rule, residual: recipe.residual, layer, toLayer, floor, most: MOST_ARCS };
-      if (kind === "attention") return { kind, pair: null, ...(yield* attentionArcs(question)) };
-      if (kind === "share") return { kind, pair: null, ...(yield* shareArcs({ ...question, outputToken: token })) };
+      if (kind === "attention") return { kind, pair: null, error, ...(yield* attentionArcs(question)) };
+      if (kind === "share")
+        return { kind, pair: null, error, ...(yield* shareArcs({ ...question, outputToken: token })) };
       if (noFlow !== null) return null;
       const row = (k: number, query: number) => mixedRow(mixing, rule, recipe.residual, k, query, k === layer);
       const pair = yield* maximumFlow({ n, layer, toLayer, outputToken: token, inputToken: pairOf, row });
@@ -94,7 +98,7 @@ export function FlowGraph() {
       const strongest = arcs[0]?.weight ?? 0;
       const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
       const leftOut = strong.length > MOST_ARCS;
-      return { kind, pair, arcs: strong.slice(0, MOST_ARCS), strongest, leftOut, masses };
+      return { kind, pair, error, arcs: strong.slice(0, MOST_ARCS), strongest, leftOut, masses };
     },
     [
       mixing,
@@ -537,17 +541,17 @@ function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
     );
   }
   if (found?.pair) {
-    const { pair } = found;
-    const rollout = explanation.value.row("rollout", layer, token)?.[input];
+    const { pair, error } = found;
+    const rollout = explanation.value.result("rollout", layer, token);
     const shares = new Map<number, number>();
     for (const arc of pair.cut) shares.set(arc.layer, (shares.get(arc.layer) ?? 0) + arc.capacity / pair.cutValue);
     const where = [...shares].sort((a, b) => b[1] - a[1]).slice(0, 3);
     return (
       <p class="readout" id="graph-readout" data-value={pair.value}>
-        Flow from {name(token)} to {name(input)}: <b>{format(pair.value)}</b>
-        {rollout !== undefined && ` (rollout ${format(rollout)})`}.{" "}
+        Flow from {name(token)} to {name(input)}: <b>{formatWithin(pair.value, error)}</b>
+        {rollout && ` (rollout ${formatWithin(rollout.values[input], rollout.error)})`}.{" "}
         {pair.cut.length > 0 &&
-          `The minimum cut nearest the output token has ${pair.cut.length} ${pair.cut.length === 1 ? "arc" : "arcs"} of ${format(pair.cutValue)} together: ${where.map(([l, share]) => `${(100 * share).toFixed(0)}% in layer ${l}`).join(", ")}.`}
+          `The minimum cut nearest the output token has ${pair.cut.length} ${pair.cut.length === 1 ? "arc" : "arcs"} of ${formatWithin(pair.cutValue, error)} together: ${where.map(([l, share]) => `${(100 * share).toFixed(0)}% in layer ${l}`).join(", ")}.`}
       </p>
     );
   }

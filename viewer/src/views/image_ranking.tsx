@@ -81,6 +81,7 @@ export function ImageRanking() {
   const ranking = explanation.value
     .ranking(method, layer, output, counts.value)
     .filter(({ token }) => picture.isPatch(token));
+  const rounded = (explanation.value.result(method, layer, output)?.error ?? 0) > 0;
   // Ranks among the patches: ties share one.
   const ranks = new Map<number, number>();
   for (const [at, { rank }] of ranking.entries()) if (!ranks.has(rank)) ranks.set(rank, at + 1);
@@ -166,6 +167,7 @@ export function ImageRanking() {
       <p class="help" id="rank-help">
         {degenerate > 0 &&
           `° ${degenerate} of ${ranking.length} flow values repeat the first layer's attention or are as large as they can be; layers between do not matter. `}
+        {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}
         {!row && "No values for this output token here."}
       </p>
       {ranking.length > topK && (

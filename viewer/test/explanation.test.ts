@@ -1,0 +1,78 @@
+// Ranks, where the document holds values rounded.
+import { expect, test } from "vitest";
+import { Explanation, type Recipe } from "../src/explanation";
+import type { EncodedArray, EncodedBytes, ReportDocument } from "../src/report/document";
+import { Report } from "../src/report/report";
+import { format, formatWithin } from "../src/report/text";
+import text from "./fixtures/text.json?raw";
+
+const N = 4;
+const LOG_ERROR = 0.023;
+const DECADES = 5;
+const base64 = (numbers: Uint8Array | Float32Array) =>
+  btoa(Array.from(new Uint8Array(numbers.buffer), (byte) => String.fromCharCode(byte)).join(""));
+const f32 = (numbers: number[]): EncodedBytes => ({
+  dtype: "f32",
+  encoding: "base64",
+  data: base64(Float32Array.from(numbers)),
+});
+
+/** One layer of rounded rows, and the exact one of token 1. */
+async function compact(): Promise<Report> {
+  const document = (JSON.parse(text) as { report: ReportDocument }).report;
+  const rows = [0, 1, 2, 3];
+  const log8: EncodedArray = {
+    shape: [1, N, N],
+    dtype: "log8",
+    encoding: "base64",
+    data: base64(Uint8Array.from(rows.flatMap(() => [255, 254, 250, 100]))),
+    decades: DECADES,
+    error: LOG_ERROR,
+    scales: f32(rows.map(() => 0.3)),
+  };
+  return Report.read({
+    ...document,
+    settings: { ...document.settings, layers: [1], to_layer: 0 },
+    model: { ...document.model, layers: 1 },
+    input: { kind: "attention", text: "", tokens: rows.map((i) => ({ text: `t${i}` })) },
+    output_token: 1,
+    output_tokens: rows,
+    flow_output_tokens: [],
+    predictions: undefined,
+    referents: undefined,
+    arrays: { raw: log8, raw_exact: { shape: [1, N], ...f32([0.3, 0.2999, 0.27, 0.001]) } },
+  });
+}
+
+const recipe = ({ settings }: Report): Recipe => ({
+  toLayer: settings.to_layer,
+  heads: settings.heads,
+  residual: settings.residual,
+  setAside: settings.set_aside,
+  discard: settings.discard,
+  normalize: settings.normalize,
+});
+const all = Array<boolean>(N).fill(true);
+
+test("values within the error share a rank; those of the exact row do not", async () => {
+  const report = await compact();
+  const explanation = new Explanation(report, recipe(report));
+  expect(explanation.result("raw", 1, 2)).toMatchObject({ source: "document", error: LOG_ERROR });
+  // Code 254 stands for 4.4% less than 255, code 250 for 20% less.
+  expect(explanation.ranking("raw", 1, 2, all).map(({ rank }) => rank)).toEqual([1, 1, 3, 4]);
+  expect(explanation.result("raw", 1, 1)).toMatchObject({ source: "document", error: 0 });
+  expect(explanation.ranking("raw", 1, 1, all).map(({ rank }) => rank)).toEqual([1, 2, 3, 4]);
+});
+
+test("rows made in the page of rounded attention are rounded, too", async () => {
+  const report = await compact();
+  const explanation = new Explanation(report, { ...recipe(report), residual: 0.1 });
+  expect(explanation.result("rollout", 1, 1)).toMatchObject({ source: "page", error: LOG_ERROR });
+});
+
+test("rounded values have two digits", () => {
+  expect(formatWithin(0.123456, 0)).toBe(format(0.123456));
+  expect(formatWithin(0.123456, LOG_ERROR)).toBe("about 0.12");
+  expect(formatWithin(0.000123456, LOG_ERROR)).toBe("about 1.2e-4");
+  expect(formatWithin(0, LOG_ERROR)).toBe("0");
+});
