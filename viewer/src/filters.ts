@@ -20,18 +20,35 @@ export const LONGEST_PATTERN = 100;
 // Long enough for any word; a slow expression stays quick on so few characters.
 const LONGEST_TEXT = 60;
 
+const MOST_CHOICES = 4;
+
+/** How many places of an expression may match in several ways: quantifiers, and groups of alternatives. */
+function countChoices(bare: string): number {
+  // "(?:", "(?=" and "(?<" begin groups; a "?" after a quantifier makes it lazy.
+  let count = bare.replaceAll("(?", "(").match(/(?:[*+?]|\{[^}]*\}?)\??/g)?.length ?? 0;
+  const alternatives: boolean[] = [];
+  for (const letter of bare) {
+    if (letter === "(") alternatives.push(false);
+    else if (letter === ")" && alternatives.pop()) ++count;
+    else if (letter === "|" && alternatives.length > 0) alternatives[alternatives.length - 1] = true;
+  }
+  return count;
+}
+
 /**
  * A regular expression from what was typed or stands in a link.
  *
- * A link may come from anyone, and a repeated group ("(a+)+$") may take exponential time: such groups are refused.
+ * A link may come from anyone. A repeated group ("(a+)+$") may take exponential time, and so may many places that match
+ * in two ways ("a?a?a?…", "(a|)(a|)(a|)…"): such groups are refused, and more than a few such places.
  */
 export function readPattern(text: string): { expression: RegExp | null; problem: string } {
   if (text === "") return { expression: null, problem: "" };
   if (text.length > LONGEST_PATTERN) return { expression: null, problem: `at most ${LONGEST_PATTERN} characters` };
-  if (/\)[*+{]/.test(text.replace(/\\./g, "")))
-    return { expression: null, problem: "a group may not be repeated here" };
-  if (text.replace(/\\./g, "").split(/[*+{]/).length > 5) {
-    return { expression: null, problem: "at most four repetitions" };
+  // Escapes ("\p{L}" too) and sets of characters repeat nothing.
+  const bare = text.replace(/\\(?:[pPu]\{[^}]*\}|[^])/g, "_").replace(/\[[^\]]*\]/g, "_");
+  if (/\)[*+{]/.test(bare)) return { expression: null, problem: "a group may not be repeated here" };
+  if (countChoices(bare) > MOST_CHOICES) {
+    return { expression: null, problem: "at most four repetitions or groups of alternatives" };
   }
   try {
     return { expression: new RegExp(text, "iu"), problem: "" };

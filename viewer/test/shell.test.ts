@@ -51,7 +51,29 @@ describe("filters", () => {
       expect(readPattern(slow).expression, slow).toBeNull();
       expect(readPattern(slow).problem).not.toBe("");
     }
-    for (const plain of ["^the$", "(he|she)", "\\(a\\)+", "[a-z]+ed$", "\\p{Lu}"]) {
+    const many = [".?".repeat(48) + "\\b\\B", "a??b??c??d??e??", "a?b*c+d{2}e?", "(a|)".repeat(5), "(|)".repeat(30)];
+    for (const slow of [...many, "((|)(|)|)(|)(|)", "(?:a?|b)c?d?e?"]) {
+      expect(readPattern(slow), slow).toEqual({
+        expression: null,
+        problem: "at most four repetitions or groups of alternatives",
+      });
+    }
+    const few = [
+      "a?b??c{1,2}?d+?",
+      "(?:a)(?=b)(?<!c)(?<name>d)(?!e)",
+      "[*+?{}|]".repeat(6),
+      "a|b|c|d|e|f",
+      "\\p{L}".repeat(6),
+    ];
+    for (const plain of [
+      "^the$",
+      "(he|she)",
+      "\\(a\\)+",
+      "[a-z]+ed$",
+      "\\p{Lu}",
+      "\\?\\*\\+\\{\\|".repeat(2),
+      ...few,
+    ]) {
       expect(readPattern(plain).problem, plain).toBe("");
     }
   });
@@ -168,6 +190,48 @@ describe("events", () => {
         { name: "message", data: "bare" },
       ]);
     }
+  });
+
+  test("line breaks across chunks, and chunks of nothing", async () => {
+    const encoder = new TextEncoder();
+    const read = async (chunks: string[]) => {
+      const stream = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const chunk of chunks) controller.enqueue(encoder.encode(chunk));
+          controller.close();
+        },
+      });
+      const found = [];
+      for await (const event of readEvents(stream)) found.push(event);
+      return found;
+    };
+    const one = { name: "message", data: "one" };
+    expect(await read(["data: o", "ne\r", "\n", "\r", "", "\ndata: two\r\n\r", "\n"])).toEqual([
+      one,
+      { ...one, data: "two" },
+    ]);
+    expect(await read(["data: one\r", "\r"])).toEqual([one]);
+    expect(await read(["data: one\n", "\n", "data: lost\n"])).toEqual([one]);
+    expect(await read(["da", "ta", ":", " ", "on", "e\r", "data: more\r\n", "\r\n"])).toEqual([
+      { ...one, data: "one\nmore" },
+    ]);
+  });
+
+  test("a line of 20 MB", async () => {
+    const [size, chunk] = [20 * 2 ** 20, 64 * 2 ** 10];
+    const bytes = new TextEncoder().encode(`data: ${"x".repeat(size)}\n\n`);
+    let at = 0;
+    const stream = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(bytes.subarray(at, (at += chunk)));
+        if (at >= bytes.length) controller.close();
+      },
+    });
+    const lengths = [];
+    const begun = performance.now();
+    for await (const { data } of readEvents(stream)) lengths.push(data.length);
+    console.info(`20 MB of events read in ${(performance.now() - begun).toFixed(0)} ms`);
+    expect(lengths).toEqual([size]);
   });
 });
 
