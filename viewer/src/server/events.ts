@@ -9,16 +9,27 @@ export interface ServerEvent {
 export async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();
-  let rest = "";
+  // A line of data may be megabytes: its parts are joined once, and only what is new is searched for its end.
+  let parts: string[] = [];
+  let afterReturn = false;
   let name = "";
   let data: string[] = [];
   try {
     while (true) {
       const { done, value } = await reader.read();
-      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
-      // A carriage return at the end may be half of a line break.
-      const lines = rest.split(/\r\n|\n|\r(?!$)/);
-      rest = lines.pop() ?? "";
+      let chunk = done ? decoder.decode() : decoder.decode(value, { stream: true });
+      if (chunk !== "") {
+        // The chunk before ended with the first half of a line break.
+        if (afterReturn && chunk.startsWith("\n")) chunk = chunk.slice(1);
+        afterReturn = chunk.endsWith("\r");
+      }
+      const lines = chunk.split(/\r\n|\n|\r/);
+      const last = lines.pop() ?? "";
+      if (lines.length > 0) {
+        lines[0] = parts.join("") + lines[0];
+        parts = [];
+      }
+      if (last !== "") parts.push(last);
       for (const line of lines) {
         if (line === "") {
           if (data.length > 0) yield { name: name || "message", data: data.join("\n") };
