@@ -18,7 +18,7 @@ export class Viewer {
   readonly explanation: ReadonlySignal<Explanation>;
   readonly scale: ReadonlySignal<Scale>;
   readonly differenceScale: ReadonlySignal<DivergingScale>;
-  /** Set where there is a server. */
+  /** Set where there is a server; it is asked for pieces only, so null where they are merged into words. */
   readonly askServer: Signal<AskServer | null>;
   /** What a server computed of the same input with other settings. */
   readonly answers: Signal<readonly Report[]> = signal([]);
@@ -36,7 +36,7 @@ export class Viewer {
     readonly report: Report,
     pieces?: Viewer,
   ) {
-    this.askServer = pieces?.askServer ?? signal(null);
+    this.askServer = signal(null);
     this.other = pieces?.other ?? signal(null);
     this.problem = pieces?.problem ?? signal("");
     this.announcement = pieces?.announcement ?? signal("");
