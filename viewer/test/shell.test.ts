@@ -1,14 +1,17 @@
 // What the page's shell computes: filters, the link, counterparts of tokens, tables, and the server's events.
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
+import { Viewer } from "../src/context";
 import { toCsv, toJson } from "../src/export/tables";
 import { isStopWord, massSetAside, readPattern } from "../src/filters";
 import { readLink, writeLink } from "../src/link";
 import { Report } from "../src/report/report";
 import { readEvents } from "../src/server/events";
-import { readAsk } from "../src/server/server_state";
+import type { Client } from "../src/server/client";
+import { readAsk, ServerState } from "../src/server/server_state";
 import { initialChoices } from "../src/state";
+import { recipesApart } from "../src/views/compare";
 
 function report(pieces: string[], layers = [1, 2, 3]) {
   return Report.read({
@@ -257,5 +260,67 @@ describe("colours", () => {
         }
       }
     }
+  });
+});
+
+describe("what is asked of the server", () => {
+  test("both sides of a comparison are made by the recipe that is chosen", async () => {
+    vi.stubGlobal("requestAnimationFrame", () => 0);
+    const { document } = await report(["a", "b", "c"]);
+    const asked: Record<string, unknown>[] = [];
+    const explain = (body: Record<string, unknown>) => {
+      asked.push(body);
+      const { heads, residual, to_layer, discard, normalize, set_aside } = body;
+      const given = { heads, residual, to_layer, discard, normalize, set_aside };
+      const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      return Promise.resolve({ ...document, settings: { ...document.settings, ...settings } });
+    };
+    const state = new ServerState({ explain, locked: { value: false } } as unknown as Client);
+    state.text.value = "a b c";
+    expect(await state.explainText()).toBe(true);
+    const shown = state.shown.value;
+    if (!shown || !("viewer" in shown)) throw new Error(state.problem.value);
+    const { viewer } = shown;
+    const { choices } = viewer.state;
+    choices.residual.value = 0.25;
+    choices.heads.value = "max";
+    choices.toLayer.value = 1;
+    choices.normalize.value = "row";
+    choices.setAside.value = "first";
+    choices.discard.value = 0.5;
+    const recipe = {
+      heads: "max",
+      residual: 0.25,
+      to_layer: 1,
+      normalize: "row",
+      set_aside: "first",
+      discard: 0.5,
+    };
+    await state.blank(viewer, [1]);
+    expect(asked.at(-1)).toMatchObject({ text: "a b c", blank: [1], ...recipe });
+    expect(viewer.other.value?.settings).toMatchObject(recipe);
+    state.text.value = "d e";
+    await state.compareText();
+    expect(asked.at(-1)).toMatchObject({ text: "d e", ...recipe });
+    state.mixing.value = "gradient";
+    await state.compareText();
+    expect(asked.at(-1)).toMatchObject({ mixing: "gradient", to_layer: 1, set_aside: "first" });
+    expect(asked.at(-1)).not.toHaveProperty("residual");
+    expect(asked.at(-1)).not.toHaveProperty("heads");
+    const { recipe: now } = viewer.explanation.value;
+    expect(recipesApart(now, { ...now })).toBe("");
+    expect(recipesApart(now, { ...now, residual: 0.5, heads: "mean" })).toBe(
+      "residual 0.25 and 0.5, heads max and mean",
+    );
+    vi.unstubAllGlobals();
+  });
+
+  test("whole words are not asked of it, which answers for pieces", async () => {
+    const { document } = await report(["un", "known", "c"]);
+    const tokens = document.input.tokens.map((token, i) => ({ ...token, word: [0, 0, 1][i] }));
+    const viewer = new Viewer(await Report.read({ ...document, input: { ...document.input, tokens } }));
+    viewer.askServer.value = () => {};
+    expect(viewer.merged.value).not.toBeNull();
+    expect(viewer.merged.value?.askServer.value).toBeNull();
   });
 });

@@ -47,6 +47,18 @@ export function readAsk(text: string): Ask | null {
   }
 }
 
+/** What a request says so that numbers are made as a recipe has them. */
+function recipeFields(recipe: Recipe) {
+  return {
+    heads: recipe.heads,
+    residual: recipe.residual,
+    to_layer: recipe.toLayer,
+    discard: recipe.discard,
+    normalize: recipe.normalize,
+    set_aside: recipe.setAside,
+  };
+}
+
 export class ServerState {
   readonly table = signal<ModelTable | null>(null);
   readonly task = signal<Task>("text");
@@ -233,11 +245,18 @@ export class ServerState {
     return report !== null;
   }
 
+  /** A request for what is to stand beside what is shown, made as that is now. */
+  private beside(viewer: Viewer, body: Record<string, unknown>): Record<string, unknown> {
+    const { heads, residual, ...rest } = recipeFields(viewer.explanation.peek().recipe);
+    // Mixing by gradients is defined with the mean of the heads and the whole identity.
+    return { ...body, ...rest, ...(body.mixing === "gradient" ? {} : { heads, residual }) };
+  }
+
   /** Explains what the composer holds, beside what is shown. */
   async compareText() {
     const shown = this.shown.peek();
     if (!shown || !("viewer" in shown)) return;
-    const report = await this.explain(this.request(), "Explaining the other");
+    const report = await this.explain(this.beside(shown.viewer, this.request()), "Explaining the other");
     if (report) this.compareWith(shown.viewer, report);
   }
 
@@ -260,7 +279,7 @@ export class ServerState {
       return;
     }
     if (!this.asked || !("text" in this.asked)) return;
-    const report = await this.explain({ ...this.asked.text, blank: positions }, "Blanking");
+    const report = await this.explain(this.beside(viewer, { ...this.asked.text, blank: positions }), "Blanking");
     if (report) this.compareWith(viewer, report);
   }
 
@@ -338,17 +357,12 @@ export class ServerState {
   /** Numbers that the page cannot compute, for the same input: they join the viewer's. */
   private async recompute(viewer: Viewer, method: Method, recipe: Recipe) {
     if (!this.asked) return;
+    const asked = this.asked;
     const settings = {
       method: [method],
-      heads: recipe.heads,
-      residual: recipe.residual,
-      to_layer: recipe.toLayer,
-      discard: recipe.discard,
-      normalize: recipe.normalize,
-      set_aside: recipe.setAside,
+      ...recipeFields(recipe),
       output_token: viewer.state.choices.token.value,
     };
-    const asked = this.asked;
     const report =
       "text" in asked
         ? await this.explain({ ...asked.text, keep_attention: false, ...settings }, "Computing")

@@ -6,7 +6,7 @@ import { Own, TokenName } from "../components/own_text";
 import { Predictions } from "../components/predictions";
 import { alignTokens } from "../compute/align";
 import { useViewer, type Viewer } from "../context";
-import { Explanation, largest } from "../explanation";
+import { Explanation, largest, type Recipe } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import { METHODS, type Method } from "../report/document";
 import { openReport } from "../report/open_file";
@@ -111,6 +111,22 @@ function acceptDrops(viewer: Viewer): () => void {
   };
 }
 
+/** What two recipes, of which each made one side, do not share; "" when they are the same. */
+export function recipesApart(first: Recipe, second: Recipe): string {
+  const parts: [string, string | number, string | number][] = [
+    ["residual", first.residual, second.residual],
+    ["heads", first.heads, second.heads],
+    ["down to layer", first.toLayer, second.toLayer],
+    ["set aside", first.setAside, second.setAside],
+    ["discard", first.discard, second.discard],
+    ["normalise", first.normalize, second.normalize],
+  ];
+  return parts
+    .filter(([, a, b]) => a !== b)
+    .map(([name, a, b]) => `${name} ${a} and ${b}`)
+    .join(", ");
+}
+
 function Comparison() {
   const viewer = useViewer();
   const { report, state, explanation, other } = viewer;
@@ -148,17 +164,21 @@ function Comparison() {
   } else {
     others = sideOf(explanation.value, chosen.method, chosen.layer, token.value, chosen.shares, counts.value);
   }
-  return <Sides sides={[ours, others]} match={match} chosen={chosen} />;
+  const unlike = theirs ? recipesApart(explanation.value.recipe, theirs.recipe) : "";
+  return <Sides sides={[ours, others]} match={match} chosen={chosen} unlike={unlike} />;
 }
 
 function Sides({
   sides,
   match,
   chosen,
+  unlike,
 }: {
   sides: [Side, Side];
   match: Int32Array;
   chosen: NonNullable<ReturnType<typeof compareWith>>;
+  /** how the two were made differently */
+  unlike: string;
 }) {
   const viewer = useViewer();
   const { report, state, scale, differenceScale, other, problem } = viewer;
@@ -293,6 +313,11 @@ function Sides({
       {problem.value && (
         <p class="problem" role="alert" id="compare-problem">
           {problem.value}
+        </p>
+      )}
+      {unlike && (
+        <p class="help" id="compare-unlike">
+          The two were made differently, which is part of the difference: {unlike}.
         </p>
       )}
       <div id="compare" class="compare">
