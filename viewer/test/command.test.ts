@@ -1,0 +1,45 @@
+// The command that the page offers for what it cannot compute must be one that can be given.
+import { describe, expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { commandFor } from "../src/components/recipe_controls";
+import { Report } from "../src/report/report";
+
+const fixture = JSON.parse(readFileSync(new URL("fixtures/text.json", import.meta.url), "utf8"));
+
+describe("the command that computes what the page does not", async () => {
+  const report = await Report.read(fixture.report ?? fixture.document ?? fixture);
+  const recipe = {
+    toLayer: report.settings.to_layer,
+    heads: "max",
+    residual: 0.2,
+    normalize: "none" as const,
+    setAside: "none",
+    discard: 0,
+  };
+
+  test("names all methods, the output token and the settings", () => {
+    const other = report.document.output_token === 1 ? 2 : 1;
+    const command = commandFor(report, recipe, "flow", other, false);
+    expect(command).toMatch(/^attnflow explain '/);
+    expect(command).toContain("--method raw,rollout,flow");
+    expect(command).toContain(`--output-token ${other}`);
+    expect(command).toContain("--residual 0.2");
+    expect(command).toContain("--heads max");
+    expect(command).toMatch(/-o report\.html$/);
+  });
+
+  test("leaves out what is the default, and does not take a name for a path", () => {
+    const command = commandFor(
+      report,
+      { ...recipe, heads: "mean", residual: 0.5 },
+      "flow",
+      report.document.output_token ?? 0,
+      false,
+    );
+    expect(command).not.toContain("--output-token");
+    expect(command).not.toContain("--residual");
+    const { name } = report.model;
+    const builtin = name === "agreement" || name === "fashion";
+    expect(command).toContain(builtin ? `--model ${name}` : `--model 'path/to/${name}'`);
+  });
+});
