@@ -7,7 +7,7 @@ import { Report } from "../src/report/report";
 const fixture = JSON.parse(readFileSync(new URL("fixtures/text.json", import.meta.url), "utf8"));
 
 describe("the command that computes what the page does not", async () => {
-  const report = await Report.read(fixture.report ?? fixture.document ?? fixture);
+  const report = await Report.read(fixture.report);
   const recipe = {
     toLayer: report.settings.to_layer,
     heads: "max",
