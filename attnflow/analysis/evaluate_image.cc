@@ -341,7 +341,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   return report;
 }
 
-PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info) {
+PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info, const PictureOptions& limits) {
   const std::string text = read_utf8_text(path);
   PictureSet set;
   set.source = path.filename().string();
@@ -358,6 +358,11 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     std::size_t cut = line.find('\t');
     if (cut == std::string::npos) cut = line.rfind(',');
     entry.name = line.substr(0, cut);
+    if (entry.name.empty()) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}, line {}: expected the name of a picture before the class, found none", path.string(),
+                              line_number));
+    }
     if (cut != std::string::npos) {
       const std::string label = line.substr(cut + 1);
       entry.label = find_label(label, info);
@@ -371,7 +376,7 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     files.push_back(path.parent_path() / entry.name);
     set.entries.push_back(std::move(entry));
   }
-  set.read = [files = std::move(files)](std::size_t i) { return read_picture(files[i]); };
+  set.read = [files = std::move(files), limits](std::size_t i) { return read_picture(files[i], limits); };
   return set;
 }
 

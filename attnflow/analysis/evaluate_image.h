@@ -101,7 +101,9 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 
 // A text file of pictures: on each line a file (relative to the list) and, behind a tab or a comma, a label of the
 // model by name, number, or id:N (find_label() of evaluate_samples.h). Throws Error(kBadFile) naming the line.
-PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info);
+// `limits` are those of each picture.
+PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,
+                             const PictureOptions& limits = {});
 
 std::string image_evaluation_json(const ImageEvaluationReport& report);
 std::string image_evaluation_csv(const ImageEvaluationReport& report);

@@ -300,6 +300,7 @@ TEST_F(PictureList, RefusesClassesThatAreNone) {
     expect_error(ErrorKind::kBadFile, {"list.tsv, line 2", wrong, "id:N", "made-up"},
                  [&] { read("a.png\tboot\nb.png\t" + std::string(wrong) + "\n"); });
   }
+  expect_error(ErrorKind::kBadFile, {"list.tsv, line 1", "name of a picture"}, [&] { read("\tboot\n"); });
   expect_error(ErrorKind::kBadFile, {"nowhere.tsv"},
                [&] { read_picture_list(folder_ / "nowhere.tsv", model_.info()); });
 }
@@ -308,6 +309,8 @@ TEST_F(PictureList, ReadsPicturesBesideTheList) {
   const Picture picture = random_picture(12, 16, 3);
   test::put(folder_ / "a.png", encode_png(picture));
   const PictureSet set = read("a.png\tboot\nmissing.png\tbag\n");
+  const PictureSet small = read_picture_list(folder_ / "list.tsv", model_.info(), {.most_pixels = 191});
+  expect_error(ErrorKind::kBadFile, {"at most 191 pixels", "--most-megapixels"}, [&] { small.read(0); });
   EXPECT_EQ(set.read(0).rgb, picture.rgb);
   expect_error(ErrorKind::kBadFile, {"missing.png"}, [&] { set.read(1); });
 }

@@ -30,13 +30,14 @@ struct ImageEvaluationArguments {
   std::string blank = "mean";
   std::string scored = "predicted";
   bool json = false;
+  std::size_t most_megapixels = 64;
   ImageEvaluationOptions options;
 };
 
 // A list of pictures, or the folder of Fashion-MNIST's files, whose test pictures are taken.
-PictureSet read_pictures(const std::string& data, const ModelInfo& info) {
+PictureSet read_pictures(const std::string& data, const ModelInfo& info, const PictureOptions& limits) {
   std::error_code error;
-  if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info);
+  if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info, limits);
   auto test = std::make_shared<LabelledPictures>(read_fashion_test(data));
   PictureSet set;
   set.source = "Fashion-MNIST's test set";
@@ -74,7 +75,9 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   LoadOptions load;
   load.threads = options.threads;
   const ImageModel model = load_image_model(folder, load);
-  const PictureSet pictures = read_pictures(arguments.data, model.model->info());
+  PictureOptions limits;
+  limits.most_pixels = arguments.most_megapixels << 20U;
+  const PictureSet pictures = read_pictures(arguments.data, model.model->info(), limits);
   ProgressBar bar("pictures", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
   options.resampling.seed = options.seed;
@@ -154,6 +157,9 @@ void add_image_evaluation_task(CLI::App& evaluate) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
+  task->add_option("--most-megapixels", arguments->most_megapixels, "Pictures with more (of 2^20 pixels) are refused")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
+      ->capture_default_str();
   task->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
       ->check(whole_number)
       ->capture_default_str();

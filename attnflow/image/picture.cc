@@ -39,7 +39,7 @@ void DecoderInput::check_size(std::string_view format, std::uint64_t width, std:
   if (!pixels || *pixels > options.most_pixels || !checked_multiply(*pixels, 8)) {
     fail(
         fmt::format("expected at most {} pixels, found a {} that says it has {} x {}; make it smaller, or raise the "
-                    "limit (most_pixels) if you trust the file",
+                    "limit if you trust the file (--most-megapixels N, in units of 2^20 pixels)",
                     options.most_pixels, format, width, height));
   }
 }
