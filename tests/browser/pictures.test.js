@@ -163,7 +163,7 @@ describe("pictures of a report with heads", () => {
     assertClose(await stripValues(page), expected(L, report.output_token), "residual 0.2");
     // Flow of more than two layers is not: it says what computes it.
     await page.locator('#methods input[value="flow"]').check({ force: true });
-    assert.match(await page.locator("#recipe-source code").textContent(), /--method flow.*--residual 0\.2/);
+    assert.match(await page.locator("#recipe-source code").textContent(), /--method raw,rollout,flow.*--residual 0\.2/);
     await page.locator("#layer").fill("1");
     const shallow = values(caseOf("--residual", "0.2").arrays.flow);
     assertClose(await stripValues(page), shallow(2, report.output_token), "flow of two layers");
