@@ -1,10 +1,10 @@
 // The command that the page offers for what it cannot compute must be one that can be given.
 import { describe, expect, test } from "vitest";
-import { readFileSync } from "node:fs";
 import { commandFor } from "../src/components/recipe_controls";
 import { Report } from "../src/report/report";
+import text from "./fixtures/text.json?raw";
 
-const fixture = JSON.parse(readFileSync(new URL("fixtures/text.json", import.meta.url), "utf8"));
+const fixture = JSON.parse(text);
 
 describe("the command that computes what the page does not", async () => {
   const report = await Report.read(fixture.report);
