@@ -1,6 +1,6 @@
 // What is chosen, as the fragment of the page's address: #v=1&m=flow&l=3&t=5. Only what differs from what the page opens
 // with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
-import { effect } from "@preact/signals";
+import { addressWith, followAddress } from "./address";
 import { LONGEST_PATTERN } from "./filters";
 import { METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
@@ -144,33 +144,13 @@ export function followLink(state: State): () => void {
     return (parts.get("ask") ?? "") === (state.address.ask ?? "");
   };
   if (mine()) state.restore(readLink(location.hash, report, initial));
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const write = (fragment: string) => {
-    const here = location.hash.replace(/^#/, "");
-    if (fragment === here || (fragment === "" && !here.startsWith("v="))) return;
-    try {
-      history.pushState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
-    } catch {
-      // A page in a frame without a history of its own; the link button still works.
-    }
-  };
-  const stop = effect(() => {
-    const fragment = writeLink(state.snapshot(), initial, state.address);
-    clearTimeout(timer);
-    // A slider passes many values; one entry when it rests.
-    timer = setTimeout(() => write(fragment), 400);
+  return followAddress({
+    fragment: () => writeLink(state.snapshot(), initial, state.address),
+    settled: () => true,
+    onMove() {
+      if (mine()) state.restore(readLink(location.hash, report, initial));
+    },
   });
-  const onMove = () => {
-    if (mine()) state.restore(readLink(location.hash, report, initial));
-  };
-  addEventListener("popstate", onMove);
-  addEventListener("hashchange", onMove);
-  return () => {
-    stop();
-    clearTimeout(timer);
-    removeEventListener("popstate", onMove);
-    removeEventListener("hashchange", onMove);
-  };
 }
 
 /**
@@ -180,6 +160,5 @@ export function followLink(state: State): () => void {
 export function linkOf(state: State, other = false): string {
   const choices = state.snapshot();
   if (other) choices.comparison = null;
-  const fragment = writeLink(choices, state.initial, state.address);
-  return location.href.replace(/#.*$/s, "") + (fragment ? `#${fragment}` : "");
+  return addressWith(writeLink(choices, state.initial, state.address));
 }

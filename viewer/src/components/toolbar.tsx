@@ -9,14 +9,9 @@ export function Toolbar() {
   const viewer = useViewer();
   const { report, state } = viewer;
   const { model } = report;
-  const copied = useSignal(false);
   const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
   parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
   parts.push(model.causal ? "causal" : "", `${report.n} ${report.n === 1 ? "token" : "tokens"}`);
-  const copy = async () => {
-    copied.value = await copyLink(viewer);
-    setTimeout(() => (copied.value = false), 2000);
-  };
   return (
     <div class="toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>
@@ -30,17 +25,29 @@ export function Toolbar() {
         >
           Compare
         </button>
-        <button type="button" class="quiet" id="link-button" onClick={() => void copy()}>
-          {/* Both words take their room: nothing moves. */}
-          <span class="swap">
-            <span class={copied.value ? "gone" : ""}>Copy link</span>
-            <span class={copied.value ? "" : "gone"}>Copied</span>
-          </span>
-        </button>
+        <LinkButton copy={() => copyLink(viewer)} />
         <ThemeButton />
         <HelpButton />
       </div>
     </div>
+  );
+}
+
+/** Copies the page's address. @param copy whether that was possible */
+export function LinkButton({ copy }: { copy(): Promise<boolean> }) {
+  const copied = useSignal(false);
+  const press = async () => {
+    copied.value = await copy();
+    setTimeout(() => (copied.value = false), 2000);
+  };
+  return (
+    <button type="button" class="quiet" id="link-button" onClick={() => void press()}>
+      {/* Both words take their room: nothing moves. */}
+      <span class="swap">
+        <span class={copied.value ? "gone" : ""}>Copy link</span>
+        <span class={copied.value ? "" : "gone"}>Copied</span>
+      </span>
+    </button>
   );
 }
 

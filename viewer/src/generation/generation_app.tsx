@@ -1,10 +1,10 @@
 // The page of a generation.
-import { effect, useSignal } from "@preact/signals";
+import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { copyText } from "../components/copy_text";
 import { KeysDialog } from "../components/help";
-import { HelpButton, ThemeButton } from "../components/toolbar";
+import { HelpButton, LinkButton, ThemeButton } from "../components/toolbar";
 import { SavingContext } from "../export/name";
 import { format } from "../report/text";
 import { GENERATION_KEYS } from "./generation_keys";
@@ -88,25 +88,19 @@ function GenerationToolbar() {
   const state = useGeneration();
   const { report } = state;
   const { model, settings } = report.document;
-  const copied = useSignal(false);
   const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
   parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
   parts.push(`${report.m} prompt ${settings.words ? "words" : "tokens"}`, `${report.n} generated`);
   const copy = async () => {
-    copied.value = await copyText(generationLink(state));
-    state.announcement.value = copied.value ? "The link was copied" : "The link could not be copied";
-    setTimeout(() => (copied.value = false), 2000);
+    const copied = await copyText(generationLink(state));
+    state.announcement.value = copied ? "The link was copied" : "The link could not be copied";
+    return copied;
   };
   return (
     <div class="toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>
       <div class="tools">
-        <button type="button" class="quiet" id="link-button" onClick={() => void copy()}>
-          <span class="swap">
-            <span class={copied.value ? "gone" : ""}>Copy link</span>
-            <span class={copied.value ? "" : "gone"}>Copied</span>
-          </span>
-        </button>
+        <LinkButton copy={copy} />
         <ThemeButton />
         <HelpButton />
       </div>

@@ -1,6 +1,7 @@
 // What is chosen in the page of a generation, as the fragment of its address: #v=1&m=flow&t=5&l=2-4. Only what differs
 // from what the page opens with. A fragment may come from anyone, so every value is checked against this report.
-import { batch, effect } from "@preact/signals";
+import { batch } from "@preact/signals";
+import { addressWith, followAddress } from "../address";
 import { LONGEST_PATTERN } from "../filters";
 import { METHODS } from "../report/document";
 import type { GenerationState, Span } from "./generation_state";
@@ -79,36 +80,15 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
 export function followGenerationLink(state: GenerationState): () => void {
   // What an address says fits a complete report.
   if (!state.grew && /^#v=/.test(location.hash)) readGenerationLink(location.hash, state);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const write = (fragment: string) => {
-    const here = location.hash.replace(/^#/, "");
-    if (fragment === here || (fragment === "" && !here.startsWith("v="))) return;
-    try {
-      history.pushState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
-    } catch {
-      // A page in a frame without a history of its own.
-    }
-  };
-  const stop = effect(() => {
-    const fragment = writeGenerationLink(state);
-    clearTimeout(timer);
-    // The player passes many tokens; one entry where it rests.
-    if (!state.playing.value && !state.growing.value) timer = setTimeout(() => write(fragment), 400);
+  return followAddress({
+    fragment: () => writeGenerationLink(state),
+    settled: () => !state.playing.value && !state.growing.value,
+    onMove() {
+      if (!state.growing.peek()) readGenerationLink(location.hash, state);
+    },
   });
-  const onMove = () => {
-    if (!state.growing.peek()) readGenerationLink(location.hash, state);
-  };
-  addEventListener("popstate", onMove);
-  addEventListener("hashchange", onMove);
-  return () => {
-    stop();
-    clearTimeout(timer);
-    removeEventListener("popstate", onMove);
-    removeEventListener("hashchange", onMove);
-  };
 }
 
 export function generationLink(state: GenerationState): string {
-  const fragment = writeGenerationLink(state);
-  return location.href.replace(/#.*$/s, "") + (fragment ? `#${fragment}` : "");
+  return addressWith(writeGenerationLink(state));
 }

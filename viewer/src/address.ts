@@ -1,0 +1,45 @@
+// The page's address, whose fragment holds what is chosen. What a fragment says is each page's own (link.ts,
+// generation/generation_link.ts).
+import { effect } from "@preact/signals";
+
+export interface Follower {
+  /** What is chosen now. Signals that are read here are followed. */
+  fragment(): string;
+  /** Whether it may stand in the address: not while it passes through many values by itself. */
+  settled(): boolean;
+  /** The address has moved: back, forward, or by hand. */
+  onMove(): void;
+}
+
+/** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
+export function followAddress({ fragment, settled, onMove }: Follower): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const write = (next: string) => {
+    const here = location.hash.replace(/^#/, "");
+    if (next === here || (next === "" && !here.startsWith("v="))) return;
+    try {
+      history.pushState(null, "", next ? `#${next}` : location.pathname + location.search);
+    } catch {
+      // A page in a frame without a history of its own; the link button still works.
+    }
+  };
+  const stop = effect(() => {
+    const next = fragment();
+    clearTimeout(timer);
+    // A slider and the player pass many values; one entry where they rest.
+    if (settled()) timer = setTimeout(() => write(next), 400);
+  });
+  addEventListener("popstate", onMove);
+  addEventListener("hashchange", onMove);
+  return () => {
+    stop();
+    clearTimeout(timer);
+    removeEventListener("popstate", onMove);
+    removeEventListener("hashchange", onMove);
+  };
+}
+
+/** The page's address with another fragment. */
+export function addressWith(fragment: string): string {
+  return location.href.replace(/#.*$/s, "") + (fragment ? `#${fragment}` : "");
+}
