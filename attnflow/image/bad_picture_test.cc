@@ -126,17 +126,17 @@ TEST(BadPictureTest, DecompressionBombs) {
   std::string png = golden("png_rgb.png");
   put_u32(png, 16, 0x7FFFFFFF);
   put_u32(png, 20, 0x7FFFFFFF);
-  expect_refused(png, {"at most 67108864 pixels", "2147483647 x 2147483647", "most_pixels"});
+  expect_refused(png, {"at most 67108864 pixels", "2147483647 x 2147483647", "--most-megapixels"});
 
   std::string jpeg = golden("jpeg_444.jpg");
   const std::size_t frame = jpeg.find("\xFF\xC0");
   jpeg.replace(frame + 5, 4, "\xFF\xDC\xFF\xDC");
-  expect_refused(jpeg, {"at most 67108864 pixels", "65500 x 65500", "most_pixels"});
+  expect_refused(jpeg, {"at most 67108864 pixels", "65500 x 65500", "--most-megapixels"});
 
   std::string webp = golden("webp_lossless.webp");
   const std::size_t bits = webp.find("VP8L") + 9;
   webp.replace(bits, 4, "\xFF\xFF\xFF\x0F");  // 14 bits each of width - 1 and height - 1
-  expect_refused(webp, {"16384", "most_pixels"});
+  expect_refused(webp, {"16384", "--most-megapixels"});
 
   // The limit can be moved, either way.
   PictureOptions options;
