@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "attnflow/model/model.h"
+#include "attnflow/serve/api_work.h"
 #include "attnflow/serve/http_message.h"
 #include "attnflow/serve/http_server.h"
 #include "attnflow/serve/model_shelf.h"
@@ -84,6 +85,11 @@ class Api {
   ShelfModel& model_for(const std::string& name, const std::vector<ModelKind>& kinds);
   // Loaded. Throws ApiError when that fails, whose message has no path of this machine.
   LoadedModel& load(ShelfModel& model) const;
+  // How a request's work is run: `events` where the client does not say whether it wants them.
+  WorkOptions work_options_for(const HttpRequest& request, const ShelfModel& shelf, bool events) const;
+  // This server's limits, for an analysis.
+  template <typename Options>
+  void limit(const Work& work, Options& options) const;
 
   ApiOptions options_;
   ModelShelf shelf_;

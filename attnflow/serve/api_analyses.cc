@@ -101,20 +101,30 @@ std::string step_json(const GenerationStep& step) {
 
 }  // namespace
 
+WorkOptions Api::work_options_for(const HttpRequest& request, const ShelfModel& shelf, bool events) const {
+  WorkOptions options;
+  options.streams = wants_events(request, events);
+  options.timeout = options_.limits.timeout;
+  options.exclusive = shelf.exclusive();
+  return options;
+}
+
+template <typename Options>
+void Api::limit(const Work& work, Options& options) const {
+  options.threads = options_.load.threads;
+  options.most_memory = options_.limits.most_memory;
+  options.stop_token = work.stop_token();
+  options.progress = work.progress("flow");
+}
+
 void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
   ExplainRequest request = read_explain_request(exchange->take_body());
   ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
-  WorkOptions work_options;
-  work_options.streams = wants_events(exchange->request(), false);
-  work_options.timeout = options_.limits.timeout;
-  work_options.exclusive = shelf.exclusive();
+  const WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
     const LoadedModel& loaded = load(shelf);
     ExplainOptions options = request.options;
-    options.threads = options_.load.threads;
-    options.most_memory = options_.limits.most_memory;
-    options.stop_token = work.stop_token();
-    options.progress = work.progress("flow");
+    limit(work, options);
     const Report report = explain_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);
@@ -126,9 +136,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
   if (!query) throw ApiError(400, "bad_request", "expected options as name=value&name=value, percent-encoded");
   ImageRequest request = read_image_request(*query);
   ShelfModel& shelf = model_for(request.model, {ModelKind::kImage});
-  WorkOptions work_options;
-  work_options.streams = wants_events(exchange->request(), false);
-  work_options.timeout = options_.limits.timeout;
+  WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   work_options.input_is_file = true;
   // One copy of the bytes, which the job shares.
   const auto body = std::make_shared<const std::string>(exchange->take_body());
@@ -140,10 +148,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
     if (work.stop_token().stop_requested()) throw Cancelled();
     const LoadedModel& loaded = load(shelf);
     ExplainOptions options = request.options;
-    options.threads = options_.load.threads;
-    options.most_memory = options_.limits.most_memory;
-    options.stop_token = work.stop_token();
-    options.progress = work.progress("flow");
+    limit(work, options);
     const Report report = explain_image(*loaded.model, loaded.processor, picture, request.name, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);
@@ -153,17 +158,11 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
 void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
   GenerateRequest request = read_generate_request(exchange->take_body());
   ShelfModel& shelf = model_for(request.model, {ModelKind::kGeneration});
-  WorkOptions work_options;
-  work_options.streams = wants_events(exchange->request(), true);
-  work_options.timeout = options_.limits.timeout;
-  work_options.exclusive = shelf.exclusive();
+  const WorkOptions work_options = work_options_for(exchange->request(), shelf, true);
   queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
     const LoadedModel& loaded = load(shelf);
     GenerateOptions options = request.options;
-    options.threads = options_.load.threads;
-    options.most_memory = options_.limits.most_memory;
-    options.stop_token = work.stop_token();
-    options.progress = work.progress("flow");
+    limit(work, options);
     if (work.streams()) {
       options.start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
       options.step = [&](const GenerationStep& step) { work.event("token", step_json(step)); };
@@ -181,18 +180,12 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
 void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {
   EvaluateRequest request = read_evaluate_request(exchange->take_body());
   ShelfModel& shelf = model_for(request.model, {ModelKind::kText, ModelKind::kGeneration});
-  WorkOptions work_options;
-  work_options.streams = wants_events(exchange->request(), false);
+  WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   work_options.result_event = "result";
-  work_options.timeout = options_.limits.timeout;
-  work_options.exclusive = shelf.exclusive();
   queue_work(queue_, exchange, work_options, [this, &shelf, request = std::move(request)](const Work& work) {
     const LoadedModel& loaded = load(shelf);
     TextEvaluationOptions options = request.options;
-    options.explain.threads = options_.load.threads;
-    options.explain.most_memory = options_.limits.most_memory;
-    options.explain.stop_token = work.stop_token();
-    options.explain.progress = work.progress("flow");
+    limit(work, options.explain);
     options.progress = [&](std::string_view phase) { return work.progress(phase); };
     const TextEvaluation evaluation = evaluate_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
     if (options.explain.stop_token.stop_requested()) throw Cancelled();

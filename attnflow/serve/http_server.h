@@ -11,8 +11,9 @@
 //
 // Limits, each with its own answer: header size (431), body size (413, before it is read where its length is said),
 // bodies being read at the same time (503), connections (503), time for a header and a body to arrive (408, or nothing
-// where nothing came), time without progress while an answer is taken (the connection is closed), idle time between
-// requests.
+// where nothing came), idle time between requests. An answer must be taken without long pauses and at a least speed on
+// the whole, else the connection is closed; answers that wait for their clients have a limit of bytes together, kept by
+// closing who has waited longest, or else by 503.
 //
 // The end: stop() closes the door and idle connections. Open exchanges have the grace period to be answered; then they
 // are stopped, and answered 503. run() returns when the last connection is closed, at the latest two seconds after
@@ -41,7 +42,9 @@ struct HttpServerOptions {
   std::size_t most_body_bytes_at_once = std::size_t{256} << 20U;  // of all connections together
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};
-  std::chrono::milliseconds write_timeout{30'000};  // for each 64 KiB
+  std::size_t most_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not taken
+  std::size_t slowest_bytes_per_second = 16U << 10U;                // at which an answer must be taken, on the whole
+  std::chrono::milliseconds write_timeout{30'000};                  // for each 64 KiB, and on top of that for the whole
   std::chrono::milliseconds idle_timeout{60'000};
   std::chrono::milliseconds grace{5'000};
 };

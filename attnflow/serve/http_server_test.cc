@@ -7,6 +7,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -50,17 +52,25 @@ class Client {
   }
   // Until `end` has come, or the connection is closed.
   std::string hear(const std::string& end = "\x01") {
-    while (heard_.find(end) == std::string::npos) {
+    std::size_t at = heard_.find(end);
+    while (at == std::string::npos) {
       std::array<char, 4096> piece{};
       const ssize_t n = ::recv(socket_, piece.data(), piece.size(), 0);
       if (n <= 0) break;
+      const std::size_t from = heard_.size() - std::min(heard_.size(), end.size() - 1);
       heard_.append(piece.data(), static_cast<std::size_t>(n));
+      at = heard_.find(end, from);
     }
-    const std::size_t at = heard_.find(end);
     const std::size_t size = at == std::string::npos ? heard_.size() : at + end.size();
     std::string result = heard_.substr(0, size);
     heard_.erase(0, size);
     return result;
+  }
+  // Bytes taken of what has come, at most `most`; 0 at the end.
+  std::size_t take(std::size_t most) const {
+    std::string piece(most, '\0');
+    const ssize_t n = ::recv(socket_, piece.data(), piece.size(), 0);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
   }
   void close_sending() const { ::shutdown(socket_, SHUT_WR); }
   void leave() {
@@ -241,6 +251,45 @@ TEST_F(ServerTest, LongAnswersArriveWhole) {
   client.say("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string answer = client.hear();
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, body.size());
+}
+
+// Each piece is taken in time, and yet the whole would take hours.
+TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
+  HttpServerOptions options;
+  options.write_timeout = milliseconds(300);
+  options.slowest_bytes_per_second = std::size_t{1} << 30U;
+  const std::size_t size = std::size_t{256} << 20U;
+  start([&](const auto& exchange) { exchange->respond(text(std::string(size, 'x'))); }, options);
+  Client client(port());
+  client.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::size_t taken = 0;
+  for (int i = 0; i < 40; ++i) {  // twice the time that the whole has, at 26 MB/s
+    taken += client.take(std::size_t{1} << 20U);
+    std::this_thread::sleep_for(milliseconds(40));
+  }
+  for (std::size_t more = 1; more > 0; taken += more) more = client.take(std::size_t{1} << 20U);
+  EXPECT_GT(taken, std::size_t{1} << 20U);
+  EXPECT_LT(taken, size);
+}
+
+TEST_F(ServerTest, AnswersThatWaitHaveALimitTogether) {
+  HttpServerOptions options;
+  options.most_answer_bytes_at_once = std::size_t{60} << 20U;
+  start([&](const auto& exchange) { exchange->respond(text(std::string(std::size_t{40} << 20U, 'x'))); }, options);
+  Client slow(port());
+  slow.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(slow.hear("\r\n"), "HTTP/1.1 200 OK\r\n");
+  // There is no room beside it, and it has not waited long.
+  Client second(port());
+  second.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(second.hear("\r\n"), "HTTP/1.1 503 Service Unavailable\r\n");
+  // Now it has: it makes room.
+  std::this_thread::sleep_for(milliseconds(2'100));
+  Client third(port());
+  third.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(third.hear("\r\n"), "HTTP/1.1 200 OK\r\n");
+  EXPECT_GE(third.hear().size(), std::size_t{40} << 20U);
+  EXPECT_LT(slow.hear().size(), std::size_t{40} << 20U);
 }
 
 TEST_F(ServerTest, NoticesClientsThatLeave) {

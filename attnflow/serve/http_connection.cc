@@ -1,0 +1,574 @@
+#include "attnflow/serve/http_connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <limits>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace attnflow {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
+constexpr std::size_t kWriteBytes = std::size_t{64} << 10U;
+// What may arrive behind a request that is being worked on, before its answer: then the connection is not read any
+// more.
+constexpr std::size_t kMostBytesAhead = std::size_t{64} << 10U;
+// What a client may still send to a connection that is being closed before its answer would be lost.
+constexpr milliseconds kLinger{1'000};
+constexpr std::size_t kMostLingerBytes = std::size_t{4} << 20U;
+// Who takes an answer within this time is not slow, whatever others need.
+constexpr milliseconds kPatience{2'000};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
+std::string response_head(const HttpResponse& response, bool keep_alive, const std::string& framing) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: attnflow\r\nContent-Type: {}\r\n", response.status,
+                                 status_text(response.status), response.content_type);
+  for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
+  head += framing;
+  head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+}  // namespace
+
+struct HttpConnection::Exchange {
+  HttpRequest request;
+  bool keep_alive = true;
+  bool chunks = true;  // HTTP/1.1
+  std::stop_source stop;
+  std::atomic<StopReason> reason = StopReason::kNone;
+  std::atomic<bool> answered = false;  // begun, at least
+
+  void stop_for(StopReason why) {
+    StopReason none = StopReason::kNone;
+    if (reason.compare_exchange_strong(none, why)) stop.request_stop();
+  }
+};
+
+// The handle that the rest of the program has. What it is told reaches the connection in that order: asio alone keeps
+// the order of what one thread posts, not that of what the server's thread and a worker post one after the other.
+class HttpConnection::Handle final : public HttpExchange {
+ public:
+  Handle(std::shared_ptr<HttpConnection> connection, ExchangePointer state)
+      : connection_(std::move(connection)), state_(std::move(state)), actions_(std::make_shared<Actions>()) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() override {
+    if (state_->answered.exchange(true)) {
+      tell([state = state_](HttpConnection& connection) { connection.end_stream(state); });
+    } else {
+      tell([state = state_](HttpConnection& connection) { connection.unanswered(state); });
+    }
+  }
+
+  const HttpRequest& request() const override { return state_->request; }
+  std::string take_body() override { return std::move(state_->request.body); }
+  std::stop_token stop_token() const override { return state_->stop.get_token(); }
+  StopReason stop_reason() const override { return state_->reason; }
+  void limit_time(milliseconds time) override {
+    tell([state = state_, time](HttpConnection& connection) { connection.limit_time(state, time); });
+  }
+  void respond(HttpResponse response) override {
+    if (state_->answered.exchange(true)) return;
+    tell([state = state_, response = std::move(response)](HttpConnection& connection) mutable {
+      connection.respond(state, std::move(response));
+    });
+  }
+  void begin_stream(HttpResponse response) override {
+    if (state_->answered.exchange(true)) return;
+    tell([state = state_, response = std::move(response)](HttpConnection& connection) {
+      connection.begin_stream(state, response);
+    });
+  }
+  void send(std::string part) override {
+    tell([state = state_, part = std::move(part)](HttpConnection& connection) { connection.send(state, part); });
+  }
+  void end_stream() override {
+    tell([state = state_](HttpConnection& connection) { connection.end_stream(state); });
+  }
+
+ private:
+  struct Actions {
+    std::mutex mutex;
+    std::deque<std::function<void(HttpConnection&)>> waiting;
+  };
+
+  void tell(std::function<void(HttpConnection&)> action) {
+    {
+      const std::scoped_lock lock(actions_->mutex);
+      actions_->waiting.push_back(std::move(action));
+      if (actions_->waiting.size() > 1) return;  // who put the first one there has told the connection
+    }
+    asio::post(connection_->socket_.get_executor(), [connection = connection_, actions = actions_] {
+      std::deque<std::function<void(HttpConnection&)>> told;
+      {
+        const std::scoped_lock lock(actions->mutex);
+        told.swap(actions->waiting);
+      }
+      for (auto& one : told) one(*connection);
+    });
+  }
+
+  std::shared_ptr<HttpConnection> connection_;
+  ExchangePointer state_;
+  std::shared_ptr<Actions> actions_;
+};
+
+bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
+  const auto now = HttpConnection::Clock::now();
+  while (answer_bytes > 0 &&
+         bytes > options.most_answer_bytes_at_once - std::min(options.most_answer_bytes_at_once, answer_bytes)) {
+    std::shared_ptr<HttpConnection> slowest;
+    for (const auto& connection : connections) {
+      const bool waits =
+          connection.get() != &asking && connection->kept_ > 0 && now - connection->put_since_ >= kPatience;
+      if (waits && (!slowest || connection->put_since_ < slowest->put_since_)) slowest = connection;
+    }
+    if (!slowest) return false;
+    slowest->close();
+  }
+  return true;
+}
+
+void HttpHub::forget(const std::shared_ptr<HttpConnection>& connection) {
+  connections.erase(connection);
+  if (connections.empty() && emptied) emptied();
+}
+
+HttpConnection::HttpConnection(std::shared_ptr<HttpHub> hub, tcp::socket socket)
+    : hub_(std::move(hub)),
+      socket_(std::move(socket)),
+      guard_(asio::make_work_guard(socket_.get_executor())),
+      deadline_(socket_.get_executor()),
+      time_limit_(socket_.get_executor()) {}
+
+void HttpConnection::start(bool overloaded) {
+  error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  const auto end = socket_.local_endpoint(ignored);
+  if (!ignored) address_ = url_address(end.address());
+  if (overloaded) {
+    refuse(hub_->problem(503, "overloaded",
+                         "expected fewer connections at the same time; close some, or come back in a second"));
+  } else {
+    begin_request();
+  }
+  read();
+}
+
+// The server is about to end: nobody is waited for who has not asked anything.
+void HttpConnection::begin_end() {
+  error_code ignored;
+  if (state_ == State::kIdle && socket_.available(ignored) == 0) close();
+}
+
+void HttpConnection::end_work() {
+  if (exchange_) stop_exchange(StopReason::kShutdown);
+  if (state_ == State::kHeader || state_ == State::kBody) {
+    refuse(hub_->problem(503, "shutting_down", "this server is ending"));
+  }
+}
+
+void HttpConnection::close() {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  if (exchange_) exchange_->stop_for(StopReason::kClientLeft);
+  exchange_.reset();
+  release_body();
+  hub_->answer_bytes -= std::exchange(kept_, 0);
+  deadline_.cancel();
+  time_limit_.cancel();
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_both, ignored);
+  socket_.close(ignored);
+  guard_.reset();
+  hub_->forget(shared_from_this());
+}
+
+void HttpConnection::respond(const ExchangePointer& exchange, HttpResponse response) {
+  if (exchange != exchange_ || streaming_) return;
+  if (!hub_->make_room(response.body.size(), *this)) {
+    response = hub_->problem(503, "overloaded",
+                             "too many answers wait for clients that take them slowly; come back in a minute");
+  }
+  const bool keep_alive = exchange->keep_alive && !hub_->ending;
+  const bool body = exchange->request.method != "HEAD";
+  put(response_head(response, keep_alive, fmt::format("Content-Length: {}\r\n", response.body.size())));
+  if (body) put(std::move(response.body));
+  finish_answer(keep_alive);
+}
+
+void HttpConnection::begin_stream(const ExchangePointer& exchange, const HttpResponse& response) {
+  if (exchange != exchange_ || streaming_) return;
+  streaming_ = true;
+  stream_keep_alive_ = exchange->keep_alive && exchange->chunks && !hub_->ending;
+  const char* framing = exchange->chunks ? "Transfer-Encoding: chunked\r\n" : "";
+  put(response_head(response, stream_keep_alive_, framing));
+  add_part(response.body);
+  write();
+}
+
+void HttpConnection::send(const ExchangePointer& exchange, const std::string& part) {
+  if (exchange != exchange_ || !streaming_) return;
+  // An event cannot be left out, and there is no other way to say so within a stream.
+  if (!hub_->make_room(part.size(), *this)) {
+    close();
+    return;
+  }
+  add_part(part);
+  write();
+}
+
+void HttpConnection::end_stream(const ExchangePointer& exchange) {
+  if (exchange != exchange_ || !streaming_) return;
+  if (exchange->chunks) put("0\r\n\r\n");
+  finish_answer(stream_keep_alive_);
+}
+
+void HttpConnection::limit_time(const ExchangePointer& exchange, milliseconds time) {
+  if (exchange != exchange_) return;
+  time_limit_.expires_after(time);
+  time_limit_.async_wait([self = shared_from_this(), exchange](error_code error) {
+    if (!error && exchange == self->exchange_) self->stop_exchange(StopReason::kTimeLimit);
+  });
+}
+
+void HttpConnection::begin_request() {
+  state_ = State::kIdle;
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(hub_->options.most_header_bytes));
+  // The handler says, when it knows what is asked. (None is no limit by the documentation, and 0 in Boost 1.74.)
+  parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
+  set_deadline(hub_->options.idle_timeout);
+}
+
+void HttpConnection::set_deadline(Clock::time_point time) {
+  deadline_.expires_at(time);
+  deadline_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) self->too_late();
+  });
+}
+
+void HttpConnection::too_late() {
+  if (deadline_.expiry() > asio::steady_timer::clock_type::now()) return;  // set again in the meantime
+  if (state_ == State::kHeader || state_ == State::kBody) {
+    refuse(hub_->problem(408, "too_slow", "expected the whole request in less time"));
+  } else {
+    close();
+  }
+}
+
+void HttpConnection::read() {
+  if (reading_ || state_ == State::kClosed) return;
+  if (state_ == State::kWork && buffer_.size() >= kMostBytesAhead) return;
+  reading_ = true;
+  socket_.async_read_some(buffer_.prepare(kReadBytes), [self = shared_from_this()](error_code error, std::size_t n) {
+    self->reading_ = false;
+    self->buffer_.commit(n);
+    self->on_read(error, n);
+  });
+}
+
+void HttpConnection::on_read(error_code error, std::size_t n) {
+  if (state_ == State::kClosed) return;
+  if (error) {
+    // What is already on its way may still be wanted (a client may close its sending side when it has asked).
+    const bool answered = !exchange_ && (writing_ || !out_.empty());
+    if (error == asio::error::eof && answered) {
+      close_after_ = true;
+    } else {
+      close();
+    }
+    return;
+  }
+  if (state_ == State::kClosing) {
+    buffer_.consume(buffer_.size());
+    thrown_away_ += n;
+    if (thrown_away_ > kMostLingerBytes) {
+      close();
+      return;
+    }
+  } else if (state_ != State::kWork) {
+    parse();
+  }
+  read();
+}
+
+void HttpConnection::parse() {
+  while (buffer_.size() > 0 && (state_ == State::kIdle || state_ == State::kHeader || state_ == State::kBody)) {
+    if (state_ == State::kIdle) {
+      state_ = State::kHeader;
+      set_deadline(hub_->options.header_timeout);
+    }
+    error_code error;
+    const std::size_t used = parser_->put(buffer_.data(), error);
+    buffer_.consume(used);
+    if (error && error != http::error::need_more) {
+      refuse_malformed(error);
+      return;
+    }
+    if (state_ == State::kHeader && parser_->is_header_done() && !admit()) return;
+    if (state_ == State::kBody && parser_->is_done()) {
+      hand_over();
+      return;
+    }
+    // The parser takes a body as it comes. What it leaves lying is the beginning of a chunk's extensions or of
+    // trailers, which have no limit in it.
+    if (state_ == State::kBody && buffer_.size() > hub_->options.most_header_bytes) {
+      refuse(hub_->problem(
+          431, "header_too_large",
+          fmt::format("expected extensions and trailers of a chunked body of at most {} bytes, found more",
+                      hub_->options.most_header_bytes)));
+      return;
+    }
+    if (error == http::error::need_more) return;
+  }
+}
+
+void HttpConnection::refuse_malformed(error_code error) {
+  if (error == http::error::header_limit) {
+    refuse(hub_->problem(
+        431, "header_too_large",
+        fmt::format("expected a header of at most {} bytes, found more", hub_->options.most_header_bytes)));
+  } else if (error == http::error::body_limit) {
+    refuse(hub_->problem(413, "body_too_large",
+                         fmt::format("expected a body of at most {} bytes, found more", most_body_)));
+  } else if (error == http::error::bad_version) {
+    refuse(hub_->problem(505, "bad_request", "expected HTTP/1.1, found another version"));
+  } else {
+    refuse(hub_->problem(400, "bad_request", fmt::format("expected an HTTP/1.1 request, found: {}", error.message())));
+  }
+}
+
+// The header is there: is the request taken? If not, it is answered.
+bool HttpConnection::admit() {
+  const auto& header = parser_->get();
+  request_ = HttpRequest{};
+  request_.method = std::string(header.method_string());
+  const std::string_view target(header.target().data(), header.target().size());
+  const std::size_t question = target.find('?');
+  request_.path = target.substr(0, question);
+  if (question != std::string_view::npos) request_.query = target.substr(question + 1);
+  request_.server_address = address_;
+  for (const auto& field : header) {
+    request_.headers.emplace_back(lower(std::string_view(field.name_string().data(), field.name_string().size())),
+                                  std::string(field.value()));
+  }
+  if (hub_->ending) {
+    refuse(hub_->problem(503, "shutting_down", "this server is ending"));
+    return false;
+  }
+  // Where a body ends must be beyond doubt (RFC 9112, 6.3): what follows would be taken for another request.
+  const auto codings = header.count(http::field::transfer_encoding);
+  if (codings > 0 && (codings > 1 || header.version() < 11 ||
+                      lower(std::string_view(header[http::field::transfer_encoding].data(),
+                                             header[http::field::transfer_encoding].size())) != "chunked")) {
+    refuse(hub_->problem(400, "bad_request", "Transfer-Encoding: expected chunked in HTTP/1.1, found something else"));
+    return false;
+  }
+  most_body_ = 0;
+  if (auto refusal = hub_->handler.admit(request_, most_body_)) {
+    refuse(std::move(*refusal));
+    return false;
+  }
+  const auto length = parser_->content_length();
+  if (length && *length > most_body_) {
+    refuse(hub_->problem(413, "body_too_large",
+                         fmt::format("expected a body of at most {} bytes, found one of {}", most_body_, *length)));
+    return false;
+  }
+  if (most_body_ == 0 && parser_->chunked()) {
+    refuse(hub_->problem(413, "body_too_large", "expected no body, found a chunked one"));
+    return false;
+  }
+  const bool has_body = length.value_or(0) > 0 || parser_->chunked();
+  promised_ = has_body ? static_cast<std::size_t>(length.value_or(most_body_)) : 0;
+  if (promised_ > hub_->options.most_body_bytes_at_once - hub_->body_bytes) {
+    promised_ = 0;
+    refuse(hub_->problem(503, "overloaded", "too many bodies are being sent at the same time; come back in a second"));
+    return false;
+  }
+  hub_->body_bytes += promised_;
+  parser_->body_limit(most_body_);
+  state_ = State::kBody;
+  set_deadline(hub_->options.body_timeout);
+  if (const auto expects = request_.header("expect")) {
+    if (lower(*expects) != "100-continue") {
+      refuse(hub_->problem(417, "bad_request", "Expect: expected 100-continue, found something else"));
+      return false;
+    }
+    if (has_body && !parser_->is_done()) {
+      put("HTTP/1.1 100 Continue\r\n\r\n");
+      write();
+    }
+  }
+  return true;
+}
+
+// An answer that ends the connection: what the client has still to send is not wanted.
+void HttpConnection::refuse(HttpResponse response) {
+  if (state_ == State::kWork || state_ == State::kClosing || state_ == State::kClosed) return;
+  state_ = State::kWork;
+  release_body();
+  put(response_head(response, false, fmt::format("Content-Length: {}\r\n", response.body.size())));
+  if (request_.method != "HEAD") put(std::move(response.body));
+  finish_answer(false);
+}
+
+void HttpConnection::finish_answer(bool keep_alive) {
+  exchange_.reset();
+  streaming_ = false;
+  time_limit_.cancel();
+  keep_alive_ = keep_alive;
+  write();
+}
+
+void HttpConnection::add_part(const std::string& part) {
+  if (part.empty()) return;
+  if (!exchange_->chunks) {
+    put(part);
+    return;
+  }
+  put(fmt::format("{:x}\r\n{}\r\n", part.size(), part));
+}
+
+// Small pieces are written together.
+void HttpConnection::put(std::string piece) {
+  if (piece.empty()) return;
+  if (out_.empty()) {
+    put_ = 0;
+    put_since_ = Clock::now();
+  }
+  put_ += piece.size();
+  kept_ += piece.size();
+  hub_->answer_bytes += piece.size();
+  const bool may_join = out_.size() > (writing_ ? 1U : 0U) && out_.back().size() + piece.size() <= kWriteBytes;
+  if (may_join) {
+    out_.back() += piece;
+  } else {
+    out_.push_back(std::move(piece));
+  }
+}
+
+void HttpConnection::write() {
+  if (writing_ || state_ == State::kClosed) return;
+  if (out_.empty()) {
+    // While a request is being read, what was written was no answer.
+    if (!exchange_ && state_ == State::kWork) answered();
+    return;
+  }
+  writing_ = true;
+  // What waits is an answer's or an event's: the deadline is that of this piece, and of all that waits with it.
+  const HttpServerOptions& options = hub_->options;
+  const milliseconds whole(1'000 * put_ / options.slowest_bytes_per_second);
+  set_deadline(std::min(Clock::now(), put_since_ + whole) + options.write_timeout);
+  const std::string& front = out_.front();
+  const std::size_t size = std::min(kWriteBytes, front.size() - written_);
+  asio::async_write(socket_, asio::buffer(front.data() + written_, size),
+                    [self = shared_from_this()](error_code error, std::size_t n) { self->on_written(error, n); });
+}
+
+void HttpConnection::on_written(error_code error, std::size_t n) {
+  writing_ = false;
+  if (state_ == State::kClosed) return;
+  if (error) {
+    close();
+    return;
+  }
+  written_ += n;
+  if (written_ == out_.front().size()) {
+    kept_ -= written_;
+    hub_->answer_bytes -= written_;
+    out_.pop_front();
+    written_ = 0;
+  }
+  if (out_.empty()) {
+    if (state_ == State::kBody) {
+      set_deadline(hub_->options.body_timeout);
+    } else {
+      deadline_.expires_at(asio::steady_timer::time_point::max());
+    }
+  }
+  write();
+}
+
+// The answer is with the client's machine.
+void HttpConnection::answered() {
+  if (close_after_) {
+    close();
+    return;
+  }
+  if (keep_alive_ && !hub_->ending) {
+    begin_request();
+    parse();
+    read();
+    return;
+  }
+  // Closing at once would reset the connection where the client is still sending, and the answer might be lost.
+  state_ = State::kClosing;
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  buffer_.consume(buffer_.size());
+  set_deadline(kLinger);
+  read();
+}
+
+void HttpConnection::stop_exchange(StopReason why) {
+  const ExchangePointer exchange = exchange_;
+  exchange->stop_for(why);
+  if (exchange->answered.exchange(true)) return;  // a stream: its work says what happened
+  respond(exchange, stop_problem(why));
+}
+
+HttpResponse HttpConnection::stop_problem(StopReason why) const {
+  return why == StopReason::kTimeLimit
+             ? hub_->problem(503, "time_limit",
+                             "expected work that takes less time than this server allows "
+                             "(attnflow serve --timeout); a shorter input or fewer methods take less")
+             : hub_->problem(503, "shutting_down", "this server is ending");
+}
+
+void HttpConnection::release_body() {
+  hub_->body_bytes -= promised_;
+  promised_ = 0;
+}
+
+void HttpConnection::unanswered(const ExchangePointer& exchange) {
+  const StopReason why = exchange->reason;
+  respond(exchange, why == StopReason::kNone
+                        ? hub_->problem(500, "internal", "the work ended without an answer; this is a bug")
+                        : stop_problem(why));
+}
+
+void HttpConnection::hand_over() {
+  state_ = State::kWork;
+  release_body();
+  deadline_.expires_at(asio::steady_timer::time_point::max());
+  exchange_ = std::make_shared<Exchange>();
+  exchange_->keep_alive = parser_->get().keep_alive();
+  exchange_->chunks = parser_->get().version() >= 11;
+  exchange_->request = std::move(request_);
+  exchange_->request.body = std::move(parser_->get().body());
+  request_ = HttpRequest{};
+  hub_->handler.handle(std::make_shared<Handle>(shared_from_this(), exchange_));
+}
+
+}  // namespace attnflow
