@@ -124,9 +124,18 @@ function(attnflow_fuzzers module)
   endforeach()
 endfunction()
 
+# attnflow_hot_sources(<module> <source>...): the sanitizers' build optimises them, though it optimises nothing else.
+set(ATTNFLOW_HOT_MODULES tensor graph rollout flow image)
+function(attnflow_hot_sources module)
+  if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_HOT_MODULES)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
+endfunction()
+
 # attnflow_core_module(<module>): a folder whose sources go into the core library.
 function(attnflow_core_module module)
   attnflow_sources(${module} sources)
+  attnflow_hot_sources(${module} ${sources})
   target_sources(attnflow_core PRIVATE ${sources})
   attnflow_tests(${module})
   attnflow_benchmarks(${module})
@@ -137,6 +146,7 @@ endfunction()
 function(attnflow_module module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES;TEST_LABELS")
   attnflow_sources(${module} sources)
+  attnflow_hot_sources(${module} ${sources})
   add_library(attnflow_${module} STATIC ${sources})
   target_link_libraries(
     attnflow_${module}

@@ -52,7 +52,11 @@ function(attnflow_rust_library target folder)
   set(build ${PROJECT_BINARY_DIR}/rust)
   set(library ${build}/lib${target}.a)
   set(stamp ${build}/${target}.stamp)
-  set(cargo_environment CARGO_TARGET_DIR=${build}/target RUSTC=${ATTNFLOW_RUSTC})
+  set(cargo_target ${build}/target)
+  if(ATTNFLOW_CARGO_TARGET_DIR)
+    set(cargo_target ${ATTNFLOW_CARGO_TARGET_DIR})
+  endif()
+  set(cargo_environment CARGO_TARGET_DIR=${cargo_target} RUSTC=${ATTNFLOW_RUSTC})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/src/*.rs)
   list(FILTER sources EXCLUDE REGEX "/tests\\.rs$")
   add_custom_command(
@@ -60,7 +64,7 @@ function(attnflow_rust_library target folder)
     BYPRODUCTS ${library}
     COMMAND ${CMAKE_COMMAND} -E env ${cargo_environment} ${ATTNFLOW_CARGO} build --quiet --locked --release
             --manifest-path ${folder}/Cargo.toml
-    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${build}/target/release/lib${target}.a ${library}
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${cargo_target}/release/lib${target}.a ${library}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     DEPENDS ${sources} ${folder}/Cargo.toml ${folder}/Cargo.lock
     COMMENT "Building the Rust crate in ${folder}"

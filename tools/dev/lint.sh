@@ -100,7 +100,7 @@ lint_python() {
 # In the build's own folder, where the packages' C code is compiled already.
 lint_rust() {
   cargo fmt --check --manifest-path rust/Cargo.toml &&
-    CARGO_TARGET_DIR=build/release/rust/target cargo clippy --quiet --release --locked --all-targets \
+    CARGO_TARGET_DIR=build/rust cargo clippy --quiet --release --locked --all-targets \
       --manifest-path rust/Cargo.toml -- --deny warnings
 }
 
