@@ -341,6 +341,24 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   return report;
 }
 
+namespace {
+
+// Where the class begins in a line: at the tab. Without one at the first comma that has a class behind it (both names
+// of files and of classes have commas), unless the whole line is a file's name; then at the last one, to be complained
+// of.
+std::size_t label_separator(const std::string& line, const std::filesystem::path& folder, const ModelInfo& info) {
+  const std::size_t tab = line.find('\t');
+  if (tab != std::string::npos) return tab;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(folder / line, ignored)) return std::string::npos;
+  for (std::size_t comma = line.find(','); comma != std::string::npos; comma = line.find(',', comma + 1)) {
+    if (find_label(line.substr(comma + 1), info)) return comma;
+  }
+  return line.rfind(',');
+}
+
+}  // namespace
+
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info, const PictureOptions& limits) {
   const std::string text = read_utf8_text(path);
   PictureSet set;
@@ -355,8 +373,7 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
     PictureSet::Entry entry;
-    std::size_t cut = line.find('\t');
-    if (cut == std::string::npos) cut = line.rfind(',');
+    const std::size_t cut = label_separator(line, path.parent_path(), info);
     entry.name = line.substr(0, cut);
     if (entry.name.empty()) {
       throw Error(ErrorKind::kBadFile,
@@ -372,6 +389,12 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
                                 "that is the name of another), found '{}'",
                                 path.string(), line_number, info.name, info.labels.size(), label));
       }
+    }
+    // Now, not after an hour of work on those before it.
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path.parent_path() / entry.name, ignored)) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected a picture, found no file {}", path.string(),
+                                                   line_number, (path.parent_path() / entry.name).string()));
     }
     files.push_back(path.parent_path() / entry.name);
     set.entries.push_back(std::move(entry));

@@ -270,6 +270,9 @@ TEST(EvaluateImage, RefusesWhatItCannotScore) {
 
 class PictureList : public testing::Test {
  protected:
+  PictureList() {
+    for (const char* name : {"a.png", "b.png", "c.png", "d,e.png", "f.png", "g, h.png"}) test::put(folder_ / name, "");
+  }
   PictureSet read(const std::string& text) {
     test::put(folder_ / "list.tsv", text);
     return read_picture_list(folder_ / "list.tsv", model_.info());
@@ -290,6 +293,11 @@ TEST_F(PictureList, NamesAndNumbersOfClasses) {
   const PictureSet set = read("d,e.png\tboot\n");
   EXPECT_EQ(set.entries[0].name, "d,e.png");
   EXPECT_EQ(set.source, "list.tsv");
+  EXPECT_EQ(labels("d,e.png,2\nd,e.png\ng, h.png\n"), (Labels{2, std::nullopt, std::nullopt}));
+  // Classes with commas, behind a comma.
+  model_.changeable_info().labels = {"tench, Tinca tinca", "Tinca tinca", "crane"};
+  EXPECT_EQ(labels("a.png,tench, Tinca tinca\nd,e.png,Tinca tinca\na.png,2"), (Labels{0, 1, 2}));
+  EXPECT_EQ(read("d,e.png,tench, Tinca tinca").entries[0].name, "d,e.png");
   // Labels that are numerals: the name comes first, id:N is the number.
   model_.changeable_info().labels = {"2", "0", "1"};
   EXPECT_EQ(labels("a.png\t2\na.png\t0\na.png\t1\na.png\tid:2\na.png\tid:0"), (Labels{0, 1, 2, 2, 0}));
@@ -308,11 +316,14 @@ TEST_F(PictureList, RefusesClassesThatAreNone) {
 TEST_F(PictureList, ReadsPicturesBesideTheList) {
   const Picture picture = random_picture(12, 16, 3);
   test::put(folder_ / "a.png", encode_png(picture));
-  const PictureSet set = read("a.png\tboot\nmissing.png\tbag\n");
+  const PictureSet set = read("a.png\tboot\nb.png\tbag\n");
   const PictureSet small = read_picture_list(folder_ / "list.tsv", model_.info(), {.most_pixels = 191});
   expect_error(ErrorKind::kBadFile, {"at most 191 pixels", "--most-megapixels"}, [&] { small.read(0); });
   EXPECT_EQ(set.read(0).rgb, picture.rgb);
-  expect_error(ErrorKind::kBadFile, {"missing.png"}, [&] { set.read(1); });
+  expect_error(ErrorKind::kBadFile, {"b.png"}, [&] { set.read(1); });
+  // Before anything is evaluated.
+  expect_error(ErrorKind::kBadFile, {"list.tsv, line 2", "expected a picture", "missing.png"},
+               [&] { read("a.png\tboot\nmissing.png\tbag\n"); });
 }
 
 ImageEvaluationReport small_report() {

@@ -74,7 +74,8 @@ print(report["numPassedTests"], report["numFailedTests"] + unread, pending)' "$l
   return "$status"
 }
 
-# Node's test runner on sample pages; its closing lines are "# pass N" or, for people, "ℹ pass N".
+# Node's test runner on sample pages; the closing lines of each of its runs are "# pass N" or, for people,
+# "ℹ pass N".
 stage_browser() {
   local log="$RESULTS/$STAGE.output" pages="$RESULTS/$STAGE.pages" status=0
   local -a numbers
@@ -82,7 +83,7 @@ stage_browser() {
   rm -rf "$pages" && mkdir -p "$pages"
   build/release/attnflow/draw/attnflow_sample_html "$pages"
   ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "$pages" 2>&1 | tee "$log" || status=1
-  mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] = $3 }
+  mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] += $3 }
     END { print n["pass"] + 0; print n["fail"] + n["cancelled"]; print n["skipped"] + n["todo"] }' "$log")
   count "${numbers[@]}"
   return "$status"
