@@ -2,6 +2,7 @@
 // share of the chosen output token that passes (rollout), the attention of all, or what carries the maximum flow of a
 // pair, with its minimum cut.
 import { useMemo, useRef } from "preact/hooks";
+import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { TokenName } from "../components/own_text";
 import { attentionArcs, shareArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
@@ -157,27 +158,18 @@ export function FlowGraph() {
     else choices.token.value = i;
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const now = pointed.peek()?.view === "graph" ? pointed.peek() : null;
-    const at = { i: now?.input ?? token, l: now?.layer ?? layer };
-    const moves: Record<string, [number, number]> = {
-      ArrowRight: [1, 0],
-      ArrowLeft: [-1, 0],
-      ArrowUp: [0, 1],
-      ArrowDown: [0, -1],
-      Home: [-n, 0],
-      End: [n, 0],
-    };
-    const move = moves[event.key];
-    if (move) {
-      const i = Math.max(0, Math.min(n - 1, at.i + move[0]));
-      const l = Math.max(toLayer, Math.min(layer, at.l + move[1]));
-      point(i, l);
-      viewer.announcement.value = `${l === 0 ? "Input" : `Layer ${l}`}, ${labels[i]}: ${format(amount(l, i))} passes`;
-      box.current?.scrollTo({ left: x(i) - width / 2 });
-    } else if (event.key === "Enter" || event.key === " ") choose(at.i, at.l);
-    else return;
-    event.preventDefault();
+    const here = pointed.peek()?.view === "graph" ? pointed.peek() : null;
+    walkWithKeys(event, {
+      columns: n,
+      rows: [toLayer, layer],
+      at: () => ({ column: here?.input ?? token, row: here?.layer ?? layer }),
+      move({ column: i, row: l }) {
+        point(i, l);
+        viewer.announcement.value = `${l === 0 ? "Input" : `Layer ${l}`}, ${labels[i]}: ${format(amount(l, i))} passes`;
+        box.current?.scrollTo({ left: x(i) - width / 2 });
+      },
+      choose: ({ column, row }) => choose(column, row),
+    });
   };
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),

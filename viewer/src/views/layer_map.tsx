@@ -1,5 +1,6 @@
 // The layer x token picture of the chosen output token: what it draws on after each layer, the last on top.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
@@ -99,28 +100,21 @@ export function LayerMap() {
     pointed.value = { input, layer, output: token, view: "heat" };
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const here = pointed.peek()?.view === "heat" ? pointed.peek() : null;
-    const at = { input: here?.input ?? token, index: layers.indexOf(here?.layer ?? choices.layer.value) };
-    const moves: Record<string, [number, number]> = {
-      ArrowRight: [1, 0],
-      ArrowLeft: [-1, 0],
-      ArrowUp: [0, 1],
-      ArrowDown: [0, -1],
-      Home: [-n, 0],
-      End: [n, 0],
-    };
-    const move = moves[event.key];
-    if (move) {
-      const input = Math.max(0, Math.min(n - 1, at.input + move[0]));
-      const index = Math.max(0, Math.min(layers.length - 1, at.index + move[1]));
-      point(input, layers[index]);
-      viewer.announcement.value = `Layer ${layers[index]}, ${labels[input]}: ${format(rows[index]?.[input])}`;
-      box.current?.scrollTo({ left: left + (input + 0.5) * cell - width / 2 });
-    } else if (event.key === "Enter") choices.layer.value = layers[at.index];
-    else if (event.key === " ") choices.token.value = at.input;
-    else return;
-    event.preventDefault();
+    walkWithKeys(event, {
+      columns: n,
+      rows: [0, layers.length - 1],
+      at: () => ({ column: here?.input ?? token, row: layers.indexOf(here?.layer ?? choices.layer.value) }),
+      move({ column: input, row: index }) {
+        point(input, layers[index]);
+        viewer.announcement.value = `Layer ${layers[index]}, ${labels[input]}: ${format(rows[index]?.[input])}`;
+        box.current?.scrollTo({ left: left + (input + 0.5) * cell - width / 2 });
+      },
+      choose({ column, row }, key) {
+        if (key === " ") choices.token.value = column;
+        else if (row >= 0) choices.layer.value = layers[row];
+      },
+    });
   };
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), box.current) : ""),
