@@ -234,3 +234,50 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
     for (let j = 0; j < 4; ++j) expect(row?.[j]).toBeCloseTo(mass[j], 7);
   }
 });
+
+describe("the matrices of whole words", () => {
+  // Positions are of pieces: "key ##ed" is word 1, pieces 1 and 2; "cat ##s" is word 2, pieces 3 and 4.
+  const cases: [string, Partial<Recipe>][] = [
+    ["a piece set aside", { setAside: "2" }],
+    ["a word set aside", { setAside: "3,4" }],
+    ["the last piece set aside", { setAside: "5" }],
+    ["weights discarded", { discard: 0.4 }],
+    ["heads fused by their maximum", { heads: "max" }],
+    ["one head", { heads: "1", setAside: "1" }],
+  ];
+  for (const [name, change] of cases) {
+    test(`are the pieces' matrices merged: ${name}`, async () => {
+      const pieces = await Report.read(read("text").report);
+      const words = WordReport.of(pieces);
+      if (!words) throw new Error("no word has several pieces");
+      const recipe = { ...recipeOf(pieces.settings), ...change };
+      const [merged, truth] = [words, pieces].map((report) => mixingOf(report, recipe) as Mixing);
+      for (const kind of ["top", "below"] as const) {
+        for (let layer = 1; layer <= pieces.model.layers; ++layer) {
+          for (const [q, queries] of words.groups.entries()) {
+            const row = merged[kind].row(layer, q);
+            let sum = 0;
+            for (const [k, keys] of words.groups.entries()) {
+              let expected = 0;
+              for (const i of queries) for (const j of keys) expected += truth[kind].row(layer, i)[j] / queries.length;
+              expect(row[k]).toBeCloseTo(expected, 12);
+              sum += expected;
+            }
+            expect(merged[kind].sum(layer, q)).toBeCloseTo(sum, 12);
+          }
+        }
+      }
+    });
+  }
+
+  test("have no column of a word whose pieces are all set aside, and keep that of one whose pieces are not", async () => {
+    const words = WordReport.of(await Report.read(read("text").report));
+    if (!words) throw new Error("no word has several pieces");
+    const columns = (setAside: string) => {
+      const mixing = mixingOf(words, { heads: "mean", discard: 0, setAside }) as Mixing;
+      return words.tokens.map(({ index }) => words.tokens.some((query) => mixing.top.row(1, query.index)[index] > 0));
+    };
+    expect(columns("3,4")).toEqual([true, true, false, true]);
+    expect(columns("2")).toEqual([true, true, true, true]);
+  });
+});

@@ -15,7 +15,7 @@ const STEPS: Readonly<Record<string, readonly [number, number]>> = {
   End: [Infinity, 0],
 };
 
-export const within = (value: number, from: number, to: number): number => Math.max(from, Math.min(to, value));
+const within = (value: number, from: number, to: number): number => Math.max(from, Math.min(to, value));
 
 interface Walk {
   columns: number;

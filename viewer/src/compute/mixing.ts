@@ -7,6 +7,7 @@
 import type { Recipe } from "../explanation";
 import type { Report } from "../report/report";
 import type { Numbers, Values } from "../report/values";
+import { mergedRow, WordReport } from "../report/words";
 import type { Work } from "./slices";
 
 /** Choices that W depends on. */
@@ -34,8 +35,8 @@ const MOST_DISCARD_TOKENS = 256;
 
 export const isHead = (heads: string): boolean => /^\d+$/.test(heads);
 
-/** Positions whose columns are set to zero. */
-export function setAsideColumns(report: Report, setAside: string): number[] {
+/** Positions, of pieces where words are merged, whose columns are set to zero. */
+function setAsideColumns(report: Report, setAside: string): number[] {
   if (setAside === "none") return [];
   if (setAside === "first") return [0];
   if (setAside === "special") return report.tokens.filter((token) => token.special).map((token) => token.index);
@@ -239,6 +240,24 @@ class EvenWeights extends RowWeights {
   }
 }
 
+/** Rows between words, of finished rows between their pieces: what is set aside and discarded are pieces. */
+class WordWeights extends RowWeights {
+  constructor(
+    readonly report: WordReport,
+    readonly pieces: Weights,
+  ) {
+    super(report.n, pieces.error);
+  }
+
+  row(layer: number, query: number): Numbers {
+    const { groups } = this.report;
+    return mergedRow(
+      groups[query].map((piece) => this.pieces.row(layer, piece)),
+      groups,
+    );
+  }
+}
+
 export interface Mixing {
   readonly n: number;
   /** The larger error of the two. */
@@ -266,18 +285,26 @@ const kept = new WeakMap<Report, Map<string, Mixing | string>>();
 /** Recipes whose matrices are kept. */
 const MOST_RECIPES = 4;
 
-/** The matrices, or a sentence that says why they cannot be made here. */
+/** The matrices, or a sentence that says why they cannot be made here. Those of words are merged from their pieces'. */
 export function mixingOf(report: Report, recipe: MixingRecipe): Mixing | string {
   let known = kept.get(report);
   if (!known) kept.set(report, (known = new Map()));
   const key = `${recipe.heads} ${recipe.setAside} ${recipe.discard}`;
   let mixing = known.get(key);
   if (mixing === undefined) {
-    mixing = makeMixing(report, recipe);
+    mixing = report instanceof WordReport ? mergedMixing(report, recipe) : makeMixing(report, recipe);
     if (known.size >= MOST_RECIPES) known.delete(known.keys().next().value as string);
     known.set(key, mixing);
   }
   return mixing;
+}
+
+function mergedMixing(report: WordReport, recipe: MixingRecipe): Mixing | string {
+  const mixing = mixingOf(report.pieces, recipe);
+  if (typeof mixing === "string") return mixing;
+  const top = new WordWeights(report, mixing.top);
+  const below = mixing.below === mixing.top ? top : new WordWeights(report, mixing.below);
+  return { n: report.n, error: mixing.error, top, below };
 }
 
 function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
