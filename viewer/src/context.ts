@@ -10,15 +10,23 @@ import { WordReport } from "./report/words";
 import { State, wordState } from "./state";
 import { dark } from "./theme";
 
-/** Asks the server for what the page cannot compute; `method` and the recipe say what is wanted. */
-export type AskServer = (method: Method, recipe: Recipe) => void;
+/** What is asked of the server beyond what the page shows. */
+export interface Wanted {
+  method: Method;
+  recipe: Recipe;
+  /** position of the output token in the viewer that asks; null: every one */
+  token: number | null;
+}
+
+/** Asks the server for what the page cannot compute, for the viewer that shows it: pieces, or whole words. */
+export type AskServer = (viewer: Viewer, wanted: Wanted) => void;
 
 export class Viewer {
   readonly state: State;
   readonly explanation: ReadonlySignal<Explanation>;
   readonly scale: ReadonlySignal<Scale>;
   readonly differenceScale: ReadonlySignal<DivergingScale>;
-  /** Set where there is a server; it is asked for pieces only, so null where they are merged into words. */
+  /** Set where there is a server. */
   readonly askServer: Signal<AskServer | null>;
   /** What a server computed of the same input with other settings. */
   readonly answers: Signal<readonly Report[]> = signal([]);
@@ -36,7 +44,7 @@ export class Viewer {
     readonly report: Report,
     pieces?: Viewer,
   ) {
-    this.askServer = signal(null);
+    this.askServer = pieces?.askServer ?? signal(null);
     this.other = pieces?.other ?? signal(null);
     this.problem = pieces?.problem ?? signal("");
     this.announcement = pieces?.announcement ?? signal("");

@@ -12,6 +12,16 @@ import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
 /** Choices that change numbers. */
 export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside" | "discard" | "normalize">;
 
+/** The recipe that a report was made by. */
+export const recipeOf = ({ settings }: Report): Recipe => ({
+  toLayer: settings.to_layer,
+  heads: settings.heads,
+  residual: settings.residual,
+  setAside: settings.set_aside,
+  discard: settings.discard,
+  normalize: settings.normalize,
+});
+
 export interface RowResult {
   values: Numbers;
   /** document: as C++ computed it; server: so, for this recipe; page: computed here */

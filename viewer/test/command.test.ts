@@ -1,7 +1,8 @@
 // The command that the page offers for what it cannot compute must be one that can be given.
 import { describe, expect, test } from "vitest";
-import { commandFor } from "../src/components/recipe_controls";
+import { commandFor } from "../src/components/ask_for";
 import { Report } from "../src/report/report";
+import { WordReport } from "../src/report/words";
 import text from "./fixtures/text.json?raw";
 
 const fixture = JSON.parse(text);
@@ -19,7 +20,7 @@ describe("the command that computes what the page does not", async () => {
 
   test("names all methods, the output token and the settings", () => {
     const other = report.document.output_token === 1 ? 2 : 1;
-    const command = commandFor(report, recipe, "flow", other, false);
+    const command = commandFor(report, recipe, "flow", other);
     expect(command).toMatch(/^attnflow explain '/);
     expect(command).toContain("--method raw,rollout,flow");
     expect(command).toContain(`--output-token ${other}`);
@@ -34,12 +35,23 @@ describe("the command that computes what the page does not", async () => {
       { ...recipe, heads: "mean", residual: 0.5 },
       "flow",
       report.document.output_token ?? 0,
-      false,
     );
     expect(command).not.toContain("--output-token");
     expect(command).not.toContain("--residual");
     const { name } = report.model;
     const builtin = name === "agreement" || name === "fashion";
     expect(command).toContain(builtin ? `--model ${name}` : `--model 'path/to/${name}'`);
+  });
+
+  test("counts pieces where it merges them, and asks for no heads of words", () => {
+    const words = WordReport.of(report);
+    if (!words) throw new Error("no word has several pieces");
+    expect(commandFor(report, recipe, "flow", 3)).toContain("--keep-attention");
+    // The third word is "are", which is piece 5.
+    const command = commandFor(words, recipe, "flow", 3);
+    expect(command).toContain("--output-token 5");
+    expect(command).toContain("--words");
+    expect(command).not.toContain("--keep-attention");
+    expect(commandFor(words, recipe, "flow", "all")).toContain("--output-token all");
   });
 });

@@ -2,16 +2,21 @@
 import { describe, expect, test, vi } from "vitest";
 import { Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
-import { Viewer } from "../src/context";
 import { toCsv, toJson } from "../src/export/tables";
 import { isStopWord, massSetAside, readPattern } from "../src/filters";
 import { readLink, writeLink } from "../src/link";
+import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
+import { WordReport } from "../src/report/words";
 import { readEvents } from "../src/server/events";
 import type { Client } from "../src/server/client";
 import { readAsk, ServerState } from "../src/server/server_state";
 import { initialChoices } from "../src/state";
-import { recipesApart } from "../src/views/compare";
+import { missingSides, recipesApart } from "../src/views/compare_difference";
+import { explanationOf, inUnitsOf, otherSide, sideOf, unitsDiffer } from "../src/views/compare_sides";
+
+const floats = (numbers: number[]) =>
+  btoa(Array.from(new Uint8Array(Float32Array.from(numbers).buffer), (byte) => String.fromCharCode(byte)).join(""));
 
 function report(pieces: string[], layers = [1, 2, 3]) {
   return Report.read({
@@ -315,12 +320,142 @@ describe("what is asked of the server", () => {
     vi.unstubAllGlobals();
   });
 
-  test("whole words are not asked of it, which answers for pieces", async () => {
-    const { document } = await report(["un", "known", "c"]);
-    const tokens = document.input.tokens.map((token, i) => ({ ...token, word: [0, 0, 1][i] }));
-    const viewer = new Viewer(await Report.read({ ...document, input: { ...document.input, tokens } }));
-    viewer.askServer.value = () => {};
-    expect(viewer.merged.value).not.toBeNull();
-    expect(viewer.merged.value?.askServer.value).toBeNull();
+  test("whole words are asked for as words, and their numbers join those of words", async () => {
+    const { document } = await report(["[CLS]", "un", "known", "c"]);
+    const tokens = document.input.tokens.map((token, i) => ({ ...token, word: [null, 0, 0, 1][i] }));
+    const { settings } = document;
+    const asked: Record<string, unknown>[] = [];
+    const explain = (body: Record<string, unknown>) => {
+      asked.push(body);
+      const words = body.words === true;
+      const input = { ...document.input, tokens: words ? [tokens[0], tokens[1], tokens[3]] : tokens };
+      const n = input.tokens.length;
+      const flow = { shape: [3, n, n], dtype: "f32", encoding: "base64", data: floats(Array(3 * n * n).fill(n)) };
+      const rows = input.tokens.map((_, i) => i);
+      const made = { ...settings, words, residual: body.residual ?? 0.5 };
+      return Promise.resolve({
+        ...document,
+        settings: made,
+        input,
+        flow_output_tokens: rows,
+        arrays: words ? { flow } : {},
+      });
+    };
+    const state = new ServerState({ explain, locked: { value: false } } as unknown as Client);
+    state.text.value = "unknown c";
+    await state.explainText();
+    const shown = state.shown.value;
+    if (!shown || !("viewer" in shown)) throw new Error(state.problem.value);
+    const merged = shown.viewer.merged.value;
+    if (!merged) throw new Error("no word has several pieces");
+    merged.state.choices.token.value = 2;
+    merged.state.choices.residual.value = 0.25;
+    expect(merged.explanation.value.row("flow", 3, 2)).toBeNull();
+    const { recipe } = merged.explanation.value;
+    merged.askServer.value?.(merged, { method: "flow", recipe, token: 2 });
+    await vi.waitFor(() => expect(merged.answers.value).toHaveLength(1));
+    // "c" is the third word and the fourth piece.
+    expect(asked.at(-1)).toMatchObject({ words: true, keep_attention: false, output_token: 3, residual: 0.25 });
+    expect([...(merged.explanation.value.row("flow", 3, 2) ?? [])]).toEqual([3, 3, 3]);
+    expect(shown.viewer.answers.value).toHaveLength(0);
+    merged.askServer.value?.(merged, { method: "flow", recipe, token: null });
+    expect(asked.at(-1)).toMatchObject({ words: true, output_token: "all" });
+    shown.viewer.askServer.value?.(shown.viewer, { method: "flow", recipe, token: 3 });
+    expect(asked.at(-1)).toMatchObject({ output_token: 3 });
+    expect(asked.at(-1)).not.toHaveProperty("words");
+  });
+});
+
+describe("two reports beside each other", () => {
+  /** Rollout of three pieces, of which two are a word. */
+  const made = async (pieces: string[], words: (number | null)[], text: string, more: Record<string, unknown> = {}) => {
+    const { document } = await report(pieces);
+    const n = pieces.length;
+    const row = pieces.map((_, i) => (i + 1) / 10);
+    let begin = 0;
+    const tokens = pieces.map((piece, i) => {
+      const length = piece.replace("##", "").length;
+      const at = text.indexOf(piece.replace("##", ""), begin);
+      begin = at + length;
+      return { text: piece, word: words[i], begin: at, end: begin };
+    });
+    const data = floats(Array.from({ length: 3 * n }, () => row).flat());
+    return Report.read({
+      ...document,
+      input: { ...document.input, text, tokens },
+      output_token: 0,
+      output_tokens: tokens.map((_, i) => i),
+      arrays: { rollout: { shape: [3, n, n], dtype: "f32", encoding: "base64", data } },
+      ...more,
+    });
+  };
+
+  test("whole words stand beside whole words, whatever their pieces", async () => {
+    const first = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e");
+    const second = await made(["a", "##bc", "##d", "e"], [0, 0, 0, 1], "abcd e");
+    const words = WordReport.of(first);
+    if (!words) throw new Error("no word has several pieces");
+    const other = inUnitsOf(words, second);
+    expect(other).toBeInstanceOf(WordReport);
+    expect(unitsDiffer(words, other)).toBe(false);
+    const match = alignTokens(words, other);
+    expect([...match]).toEqual([0, 1]);
+    const theirs = explanationOf(other);
+    const side = otherSide(theirs, match, 1, { method: "rollout", layer: 3, shares: false }, false);
+    expect(side.token).toBe(1);
+    expect([...(side.row(3) ?? [])].map((value) => value.toFixed(4))).toEqual(["0.6000", "0.4000"]);
+    // Pieces beside pieces, as long as words are not merged.
+    expect(inUnitsOf(first, second)).toBe(second);
+    expect(unitsDiffer(first, second)).toBe(false);
+  });
+
+  test("that cannot be brought to the same units are said not to be", async () => {
+    const first = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e");
+    const merged = await made(["abcd", "e"], [0, 1], "abcd e", { settings: { ...first.settings, words: true } });
+    expect(inUnitsOf(first, merged)).toBe(merged);
+    expect(unitsDiffer(first, merged)).toBe(true);
+    const words = WordReport.of(first) as WordReport;
+    expect(unitsDiffer(words, inUnitsOf(words, merged))).toBe(false);
+    expect([...alignTokens(words, merged)]).toEqual([0, 1]);
+  });
+
+  test("a side without values names its own method and layer", async () => {
+    const first = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e");
+    const second = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e", { output_tokens: [2], output_token: 2 });
+    const sides = (method: Method) => {
+      const ours = sideOf(explanationOf(first), { method: "rollout", layer: 3, token: 0, shares: false, counts: [] });
+      const theirs = otherSide(
+        explanationOf(second),
+        alignTokens(first, second),
+        0,
+        { method, layer: 2, shares: false },
+        false,
+      );
+      return [ours, theirs] as const;
+    };
+    expect(missingSides(sides("flow"))).toBe("the second has no flow values at layer 2");
+    expect(sides("flow")[1]).toMatchObject({ token: 0, instead: null });
+    expect(sides("flow")[1].has("flow")).toBe(false);
+  });
+
+  test("of which one knows nothing of the output token shows another one's, and says so", async () => {
+    const first = await made(["ab", "##cd", "e"], [0, 0, 1], "abcd e");
+    const { document } = first;
+    const arrays = { rollout: { ...document.arrays.rollout, shape: [3, 1, 3] } };
+    const data = floats([0.1, 0.2, 0.7, 0.1, 0.2, 0.7, 0.1, 0.2, 0.7]);
+    const second = await Report.read({
+      ...document,
+      output_token: 2,
+      output_tokens: [2],
+      arrays: { rollout: { ...arrays.rollout, data } },
+    });
+    const side = otherSide(
+      explanationOf(second),
+      alignTokens(first, second),
+      0,
+      { method: "rollout", layer: 3, shares: false },
+      false,
+    );
+    expect(side).toMatchObject({ token: 2, instead: 0, missing: "" });
   });
 });

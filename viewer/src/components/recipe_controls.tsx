@@ -6,40 +6,10 @@ import { isHeavy, mixingOf, prepare } from "../compute/mixing";
 import { inSlices } from "../compute/slices";
 import { useViewer } from "../context";
 import type { Recipe } from "../explanation";
-import { METHODS, type Method } from "../report/document";
-import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import type { Normalize } from "../state";
+import { AskFor } from "./ask_for";
 import "../styles/pictures.css";
-
-/** The command that computes what the page does not. */
-export function commandFor(report: Report, recipe: Recipe, method: Method, token: number, words: boolean): string {
-  const { input, model, settings } = report.document;
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const parts = ["attnflow"];
-  if (input.kind === "image") parts.push("image", quoted(input.image?.name || "PICTURE"));
-  else if (input.kind === "attention") parts.push("explain", "--attention", quoted(model.name || "FILE.npz"));
-  else parts.push("explain", quoted(input.text));
-  if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
-  // A report knows its model's name, not where it lies.
-  const builtin = model.name === "agreement" || model.name === "fashion";
-  if (input.kind !== "attention")
-    parts.push("--model", builtin ? model.name : quoted(`path/to/${model.name || "MODEL"}`));
-  parts.push("--method", METHODS.filter((one) => one === method || settings.method.includes(one)).join(","));
-  if (token !== report.document.output_token) parts.push("--output-token", String(token));
-  if (settings.mixing !== "attention") parts.push("--mixing", settings.mixing, "--target", quoted(settings.target));
-  else if (recipe.residual !== 0.5) parts.push("--residual", String(recipe.residual));
-  if (recipe.heads !== "mean") parts.push("--heads", recipe.heads);
-  if (recipe.toLayer > 0) parts.push("--to-layer", String(recipe.toLayer));
-  if (recipe.setAside !== "none") parts.push("--set-aside", recipe.setAside);
-  if (recipe.discard > 0) parts.push("--discard", String(recipe.discard));
-  if (recipe.discard > 0 && settings.discard_keep_special) parts.push("--discard-keep-special");
-  if (recipe.normalize !== "none") parts.push("--normalize", recipe.normalize);
-  if (words || settings.words) parts.push("--words");
-  if (report.hasHeads) parts.push("--keep-attention");
-  parts.push("-o", "report.html");
-  return parts.join(" ");
-}
 
 export function RecipeControls() {
   const viewer = useViewer();
@@ -235,13 +205,12 @@ export function RecipeControls() {
 /** Where the numbers of the chosen method come from. */
 function Source({ fusing }: { fusing: boolean }) {
   const viewer = useViewer();
-  const { report, state, explanation, askServer } = viewer;
+  const { state, explanation } = viewer;
   const { method, layer, token } = state.choices;
   const explained = explanation.value;
   const result = explained.result(method.value, layer.value, token.value);
   const why = result ? null : explained.whyNot(method.value, layer.value);
   const rounded = (result?.error ?? 0) > 0;
-  const ask = askServer.value;
   return (
     <p id="recipe-source" aria-live="polite">
       {fusing && "Fusing heads … "}
@@ -254,21 +223,12 @@ function Source({ fusing }: { fusing: boolean }) {
           : "Computed in this page from the layers' attention.")}
       {!result && why}
       {!result && !why && `The report holds ${method.value} of other output tokens only.`}
-      {!result &&
-        (ask ? (
-          <>
-            {" "}
-            <button type="button" id="ask-server" onClick={() => ask(method.value, explained.recipe)}>
-              Compute on the server
-            </button>
-          </>
-        ) : (
-          <>
-            {" "}
-            This command does:{" "}
-            <code>{commandFor(report, explained.recipe, method.value, token.value, report instanceof WordReport)}</code>
-          </>
-        ))}
+      {!result && (
+        <>
+          {" "}
+          <AskFor id="ask-server" method={method.value} token={token.value} />
+        </>
+      )}
     </p>
   );
 }

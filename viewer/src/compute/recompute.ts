@@ -103,6 +103,9 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
   const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
   if (typeof mixing === "string") return mixing;
   if (method === "flow" && layer > recipe.toLayer + 2) {
+    if (report instanceof WordReport) {
+      return "Flow between whole words is not that of their pieces together: it takes a maximum flow for each pair, which the page does not compute.";
+    }
     return "Flow through more than two layers takes a maximum flow for each pair, which the page does not compute.";
   }
   return null;

@@ -1,11 +1,12 @@
 // What is asked of the server, and what became of it.
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
-import { Viewer } from "../context";
+import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../explanation";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
-import { METHODS, type Method } from "../report/document";
+import { METHODS } from "../report/document";
 import { Report } from "../report/report";
+import { WordReport } from "../report/words";
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 
@@ -48,10 +49,10 @@ export function readAsk(text: string): Ask | null {
 }
 
 /** What a request says so that numbers are made as a recipe has them. */
-function recipeFields(recipe: Recipe) {
+function recipeFields(recipe: Recipe, gradient: boolean) {
   return {
-    heads: recipe.heads,
-    residual: recipe.residual,
+    // Mixing by gradients is defined with the mean of the heads and the whole identity.
+    ...(gradient ? {} : { heads: recipe.heads, residual: recipe.residual }),
     to_layer: recipe.toLayer,
     discard: recipe.discard,
     normalize: recipe.normalize,
@@ -206,7 +207,7 @@ export class ServerState {
       viewer.state.choices.ownScale.value = ownScale.value;
     }
     if ("text" in asked) viewer.state.address = { ask: writeAsk(asked.text) };
-    viewer.askServer.value = (method, recipe) => void this.recompute(viewer, method, recipe);
+    viewer.askServer.value = (asking, wanted) => void this.recompute(asking, wanted);
     batch(() => {
       this.asked = asked;
       this.blanked.value = [];
@@ -247,9 +248,7 @@ export class ServerState {
 
   /** A request for what is to stand beside what is shown, made as that is now. */
   private beside(viewer: Viewer, body: Record<string, unknown>): Record<string, unknown> {
-    const { heads, residual, ...rest } = recipeFields(viewer.explanation.peek().recipe);
-    // Mixing by gradients is defined with the mean of the heads and the whole identity.
-    return { ...body, ...rest, ...(body.mixing === "gradient" ? {} : { heads, residual }) };
+    return { ...body, ...recipeFields(viewer.explanation.peek().recipe, body.mixing === "gradient") };
   }
 
   /** Explains what the composer holds, beside what is shown. */
@@ -355,13 +354,17 @@ export class ServerState {
   }
 
   /** Numbers that the page cannot compute, for the same input: they join the viewer's. */
-  private async recompute(viewer: Viewer, method: Method, recipe: Recipe) {
+  private async recompute(viewer: Viewer, { method, recipe, token }: Wanted) {
     if (!this.asked) return;
     const asked = this.asked;
+    // The server merges the words itself: flow between words is not that of their pieces together.
+    const words = viewer.report instanceof WordReport ? viewer.report : null;
+    const position = token === null ? "all" : words ? words.groups[token][0] : token;
     const settings = {
       method: [method],
-      ...recipeFields(recipe),
-      output_token: viewer.state.choices.token.value,
+      ...recipeFields(recipe, viewer.report.gradient),
+      output_token: position,
+      ...(words ? { words: true } : {}),
     };
     const report =
       "text" in asked
@@ -371,6 +374,8 @@ export class ServerState {
             const all = { ...asked.options, ...(Object.fromEntries(options) as Record<string, string>) };
             return Report.read(await this.client.image(asked.picture, all, handlers, signal));
           });
-    if (report) viewer.answers.value = [...viewer.answers.peek(), report];
+    if (report && report.n !== viewer.report.n) {
+      this.problem.value = `expected an answer for ${viewer.report.n} tokens, found ${report.n}`;
+    } else if (report) viewer.answers.value = [...viewer.answers.peek(), report];
   }
 }

@@ -1,7 +1,9 @@
 // All pairs of the chosen layer: a row for each output token, a column for each input token.
 import { useMemo, useRef } from "preact/hooks";
+import { AskFor } from "../components/ask_for";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
+import { TokenName } from "../components/own_text";
 import { Readout } from "../components/readout";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
@@ -33,7 +35,8 @@ export function Matrix() {
     const values = explained.asComputed ? report.array(method) : report.graphValues();
     return values?.kept ? "Of each row the document keeps the strongest; the others are drawn as their mean." : "";
   }, [explained, method, report]);
-  if (outputs.length < 2) return null;
+  if (n < 2) return null;
+  if (outputs.length < 2) return <MissingPairs outputs={outputs} />;
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
     rows: () => ({
@@ -67,7 +70,34 @@ export function Matrix() {
             ? "All pairs with these settings are too many to compute in the page. "
             : busy && "Computing all pairs in the page … "}
           A row for each output token, a column for each input token. Click a row to choose it; scroll with Ctrl, or
-          pinch, to zoom. {kept}
+          pinch, to zoom. {kept} {outputs.length < n && `${outputs.length} of ${n} output tokens have values here.`}
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+/** In the matrix's place while it would have one row or none. */
+function MissingPairs({ outputs }: { outputs: readonly number[] }) {
+  const viewer = useViewer();
+  const { state, explanation } = viewer;
+  const [method, layer] = [state.choices.method.value, state.choices.layer.value];
+  const why = explanation.value.whyNot(method, layer);
+  return (
+    <Card id="matrix" title="All pairs">
+      <div class="notice" id="matrix-missing">
+        <p>
+          {outputs.length === 1 ? (
+            <>
+              {method} is here of the output token <TokenName {...viewer.name(outputs[0])} /> only.
+            </>
+          ) : (
+            `${method} of all pairs is not here.`
+          )}{" "}
+          {why}
+        </p>
+        <p>
+          <AskFor id="ask-all-pairs" method={method} token="all" />
         </p>
       </div>
     </Card>

@@ -1,0 +1,77 @@
+// How to get numbers that the page does not have: from the server, else by a command.
+import { useViewer } from "../context";
+import type { Recipe } from "../explanation";
+import { METHODS, type Method } from "../report/document";
+import type { Report } from "../report/report";
+import { WordReport } from "../report/words";
+
+/**
+ * The command that computes what the page does not.
+ * @param token position in the report; "all": every output token
+ */
+export function commandFor(report: Report, recipe: Recipe, method: Method, token: number | "all"): string {
+  const words = report instanceof WordReport || report.settings.words;
+  const { input, model, settings } = report.document;
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const parts = ["attnflow"];
+  if (input.kind === "image") parts.push("image", quoted(input.image?.name || "PICTURE"));
+  else if (input.kind === "attention") parts.push("explain", "--attention", quoted(model.name || "FILE.npz"));
+  else parts.push("explain", quoted(input.text));
+  if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
+  // A report knows its model's name, not where it lies.
+  const builtin = model.name === "agreement" || model.name === "fashion";
+  if (input.kind !== "attention")
+    parts.push("--model", builtin ? model.name : quoted(`path/to/${model.name || "MODEL"}`));
+  parts.push("--method", METHODS.filter((one) => one === method || settings.method.includes(one)).join(","));
+  // The command counts pieces, also where it merges them.
+  if (token === "all") parts.push("--output-token", token);
+  else if (token !== report.document.output_token) {
+    const piece = report instanceof WordReport ? report.groups[token][0] : token;
+    parts.push("--output-token", report.settings.words ? quoted(report.tokens[token].label) : String(piece));
+  }
+  if (settings.mixing !== "attention") parts.push("--mixing", settings.mixing, "--target", quoted(settings.target));
+  else if (recipe.residual !== 0.5) parts.push("--residual", String(recipe.residual));
+  if (recipe.heads !== "mean") parts.push("--heads", recipe.heads);
+  if (recipe.toLayer > 0) parts.push("--to-layer", String(recipe.toLayer));
+  if (recipe.setAside !== "none") parts.push("--set-aside", recipe.setAside);
+  if (recipe.discard > 0) parts.push("--discard", String(recipe.discard));
+  if (recipe.discard > 0 && settings.discard_keep_special) parts.push("--discard-keep-special");
+  if (recipe.normalize !== "none") parts.push("--normalize", recipe.normalize);
+  if (words) parts.push("--words");
+  // Heads are between pieces.
+  else if (report.hasHeads) parts.push("--keep-attention");
+  parts.push("-o", "report.html");
+  return parts.join(" ");
+}
+
+interface AskForProps {
+  /** of the button */
+  id: string;
+  method: Method;
+  /** output token; "all": every one */
+  token: number | "all";
+}
+
+/** A button that asks the server for what is chosen, or where there is none the command. */
+export function AskFor({ id, method, token }: AskForProps) {
+  const viewer = useViewer();
+  const { report, explanation, askServer } = viewer;
+  const { recipe } = explanation.value;
+  const ask = askServer.value;
+  if (!ask) {
+    return (
+      <>
+        This command does: <code>{commandFor(report, recipe, method, token)}</code>
+      </>
+    );
+  }
+  return (
+    <button
+      type="button"
+      id={id}
+      onClick={() => ask(viewer, { method, recipe, token: token === "all" ? null : token })}
+    >
+      Compute on the server
+    </button>
+  );
+}

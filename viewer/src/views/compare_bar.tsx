@@ -1,0 +1,149 @@
+// What is compared with what: the bar of the comparison, and reports opened from files.
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { Own } from "../components/own_text";
+import { useViewer, type Viewer } from "../context";
+import { METHODS, type Method } from "../report/document";
+import { openReport } from "../report/open_file";
+import type { Report } from "../report/report";
+import { shorten } from "../report/text";
+import { compareWith } from "../shortcuts";
+import type { Comparison } from "../state";
+import type { Side } from "./compare_sides";
+
+const nameOf = (report: Report) =>
+  [report.model.name, shorten(report.document.input.text.trim(), 40)].filter(Boolean).join(": ") || "the other report";
+
+async function open(viewer: Viewer, file: File) {
+  try {
+    const report = await openReport(file);
+    if (report.document.input.kind === "generation")
+      throw new Error("a generation cannot be compared with an explanation");
+    viewer.other.value = report;
+    viewer.announcement.value = `Compared with ${file.name}`;
+    viewer.problem.value = "";
+  } catch (error) {
+    viewer.problem.value = error instanceof Error ? error.message : String(error);
+    viewer.announcement.value = viewer.problem.value;
+  }
+}
+
+/** A file dropped anywhere in the page is compared with what the page shows; returns how to stop. */
+export function acceptDrops(viewer: Viewer): () => void {
+  const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
+  const onDragOver = (event: DragEvent) => {
+    if (!holdsFile(event) || event.defaultPrevented) return;
+    event.preventDefault();
+  };
+  const onDrop = (event: DragEvent) => {
+    if (!holdsFile(event) || event.defaultPrevented) return;
+    event.preventDefault();
+    const file = [...(event.dataTransfer?.files ?? [])].find(({ name }) => /\.(json|html?)$/i.test(name));
+    if (!file) return;
+    viewer.state.choices.comparison.value ??= {
+      ...compareWith(viewer),
+      method: viewer.state.choices.method.value,
+      shares: false,
+    };
+    void open(viewer, file);
+  };
+  document.addEventListener("dragover", onDragOver);
+  document.addEventListener("drop", onDrop);
+  return () => {
+    document.removeEventListener("dragover", onDragOver);
+    document.removeEventListener("drop", onDrop);
+  };
+}
+
+interface BarProps {
+  title: string;
+  sides: [Side, Side];
+  chosen: NonNullable<Comparison>;
+  /** another report's */
+  foreign: boolean;
+}
+
+export function CompareBar({ title, sides: [a, b], chosen, foreign }: BarProps) {
+  const viewer = useViewer();
+  const { other } = viewer;
+  const { comparison } = viewer.state.choices;
+  const file = useRef<HTMLInputElement>(null);
+  const over = useSignal(false);
+  const change = (what: Partial<typeof chosen>) => (comparison.value = { ...chosen, ...what });
+  return (
+    <div
+      class={over.value ? "compare-bar over" : "compare-bar"}
+      onDragEnter={() => (over.value = true)}
+      onDragLeave={(event) => (over.value = event.currentTarget.contains(event.relatedTarget as Node))}
+      onDrop={() => (over.value = false)}
+    >
+      <span>{title} of this report, with </span>
+      <label class="check">
+        <span class="visually-hidden">Other method</span>
+        <select
+          id="compare-method"
+          value={b.method}
+          onChange={(event) => {
+            const name = event.currentTarget.value as Method;
+            change({ method: name, shares: (name === "flow") !== (a.method === "flow") });
+          }}
+        >
+          {METHODS.map((name) => (
+            <option key={name} value={name} disabled={!b.has(name) && name !== b.method}>
+              {b.has(name) ? name : `${name}: not held`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="check">
+        layer
+        <select
+          id="compare-layer"
+          value={b.layer}
+          onChange={(event) => change({ layer: Number(event.currentTarget.value) })}
+        >
+          {b.report.layers.map((layer) => (
+            <option key={layer} value={layer}>
+              {layer}
+            </option>
+          ))}
+        </select>
+      </label>
+      <span>of</span>
+      <span class="strong-name">
+        <Own text={foreign ? nameOf(b.report) : "this report"} most={60} />
+      </span>
+      {foreign && (
+        <button type="button" id="compare-drop" onClick={() => (other.value = null)}>
+          Back to this report
+        </button>
+      )}
+      <button type="button" id="compare-open" onClick={() => file.current?.click()}>
+        Open a report…
+      </button>
+      <input
+        ref={file}
+        id="compare-file"
+        type="file"
+        accept=".json,.html,application/json,text/html"
+        class="visually-hidden"
+        tabIndex={-1}
+        aria-label="A report to compare with"
+        onChange={(event) => {
+          const chosenFile = event.currentTarget.files?.[0];
+          event.currentTarget.value = "";
+          if (chosenFile) void open(viewer, chosenFile);
+        }}
+      />
+      <label class="check">
+        <input
+          id="compare-shares"
+          type="checkbox"
+          checked={chosen.shares}
+          onChange={(event) => change({ shares: event.currentTarget.checked })}
+        />
+        Each divided by its sum
+      </label>
+    </div>
+  );
+}

@@ -1,0 +1,87 @@
+// The difference of two sides, and what is said of it.
+import type { ComponentChildren } from "preact";
+import { TokenName } from "../components/own_text";
+import { useViewer } from "../context";
+import type { Recipe } from "../explanation";
+import { format } from "../report/text";
+import type { Side } from "./compare_sides";
+
+/** The second side minus the first, for each token of the first; NaN where the second has no counterpart. */
+export function difference(first: Float64Array, second: Float64Array, match: Int32Array): Float64Array {
+  return first.map((value, i) => (match[i] < 0 ? NaN : second[match[i]] - value));
+}
+
+/** What two recipes, of which each made one side, do not share; "" when they are the same. */
+export function recipesApart(first: Recipe, second: Recipe): string {
+  const parts: [string, string | number, string | number][] = [
+    ["residual", first.residual, second.residual],
+    ["heads", first.heads, second.heads],
+    ["down to layer", first.toLayer, second.toLayer],
+    ["set aside", first.setAside, second.setAside],
+    ["discard", first.discard, second.discard],
+    ["normalise", first.normalize, second.normalize],
+  ];
+  return parts
+    .filter(([, a, b]) => a !== b)
+    .map(([name, a, b]) => `${name} ${a} and ${b}`)
+    .join(", ");
+}
+
+/** Which side has no values, by its method's name. */
+export function missingSides([first, second]: readonly [Side, Side]): string {
+  const name = (side: Side, which: string) => `${which} has no ${side.method} values at layer ${side.layer}`;
+  const parts = [];
+  if (first.missing) parts.push(name(first, "the first"));
+  if (second.missing) parts.push(name(second, "the second"));
+  return parts.join(" and ");
+}
+
+/** Why a side is empty, in a sentence. */
+export function missingValues({ method, layer, report, token, missing }: Side): ComponentChildren {
+  return (
+    <>
+      No {method} values for <TokenName {...report.tokens[token]} /> at layer {layer}. {missing}
+    </>
+  );
+}
+
+interface ReadoutProps {
+  sides: [Side, Side];
+  first: Float64Array | null;
+  second: Float64Array | null;
+  apart: Float64Array | null;
+  match: Int32Array;
+}
+
+export function CompareReadout({ sides, first, second, apart, match }: ReadoutProps) {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const counts = state.counts.value;
+  let input = state.pointed.value?.input ?? null;
+  const pointed = input !== null;
+  if (input === null && apart) {
+    // Two documents of the same numbers may hold them in other digits.
+    const precision = Math.max(2 ** -22, sides[0].error + sides[1].error);
+    let most = 0;
+    for (let i = 0; i < apart.length; ++i) {
+      const by = Math.abs(apart[i]);
+      if (counts[i] && by > most && by > precision * Math.abs(first?.[i] ?? 0)) [most, input] = [by, i];
+    }
+  }
+  if (input === null || !first || !second || !apart || input >= report.n) {
+    return (
+      <p class="readout" id="compare-readout">
+        {apart ? "The two are the same." : `There is nothing to compare: ${missingSides(sides)}.`}
+      </p>
+    );
+  }
+  const value = apart[input];
+  return (
+    <p class="readout" id="compare-readout">
+      {pointed ? "" : "They differ most on "}
+      <TokenName {...viewer.name(input)} />: {format(first[input])} in the first,{" "}
+      {match[input] < 0 ? "no counterpart in the second" : `${format(second[match[input]])} in the second, `}
+      {match[input] >= 0 && <b data-value={value}>{`${value > 0 ? "+" : ""}${format(value)}`}</b>}
+    </p>
+  );
+}

@@ -1,0 +1,224 @@
+// What a comparison shows: the text or the patches of each side, and layers by tokens.
+import { useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useViewer } from "../context";
+import { largest } from "../explanation";
+import { format } from "../report/text";
+import { difference } from "./compare_difference";
+import type { Side } from "./compare_sides";
+
+export interface HalfProps {
+  name: string;
+  title: string;
+  side: Side;
+  values: Float64Array | null;
+  /** why there are no values */
+  missing: ComponentChildren;
+  image: boolean;
+  max: number;
+  colour(value: number): string;
+  ink(value: number): string;
+  /** positions of the first report's tokens in this one's; null: it is the first */
+  back: Int32Array | null;
+  diverging?: boolean;
+}
+
+export function Half({
+  name,
+  title,
+  side,
+  values,
+  missing,
+  image,
+  max,
+  colour,
+  ink,
+  back,
+  diverging = false,
+}: HalfProps) {
+  const { state, scale, differenceScale } = useViewer();
+  const { report, counts } = side;
+  const box = useRef<HTMLDivElement>(null);
+  const parts = useMemo(() => report.stripParts(), [report]);
+  const inverse = useMemo(() => (back ? new Map([...back.entries()].map(([i, j]) => [j, i])) : null), [back]);
+  const stops = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
+  const ramp = stops.map((t) => (diverging ? differenceScale.value.css(2 * t - 1, 1) : scale.value.css(t, 1))).join();
+  useSignalEffect(() => {
+    const input = state.pointed.value?.input;
+    const here = input === undefined ? undefined : back ? back[input] : input;
+    for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");
+    if (here !== undefined && here >= 0) box.current?.querySelector(`[data-token="${here}"]`)?.classList.add("pointed");
+  });
+  const lines: ComponentChildren[][] = [[]];
+  if (!image) {
+    for (const [k, part] of parts.entries()) {
+      if ("line" in part) lines.push([]);
+      else if ("gap" in part) lines.at(-1)?.push(part.gap);
+      else {
+        const { label, segment, begin, end } = report.tokens[part.token];
+        const value = values?.[part.token] ?? NaN;
+        const drawn = counts[part.token] && !Number.isNaN(value);
+        lines.at(-1)?.push(
+          <span
+            key={k}
+            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}`}
+            data-token={part.token}
+            data-value={Number.isNaN(value) ? undefined : value}
+            dir={part.chip ? "auto" : undefined}
+            style={drawn ? { background: colour(value), color: ink(value) } : undefined}
+          >
+            {part.chip ? label : report.slice(segment, begin, end)}
+          </span>,
+        );
+      }
+    }
+  }
+  return (
+    <section
+      class="half"
+      data-side={name}
+      aria-label={`${diverging ? "difference" : back ? "second" : "first"}: ${title}`}
+    >
+      <h3>{title}</h3>
+      {!values && <p class="help missing-values">{missing}</p>}
+      {!values ? null : image ? (
+        <PatchMap side={side} values={values} colour={colour} />
+      ) : (
+        <div
+          class="half-text"
+          ref={box}
+          onPointerOver={(event) => {
+            const cell = (event.target as Element).closest("[data-token]");
+            const here = cell ? Number(cell.getAttribute("data-token")) : null;
+            const input = here === null ? undefined : inverse ? inverse.get(here) : here;
+            state.pointed.value = input === undefined ? null : { input, view: "compare" };
+          }}
+          onPointerLeave={() => (state.pointed.value = null)}
+        >
+          {lines.map((line, k) => (
+            <div class="line" dir="auto" lang="" key={k}>
+              {line}
+            </div>
+          ))}
+        </div>
+      )}
+      {values && (
+        <div class="legend">
+          <span>{diverging ? `−${format(max)}` : "0"}</span>
+          <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${ramp})` }} />
+          <span>{diverging ? `+${format(max)}` : format(max)}</span>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Patches of a picture, in their places. */
+function PatchMap({
+  side,
+  values,
+  colour,
+}: {
+  side: Side;
+  values: Float64Array | null;
+  colour(value: number): string;
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { rows = 1, columns = 1, first_patch: first = 0 } = side.report.document.input.image ?? {};
+  useEffect(() => {
+    const context = canvas.current?.getContext("2d");
+    if (!context) return;
+    context.clearRect(0, 0, columns, rows);
+    for (let k = 0; values && k < rows * columns; ++k) {
+      context.fillStyle = colour(values[first + k]);
+      context.fillRect(k % columns, Math.floor(k / columns), 1, 1);
+    }
+  });
+  return <canvas class="patch-map" ref={canvas} width={columns} height={rows} role="img" aria-label="patches" />;
+}
+
+/** Layers by tokens of both, and of their difference. */
+export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match: Int32Array; common: boolean }) {
+  const { scale, differenceScale } = useViewer();
+  const [a, b] = sides;
+  const layers = a.report.layers;
+  const rowsA = layers.map((layer) => a.row(layer));
+  const rowsB = b.report.layers.map((layer) => b.row(layer));
+  const most = (rows: (Float64Array | null)[], counts: readonly boolean[]) =>
+    Math.max(0, ...rows.map((row) => (row ? largest(row, counts) : 0)));
+  const max = [most(rowsA, a.counts), most(rowsB, b.counts)];
+  const [maxA, maxB] = common ? [Math.max(...max), Math.max(...max)] : max;
+  const apart = layers.map((layer, k) => {
+    const theirs = rowsB[b.report.layers.indexOf(layer)];
+    const ours = rowsA[k];
+    return ours && theirs ? difference(ours, theirs, match) : null;
+  });
+  const widest = most(
+    apart.map((row) => row?.map(Math.abs) ?? null),
+    a.counts,
+  );
+  return (
+    <div class="compare">
+      <LayerMap
+        title={`${a.method}, every layer`}
+        side={a}
+        layers={layers}
+        rows={rowsA}
+        colour={(value) => scale.value.css(value, maxA)}
+      />
+      <LayerMap
+        title={`${b.method}, every layer`}
+        side={b}
+        layers={b.report.layers}
+        rows={rowsB}
+        colour={(value) => scale.value.css(value, maxB)}
+      />
+      <LayerMap
+        title={`Second minus first, up to ${format(widest)}`}
+        side={a}
+        layers={layers}
+        rows={apart}
+        colour={(value) => differenceScale.value.css(value, widest)}
+      />
+    </div>
+  );
+}
+
+interface LayerMapProps {
+  title: string;
+  side: Side;
+  layers: readonly number[];
+  rows: (Float64Array | null)[];
+  colour(value: number): string;
+}
+
+function LayerMap({ title, side, layers, rows, colour }: LayerMapProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const n = side.report.n;
+  useEffect(() => {
+    const context = canvas.current?.getContext("2d");
+    if (!context) return;
+    context.clearRect(0, 0, n, layers.length);
+    rows.forEach((row, k) => {
+      for (let i = 0; row && i < n; ++i) {
+        if (!side.counts[i] || Number.isNaN(row[i])) continue;
+        context.fillStyle = colour(row[i]);
+        // The topmost layer stands at the top.
+        context.fillRect(i, layers.length - 1 - k, 1, 1);
+      }
+    });
+  });
+  return (
+    <figure class="layer-map">
+      <figcaption>{title}</figcaption>
+      <div>
+        <span class="ends" aria-hidden="true">
+          <span>{layers.at(-1)}</span>
+          <span>{layers[0]}</span>
+        </span>
+        <canvas ref={canvas} width={n} height={layers.length} role="img" aria-label={`${title}: layers by tokens`} />
+      </div>
+    </figure>
+  );
+}
