@@ -19,6 +19,7 @@ import { ImageViews } from "./views/image_views";
 import { LayerMap } from "./views/layer_map";
 import { Matrix } from "./views/matrix";
 import { Methods } from "./views/methods";
+import { Notes } from "./views/notes";
 import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
@@ -126,17 +127,5 @@ function Header() {
         )}
       </h1>
     </header>
-  );
-}
-
-function Notes() {
-  const { notes } = useViewer().report.document;
-  if (!notes?.length) return null;
-  return (
-    <ul id="notes" class="wide">
-      {notes.map((note) => (
-        <li key={note}>{note}</li>
-      ))}
-    </ul>
   );
 }

@@ -28,6 +28,8 @@ export interface RowResult {
   source: "document" | "server" | "page";
   /** largest relative error of a value, or of the attention that the page made it of; 0: exact */
   error: number;
+  /** the report that has them; null: they were computed in the page */
+  from: Report | null;
 }
 
 export interface Ranked {
@@ -78,15 +80,16 @@ export class Explanation {
     let result: RowResult | null = null;
     if (this.asComputed) {
       const values = this.report.row(method, layer, outputToken);
-      if (values) result = { values, source: "document", error: this.report.rowError(method, outputToken) };
+      if (values)
+        result = { values, source: "document", error: this.report.rowError(method, outputToken), from: this.report };
     }
     for (const answer of this.answers) {
       const values = result ? null : answer.row(method, layer, outputToken);
-      if (values) result = { values, source: "server", error: answer.rowError(method, outputToken) };
+      if (values) result = { values, source: "server", error: answer.rowError(method, outputToken), from: answer };
     }
     if (!result) {
       const values = recomputedRow(this.report, this.recipe, method, layer, outputToken);
-      if (values) result = { values, source: "page", error: recomputedError(this.report, this.recipe) };
+      if (values) result = { values, source: "page", error: recomputedError(this.report, this.recipe), from: null };
     }
     // Rows of thousands of tokens are cheap to make again.
     if (this.cache.size > 4096) this.cache.clear();

@@ -164,7 +164,7 @@ describe("what a report does not hold", () => {
     const report = await without("attention");
     expect(whyNot(report, { ...recipe, residual: 0.1 }, "rollout", 6)).toBeNull();
     expect(whyNot(report, { ...recipe, setAside: "first" }, "rollout", 6)).toBeNull();
-    expect(whyNot(report, { ...recipe, heads: "max" }, "rollout", 6)).toMatch(/keep-attention/);
+    expect(whyNot(report, { ...recipe, heads: "max" }, "rollout", 6)).toMatch(/single heads/);
     expect(recomputedRow(report, { ...recipe, heads: "2" }, "raw", 6, 0)).toBeNull();
   });
 

@@ -6,7 +6,7 @@ import { isHeavy, mixingOf, prepare } from "../compute/mixing";
 import { inSlices } from "../compute/slices";
 import { useViewer } from "../context";
 import type { Recipe } from "../explanation";
-import { WordReport } from "../report/words";
+import { asideText, WordReport } from "../report/words";
 import type { Normalize } from "../state";
 import { AskFor } from "./ask_for";
 import "../styles/pictures.css";
@@ -47,8 +47,8 @@ export function RecipeControls() {
     (heads) => heads === settings.heads || can({ heads }),
   );
   const asides = ["none", "first", ...(report.hasSpecial ? ["special"] : [])].filter((setAside) => can({ setAside }));
-  if (!asides.includes(settings.set_aside)) asides.push(settings.set_aside);
-  const names: Record<string, string> = { none: "nothing", first: "the first token", special: "special tokens" };
+  for (const positions of [settings.set_aside, recipe.setAside])
+    if (!asides.includes(positions)) asides.push(positions);
   const changed = !viewer.explanation.value.asComputed;
   const reset = () => {
     choices.heads.value = settings.heads;
@@ -142,7 +142,7 @@ export function RecipeControls() {
           >
             {asides.map((setAside) => (
               <option key={setAside} value={setAside}>
-                {names[setAside] ?? `tokens ${setAside}`}
+                {asideText(report, setAside)}
               </option>
             ))}
           </select>

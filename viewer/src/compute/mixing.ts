@@ -339,7 +339,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   if (report.gradient) return "Gradients are kept of the chosen settings only.";
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads
-    ? "The report does not hold the attention of single heads (--keep-attention)."
+    ? "The report does not hold the attention of single heads."
     : "The report's attention has columns set aside or weights discarded already.";
 }
 

@@ -6,6 +6,7 @@ import { copyText } from "../components/copy_text";
 import { KeysDialog } from "../components/help";
 import { HelpButton, LinkButton, ThemeButton } from "../components/toolbar";
 import { SavingContext } from "../export/name";
+import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { GENERATION_KEYS } from "./generation_keys";
 import { followGenerationLink, generationLink } from "./generation_link";
@@ -43,14 +44,14 @@ export function GenerationApp({ state, children, tools }: GenerationAppProps) {
             <p id="live" class="visually-hidden" aria-live="polite">
               {state.announcement}
             </p>
-            {!state.grew && <Notes />}
+            {!state.grew && <Notes served={children !== undefined} />}
             <Texts tools={tools} />
             <Ranking />
             <div class="pile">
               <SetAside />
               <Likelihood />
             </div>
-            {state.grew && <Notes />}
+            {state.grew && <Notes served={children !== undefined} />}
             {!state.growing.value && (
               <>
                 <LayerPicture />
@@ -121,8 +122,17 @@ function Header() {
   );
 }
 
-function Notes() {
-  const { notes } = useGeneration().report.document;
+function Notes({ served }: { served: boolean }) {
+  const { report, selection } = useGeneration();
+  const place = {
+    methods: [selection.value.method],
+    asWritten: true,
+    ownToken: true,
+    words: report.document.settings.words,
+    served,
+    recipe: false,
+  };
+  const notes = notesHere(report.document.notes, place);
   if (notes.length === 0) return null;
   return (
     <ul id="notes" class="wide">

@@ -6,6 +6,8 @@ import { Own, TokenName } from "../components/own_text";
 import { ValueStrip } from "../components/value_strip";
 import { ViewerContext, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
+import { METHODS } from "../report/document";
+import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { dark } from "../theme";
 import { TOKENS, rho, type Evaluation } from "./evaluation";
@@ -76,7 +78,10 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
   const { scores, target, blank, notes } = evaluation.document;
   const { report } = viewer;
   // The page says the others already.
-  const said = notes.filter((note) => !report.document.notes.includes(note));
+  const said = notesHere(
+    notes.filter((note) => !report.document.notes.includes(note)),
+    { methods: METHODS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
+  );
   const strips = report.n <= MOST_TOKENS && scores.every(({ values }) => values.length === report.n);
   return (
     <div id="agreement">

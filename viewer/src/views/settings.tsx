@@ -1,10 +1,13 @@
-// How the numbers were made, in words.
+// How the numbers that are shown were made, in words, and where that is not how the report was made.
 import { Card } from "../components/card";
-import { useViewer } from "../context";
+import { useViewer, type Viewer } from "../context";
+import { recipeOf, type Recipe } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
-import { format, visible } from "../report/text";
+import { format, percent, visible } from "../report/text";
+import { asideText, WordReport } from "../report/words";
+import { methodsShown } from "./notes";
 
 /** What gradients make of the attention, in words. */
 export function gradientMixing(report: Report): string {
@@ -22,19 +25,34 @@ const NORMALISATIONS: Record<string, string> = {
   row: "each output token's values sum to 1",
   "receptive-field": "by receptive field",
 };
-const ASIDES: Record<string, string> = { none: "", first: "the first token", special: "special tokens" };
 
-function precision(report: Report): string {
-  const { arrays } = report.document;
-  const methods = report.methods.map((name) => arrays[name]);
-  const error = Math.max(0, ...methods.map((array) => array.error ?? 0));
-  const kept = methods.some((array) => array.dtype === "top");
+const headsText = (heads: string) => HEADS[heads] ?? `head ${heads} in the layer looked at, the mean in those below`;
+const downText = (layer: number) => (layer ? `layer ${layer}` : "the input");
+const discardText = (report: Report, discard: number) =>
+  discard
+    ? `the smallest ${Number((100 * discard).toFixed(1))}% of each layer's weights${report.settings.discard_keep_special ? ", none of special tokens" : ""}`
+    : "nothing";
+
+/** How many digits the values that are shown have. */
+function precision({ report, state, explanation }: Viewer): string {
+  const { choices } = state;
+  const result = explanation.value.result(choices.method.value, choices.layer.value, choices.token.value);
+  const holder = result?.source === "server" && result.from ? result.from : report;
+  const { arrays, output_token: own } = holder.document;
+  const array = holder.methods.includes(choices.method.value) ? arrays[choices.method.value] : undefined;
+  if (result?.source === "page") {
+    return result.error > 0
+      ? `within ${(100 * result.error).toPrecision(2)}%: so are the layers' weights in the report`
+      : "";
+  }
+  const kept = array?.dtype === "top";
+  const error = array?.error ?? 0;
   if (error > 0 || kept) {
     const parts = error > 0 ? [`values within ${(100 * error).toPrecision(2)}%`] : [];
     if (kept) parts.push("of each row the largest; the others share the rest evenly");
-    return `${parts.join("; ")}. Those of output token ${report.document.output_token ?? 0} are exact; a json or npz file has all of them`;
+    return `${parts.join("; ")}. Those of output token ${own ?? 0} are exact`;
   }
-  return methods.some((array) => array.dtype === "f16") ? "3 digits; a json or npz file has all of them" : "";
+  return array?.dtype === "f16" ? "3 digits" : "";
 }
 
 /** Of a report of a picture. */
@@ -52,60 +70,153 @@ function pictureRows(report: Report): [string, string][] {
   ];
 }
 
-/** Term and description, those without a description left out. */
-export function settingsRows(report: Report): [string, string][] {
+export interface Setting {
+  term: string;
+  text: string;
+  /** how the report was made, where that is something else */
+  report?: string;
+  /** takes the page back to that */
+  back?: () => void;
+}
+
+/** Where the values of the chosen method come from. */
+function source({ explanation, state }: Viewer): string {
+  const { method, layer, token } = state.choices;
+  const found = explanation.value.result(method.value, layer.value, token.value)?.source;
+  if (found === "document") return "as attnflow computed them, from the report";
+  if (found === "server") return "computed by the server for these settings";
+  if (found === "page") return "computed in this page from the layers' attention";
+  return `none: ${explanation.value.whyNot(method.value, layer.value) ?? `${method.value} is here of other output tokens only`}`;
+}
+
+/** Largest distance of a flow that is shown below its true maximum. */
+function flowText(viewer: Viewer): string {
+  const { report, state, explanation } = viewer;
+  if (!methodsShown(viewer).includes("flow")) return "";
+  const result = explanation.value.result("flow", state.choices.layer.value, state.choices.token.value);
+  if (result?.source === "page") return "exact: through two layers at most it has a closed form";
+  const gap = (result?.from ?? report).document.flow_gap_max;
+  return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
+}
+
+/** What is left out of rankings and colours, which changes no number. */
+function leftOutText({ state }: Viewer): string {
+  const counts = state.counts.value;
+  const left = counts.filter((count) => !count).length;
+  return left > 0 ? `${left} of ${counts.length} tokens, of rankings and colour scales only` : "";
+}
+
+/** Term and description of what is shown; those with nothing to say are left out. */
+export function settingsShown(viewer: Viewer): Setting[] {
+  const { report, state, explanation } = viewer;
+  const { choices } = state;
   const { settings, layers, document } = report;
+  const { recipe } = explanation.value;
+  const made = recipeOf(report);
+  const [method, layer, token] = [choices.method.value, choices.layer.value, choices.token.value];
+  const raw = methodsShown(viewer).every((name) => name === "raw");
+  /** A setting of the recipe, beside the report's. */
+  const setting = <K extends keyof Recipe>(
+    term: string,
+    name: K,
+    says: (value: Recipe[K]) => string,
+    silent = false,
+  ): Setting => {
+    const text = says(recipe[name]);
+    if (recipe[name] === made[name]) return { term, text: silent ? "" : text };
+    const choice = choices[name] as unknown as { value: Recipe[K] };
+    return { term, text, report: says(made[name]), back: () => (choice.value = made[name]) };
+  };
+  const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
   const contiguous = layers.length > 2 && layers.at(-1) === layers[0] + layers.length - 1;
-  const computed = contiguous ? `${layers[0]} to ${layers.at(-1)}` : layers.join(", ");
-  const flow = report.methods.includes("flow");
-  const rows: [string, string][] = [
-    ...pictureRows(report),
-    ["Methods", settings.method.join(", ")],
-    ["Mixing", report.gradient ? gradientMixing(report) : ""],
-    ["Heads", HEADS[settings.heads] ?? `head ${settings.heads} in the layer looked at, the mean in those below`],
-    ["Residual", report.gradient ? "" : `${settings.residual} of each token stays in place in every layer`],
-    ["Layers", `${computed}, each down to ${settings.to_layer ? `layer ${settings.to_layer}` : "the input"}`],
-    ["Discarded", settings.discard ? `the smallest ${100 * settings.discard}% of each layer's weights` : ""],
-    ["Set aside", ASIDES[settings.set_aside] ?? `tokens ${settings.set_aside}`],
-    ["Normalisation", NORMALISATIONS[settings.normalize] ?? settings.normalize],
-    ["Tokens", settings.words ? "pieces of a word merged" : ""],
-    [
-      "[?]",
-      report.tokens.some((token) => token.unknown)
+  const held = contiguous ? `${layers[0]} to ${layers.at(-1)}` : layers.join(", ");
+  const merged = report instanceof WordReport;
+  const threshold = choices.threshold.value;
+  const rows: Setting[] = [
+    ...pictureRows(report).map(plain),
+    { term: "Shown", text: `${method} of output token ${token}, ${report.tokens[token].label}` },
+    { term: "Numbers", text: source(viewer) },
+    { term: "Mixing", text: report.gradient ? gradientMixing(report) : "" },
+    setting("Heads", "heads", headsText),
+    report.gradient || raw
+      ? { term: "Residual", text: raw && !report.gradient ? "none: raw attention is that of one layer alone" : "" }
+      : setting(
+          "Residual",
+          "residual",
+          (part) => `${Number(part.toFixed(4))} of each token stays in place in every layer`,
+        ),
+    raw
+      ? { term: "Layers", text: `${layer} alone` }
+      : setting("Layers", "toLayer", (down) => `${layer} down to ${downText(down)}`),
+    setting("Discarded", "discard", (part) => discardText(report, part), recipe.discard === 0),
+    setting("Set aside", "setAside", (aside) => asideText(report, aside), recipe.setAside === "none"),
+    setting("Normalisation", "normalize", (name) => NORMALISATIONS[name] ?? name),
+    merged
+      ? { term: "Tokens", text: "pieces of a word merged", report: "pieces", back: () => (choices.words.value = false) }
+      : { term: "Tokens", text: settings.words ? "pieces of a word merged" : "" },
+    { term: "Left out", text: leftOutText(viewer) },
+    { term: "Not drawn", text: threshold > 0 ? `values below ${percent(threshold)} of the largest` : "" },
+    {
+      term: "[?]",
+      text: report.tokens.some(({ unknown }) => unknown)
         ? "marks what is not in the model's vocabulary; such words look the same to it"
         : "",
-    ],
-    [
-      "Flow",
-      flow && document.flow_gap_max !== undefined
-        ? `certified lower ends, at most ${format(document.flow_gap_max)} below the true maximum`
-        : "",
-    ],
-    ["Precision here", precision(report)],
-    ["attnflow report", `version ${document.version}`],
+    },
+    { term: "Flow", text: flowText(viewer) },
+    { term: "Precision here", text: precision(viewer) },
+    { term: "The report holds", text: `${settings.method.join(", ")}; layers ${held}; version ${document.version}` },
   ];
-  return rows.filter(([, text]) => text !== "");
+  return rows.filter(({ text }) => text !== "");
 }
 
 export function SettingsCard() {
-  const { report, explanation } = useViewer();
+  const viewer = useViewer();
+  const rows = settingsShown(viewer);
+  const changed = rows.filter(({ back }) => back);
   const exporter = {
     svg: () => pictureOf("settings"),
-    rows: () => ({ columns: ["setting", "value"], rows: settingsRows(report) }),
+    rows: () => ({
+      columns: ["setting", "value", "in_the_report"],
+      rows: rows.map(({ term, text, report }) => [term, text, report ?? text]),
+    }),
+  };
+  /** The button goes with what it takes back; the keyboard stays in the list. */
+  const goBack = (settings: readonly Setting[]) => {
+    for (const { back } of settings) back?.();
+    requestAnimationFrame(() => document.getElementById("settings")?.focus());
   };
   return (
     <Card id="settings" title="How these numbers were made" wide exporter={exporter}>
-      {!explanation.value.asComputed && (
-        <p class="notice" id="recomputed">
-          Other settings are chosen: what can be, is computed in this page from the layers' attention; the list says how
-          the report itself was made.
-        </p>
+      {changed.length > 0 && (
+        <div class="notice" id="recomputed">
+          {changed.length === 1 ? "One setting is" : `${changed.length} settings are`} not as in the report:{" "}
+          {changed.map(({ term }) => term.toLowerCase()).join(", ")}.{" "}
+          <button type="button" id="settings-reset" onClick={() => goBack(changed)}>
+            Back to the report's
+          </button>
+        </div>
       )}
-      <dl id="settings">
-        {settingsRows(report).map(([term, text]) => (
+      <dl id="settings" tabIndex={-1}>
+        {rows.map((row) => (
           <>
-            <dt>{term}</dt>
-            <dd>{text}</dd>
+            <dt>{row.term}</dt>
+            <dd class={row.back ? "differs" : undefined} data-setting={row.term}>
+              {row.text}
+              {row.back && (
+                <>
+                  {" "}
+                  <span class="was">in the report: {row.report}</span>{" "}
+                  <button
+                    type="button"
+                    class="quiet"
+                    aria-label={`${row.term}: back to the report's, ${row.report}`}
+                    onClick={() => goBack([row])}
+                  >
+                    Back
+                  </button>
+                </>
+              )}
+            </dd>
           </>
         ))}
       </dl>

@@ -1,0 +1,47 @@
+// What the report notes about what is shown.
+import { useViewer, type Viewer } from "../context";
+import type { Method } from "../report/document";
+import { isOfValues, notesHere, type NotePlace } from "../report/notes";
+import { WordReport } from "../report/words";
+
+/** Methods whose values stand in views of their own, not only beside others. */
+export function methodsShown({ state, report }: Viewer): Method[] {
+  const { method, comparison, sideBySide } = state.choices;
+  if (report.document.input.kind === "image" && sideBySide.value) return report.methods;
+  return [...new Set([method.value, ...(comparison.value ? [comparison.value.method] : [])])];
+}
+
+/** Notes of the report, and of the server's answer where its values are shown. */
+export function notesShown(viewer: Viewer): string[] {
+  const { report, state, explanation, askServer } = viewer;
+  const { choices } = state;
+  const methods = methodsShown(viewer);
+  const place: NotePlace = {
+    methods,
+    asWritten: explanation.value.asComputed,
+    ownToken: choices.token.value === report.document.output_token,
+    words: report instanceof WordReport || report.settings.words,
+    served: askServer.value !== null,
+    recipe: report.hasGraph || report.hasHeads,
+  };
+  const answers = methods.flatMap((method) => {
+    const result = explanation.value.result(method, choices.layer.value, choices.token.value);
+    return result?.source === "server" && result.from ? [result.from] : [];
+  });
+  const values = answers.flatMap(({ document }) => document.notes.filter(isOfValues));
+  return [
+    ...new Set([...notesHere(report.document.notes ?? [], place), ...notesHere(values, { ...place, asWritten: true })]),
+  ];
+}
+
+export function Notes() {
+  const notes = notesShown(useViewer());
+  if (notes.length === 0) return null;
+  return (
+    <ul id="notes" class="wide">
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+    </ul>
+  );
+}
