@@ -62,6 +62,12 @@ const selected = (page) =>
   page.$$eval('#generated [aria-selected="true"]', (tokens) => tokens.map((token) => Number(token.dataset.token)));
 const promptToken = (page, j) => page.locator(`#prompt [data-token="${j}"]`);
 const saidToken = (page, t) => page.locator(`#generated [data-token="${t}"]`);
+/** Leaves no token out. */
+async function countAll(page) {
+  await page.locator("#filters-button").click();
+  if (await page.locator("#reset").isEnabled()) await page.locator("#reset").click();
+  await page.keyboard.press("Escape");
+}
 const choose = (page, method) => page.locator(`#methods input[value="${method}"]`).check({ force: true });
 
 /** @param relative the relative error of the page's numbers */
@@ -186,11 +192,13 @@ describe("generations", () => {
         await choose(page, first);
       });
 
-      test("sets tokens aside and says which share they hold", async () => {
+      test("leaves tokens out and says which share they hold", async () => {
         await choose(page, first);
         await saidToken(page, report.n - 1).click();
         const values = report.values(first, report.n - 1);
         const mass = values.reduce((a, b) => a + b, 0);
+        // What the prompt's part leaves over lies on generated tokens.
+        const whole = report.n === 1 ? mass : Math.max(1, mass);
         const check = async (aside, what) => {
           assert.deepEqual(
             await asideTokens(page),
@@ -198,12 +206,12 @@ describe("generations", () => {
             what,
           );
           const held = [...aside].reduce((sum, j) => sum + values[j], 0);
-          assertShare(await page.locator("#aside-share").textContent(), held / mass, what);
+          assertShare(await page.locator("#aside-share").textContent(), held / whole, what);
           for (const j of await ranked(page)) assert.ok(!aside.has(j), `${what}: ${j} is ranked`);
         };
-        await check(report.dropped, "the report's rules");
-        // Off.
-        if (report.dropped.size > 0) await page.locator("#reset").click();
+        const unspecial = report.generation.dropped.filter(({ rule }) => rule !== "special tokens");
+        await check(new Set(unspecial.flatMap(({ tokens }) => tokens)), "the report's rules");
+        await countAll(page);
         await check(new Set(), "nothing");
         const all = report.allValues(first, report.n - 1);
         const order = [...all.keys()].filter((j) => all[j] > 0).sort((a, b) => all[b] - all[a] || a - b);
@@ -213,7 +221,8 @@ describe("generations", () => {
         await check(new Set([0]), "a click");
         await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
         await check(new Set(), "two clicks");
-        // An expression.
+        // An expression; the clicks have closed the panel.
+        await page.locator("#filters-button").click();
         await page.locator("#pattern").fill("^(?:it|user|hello|<b>)$");
         const named = new Set();
         for (const [j, token] of report.input.tokens.entries()) {
@@ -222,18 +231,46 @@ describe("generations", () => {
         assert.ok(named.size > 0);
         await check(named, "an expression");
         await page.locator("#pattern").fill("(");
-        assert.match(await page.locator("#pattern-problem").textContent(), /regular expression/u);
+        assert.match(await page.locator("#pattern-problem").textContent(), /^Not used: /u);
         await check(new Set(), "an expression that is none");
-        await page.locator("#reset").click({ force: true });
-        await page.locator("#pattern").fill("");
-        const special = new Set(report.input.tokens.flatMap((token, j) => (token.special ? [j] : [])));
-        const box = page.getByRole("checkbox", { name: "special tokens" });
-        assert.equal(await box.isVisible(), special.size > 0);
+        await page.locator("#reset").click();
+        assert.equal(await page.locator("#pattern").inputValue(), "");
+        await page.keyboard.press("Escape");
+        const rule = report.generation.dropped.find((one) => one.rule === "special tokens");
+        const special = new Set([
+          ...report.input.tokens.flatMap((token, j) => (token.special ? [j] : [])),
+          ...(rule?.tokens ?? []),
+        ]);
+        const box = page.locator("#skip-special");
         if (special.size > 0) {
           await box.check();
           await check(special, "special tokens");
-          await box.uncheck();
+          const note = page.locator("#special-note");
+          assert.match(await note.textContent(), /^Special tokens left out of colours and rankings: \d+ token/u);
+          const held = [...special].reduce((sum, j) => sum + values[j], 0);
+          if (special.size === (await asideTokens(page)).length && !report.generation.tokens.some((t) => t.special)) {
+            const share = /, (\S+|under 1%|over 99%) of what the token drew on/u.exec(await note.textContent())[1];
+            assertShare(share, held / whole, "the note");
+          }
+          await page.locator("#special-toggle").click();
+          await check(new Set(), "special tokens, counted by the note's button");
+          assert.match(await note.textContent(), /^Special tokens count: /u);
+          assert.equal(await box.isChecked(), false);
+          await page.evaluate(() => document.activeElement.blur());
+          await page.keyboard.press("s");
+          assert.equal(await box.isChecked(), true);
+          await page.keyboard.press("s");
         }
+        // A key opens the filters; stop words are one of them.
+        await page.keyboard.press("f");
+        await page.locator("#skip-stop-words").check();
+        const words = await page.$$eval("#prompt .token", (all) =>
+          all.filter((one) => one.ariaPressed === "true").map((one) => one.textContent.trim().toLowerCase()),
+        );
+        for (const word of words) assert.ok(/^(?:[a-z]+|[^a-z0-9]*)$/u.test(word), word);
+        await page.locator("#skip-stop-words").uncheck();
+        await page.keyboard.press("Escape");
+        await check(new Set(), "nothing again");
         assert.deepEqual(watch, { requests: [], messages: [] });
       });
 
@@ -291,7 +328,7 @@ describe("generations", () => {
         await choose(page, first);
         const token = report.n - 1;
         await saidToken(page, token).click();
-        await page.locator("#reset").click({ force: true });
+        await countAll(page);
         const expected = report.values(`${first}_generated`, token).slice(0, token);
         const shown = await page.$$eval("#generated .token", (all) => all.map((one) => one.dataset.value));
         assertClose(shown.slice(0, token).map(Number), expected, precision, "generated");
@@ -310,10 +347,12 @@ describe("generations", () => {
           assert.equal(position, column < report.m ? String(column) : `+${column - report.m}`);
           assertClose([value], [all[column]], precision, `column ${column}`);
         }
-        // They can be set aside, too.
+        // They can be left out, too.
+        await page.locator("#filters-button").click();
         await page.getByRole("checkbox", { name: /^generated tokens/u }).check();
         assert.ok((await ranked(page)).every((column) => column < report.m));
         await page.getByRole("checkbox", { name: /^generated tokens/u }).uncheck();
+        await page.keyboard.press("Escape");
         if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
       });
 
@@ -393,7 +432,7 @@ describe("generations", () => {
 
       test("the address keeps what is chosen", async () => {
         await choose(page, first);
-        await page.locator("#reset").click({ force: true });
+        await countAll(page);
         await saidToken(page, report.n - 1).click();
         await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
         if (report.layersOf(first).length > 1) {

@@ -7,11 +7,22 @@ import { METHODS, type Method } from "./report/document";
 import type { Comparison } from "./state";
 import { dark, theme } from "./theme";
 
+/** What a link to this page cannot hold; "" when it holds all. */
+export function lackingIn({ state, other }: Viewer): string {
+  return state.lacks || (other.value ? "the other report" : "");
+}
+
+/** What became of copying a link, in words. */
+export function linkAnnouncement(copied: boolean, lacks: string, link: string): string {
+  if (!copied) return `The link could not be copied: ${link}`;
+  return lacks ? `The link was copied; it holds what is chosen, without ${lacks}` : "The link was copied";
+}
+
 /** Copies the page's address with what is chosen; whether that was possible. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
   const link = linkOf(viewer.state, viewer.other.value !== null);
   const copied = await copyText(link);
-  viewer.announcement.value = copied ? "The link was copied" : `The link could not be copied: ${link}`;
+  viewer.announcement.value = linkAnnouncement(copied, lackingIn(viewer), link);
   return copied;
 }
 

@@ -91,6 +91,8 @@ export class State {
   readonly initial: Choices;
   /** Other parts of the address that lead here: what the server was asked. */
   address: Readonly<Record<string, string>> = {};
+  /** What a link cannot hold, for people; "" when it holds all. */
+  lacks = "";
 
   /** @param shared choices that another state has already */
   constructor(

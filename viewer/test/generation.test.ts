@@ -5,7 +5,15 @@ import { GenerationState } from "../src/generation/generation_state";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
 import { pieceName } from "../src/generation/piece";
-import { offersSpecial, reasonsAside, shareOf, sharesAside, toggled, type Filters } from "../src/generation/set_aside";
+import {
+  reasonsAside,
+  shareOf,
+  sharesAside,
+  SPECIAL,
+  specialColumns,
+  toggled,
+  type Filters,
+} from "../src/generation/set_aside";
 
 type Cube = number[][][];
 
@@ -125,7 +133,14 @@ const close = (values: ArrayLike<number> | null, expected: number[]) => {
   expect(values?.length).toBe(expected.length);
   expected.forEach((value, j) => expect(values?.[j]).toBeCloseTo(value, 12));
 };
-const nothing: Filters = { special: false, generated: false, rules: [false], pattern: null, byHand: new Map() };
+const nothing: Filters = {
+  special: false,
+  stopWords: false,
+  generated: false,
+  rules: [false],
+  pattern: null,
+  byHand: new Map(),
+};
 
 describe("values of a generated token", () => {
   test("are means over the layers asked for, of prompt and generated tokens", async () => {
@@ -246,14 +261,18 @@ describe("rankings", () => {
     const report = await read();
     const none = reasonsAside(report, nothing);
     const row = report.values(rollout(2, [0]));
-    expect(report.scale([row], [2], none)).toEqual({ top: 0.03, above: 0.9 });
+    expect(report.scale([row], [2], none)).toEqual({ least: 0.01, top: 0.03, above: 0.9 });
     // Generated token 1 chose token 2: it does not set the top either.
     const second = report.values(rollout(2, [1]));
     const scale = report.scale([second], [2], none);
     expect(scale.top).toBe(0.5);
-    expect(report.scale([Float64Array.of(0.1, 0.08, 0, 0)], [2], none)).toEqual({ top: 0.1, above: 0.1 });
-    expect(report.scale([null], [0], none)).toEqual({ top: 0, above: 0 });
-    expect(report.scale([Float64Array.of(NaN, 0.2, Infinity, 0)], [2], none)).toEqual({ top: 0.2, above: 0.2 });
+    expect(report.scale([Float64Array.of(0.1, 0.08, 0, 0)], [2], none)).toEqual({ least: 0, top: 0.1, above: 0.1 });
+    expect(report.scale([null], [0], none)).toEqual({ least: 0, top: 0, above: 0 });
+    expect(report.scale([Float64Array.of(NaN, 0.2, Infinity, 0)], [2], none)).toEqual({
+      least: 0,
+      top: 0.2,
+      above: 0.2,
+    });
   });
 });
 
@@ -264,12 +283,17 @@ describe("what is set aside", () => {
     const reasons = reasonsAside(report, filters);
     expect(reasons).toEqual(["special tokens", "stop words (en)", "stop words (en)", "the expression", "", "", ""]);
     const values = report.values(rollout(1, [0])) as Float64Array;
-    const { all, parts } = sharesAside(values, report.m, reasons);
-    expect(all).toBeCloseTo(1, 12);
-    expect(Object.fromEntries(parts)["special tokens"]).toBeCloseTo(0.5 / 0.8, 12);
-    expect(Object.fromEntries(parts)["stop words (en)"]).toBeCloseTo(0.2 / 0.8, 12);
-    expect(shareOf(values, report.m, (j) => j === 3)).toBeCloseTo(0.1 / 0.8, 12);
-    expect(shareOf(new Float64Array(4), 4, () => true)).toBe(0);
+    const { all, parts } = sharesAside(values, report.whole(rollout(1, [0])), reasons);
+    expect(all).toBeCloseTo(0.8, 12);
+    expect(Object.fromEntries(parts)["special tokens"]).toBeCloseTo(0.5, 12);
+    expect(Object.fromEntries(parts)["stop words (en)"]).toBeCloseTo(0.2, 12);
+    expect(shareOf(values, 1, (j) => j === 3)).toBeCloseTo(0.1, 12);
+    expect(shareOf(new Float64Array(4), 0, () => true)).toBe(0);
+    // Without the columns of generated tokens they are part of the whole all the same.
+    const document = sample();
+    Reflect.deleteProperty(document.arrays, "rollout_generated");
+    const alone = await GenerationReport.read(document);
+    expect(alone.whole(rollout(1, [0]))).toBeCloseTo(1, 12);
   });
 
   test("a click changes sides, and a second one undoes it", async () => {
@@ -282,9 +306,29 @@ describe("what is set aside", () => {
     expect(toggled(report, filters, 3)).toEqual(new Map([[3, true]]));
   });
 
-  test("special tokens are offered once", async () => {
-    expect(offersSpecial(await read())).toBe(true);
-    expect(offersSpecial(await read({ dropped: [{ rule: "special tokens", tokens: [0] }] }))).toBe(false);
+  test("special tokens are those that are marked and those of the report's rule, with one switch", async () => {
+    expect([...specialColumns(await read())]).toEqual([0]);
+    const report = await read({ dropped: [{ rule: "special tokens", tokens: [0, 3] }] });
+    expect([...specialColumns(report)]).toEqual([0, 3]);
+    const filters = { ...nothing, rules: [true] };
+    expect(reasonsAside(report, filters).filter(Boolean)).toEqual([]);
+    expect(reasonsAside(report, { ...filters, special: true }).slice(0, 4)).toEqual([SPECIAL, "", "", SPECIAL]);
+    // Generated ones are no others.
+    const sampled = sample().generation.tokens;
+    const ended = await read({ tokens: [sampled[0], { ...sampled[1], special: true }, sampled[2]] });
+    expect(reasonsAside(ended, { ...nothing, special: true })).toEqual([SPECIAL, "", "", "", "", SPECIAL, ""]);
+  });
+
+  test("the page opens without special tokens, and a button counts every token", async () => {
+    const state = new GenerationState(await read());
+    expect(state.reasons.value).toEqual([SPECIAL, "stop words (en)", "stop words (en)", "", "", "", ""]);
+    expect(state.ranking.value.map(({ column }) => column)).toEqual([3]);
+    state.skipStopWords.value = true;
+    state.countAll();
+    expect(state.reasons.value.every((reason) => reason === "")).toBe(true);
+    state.skipStopWords.value = true;
+    expect(state.reasons.value.slice(0, 4)).toEqual(["", ...Array(2).fill("stop words and punctuation"), ""]);
+    expect(state.reasons.value.slice(4)).toEqual(Array(3).fill("stop words and punctuation"));
   });
 });
 
@@ -309,7 +353,12 @@ describe("what is chosen", () => {
     const state = new GenerationState(report);
     expect(writeGenerationLink(state)).toBe("");
     state.step(2);
-    state.special.value = true;
+    state.skipSpecial.value = false;
+    state.skipStopWords.value = true;
+    state.palette.value = "cividis";
+    state.threshold.value = 0.12;
+    state.fromLeast.value = true;
+    state.toggle(4);
     state.rules.value = [false];
     state.span.value = "one";
     state.toggle(3);
@@ -319,12 +368,16 @@ describe("what is chosen", () => {
     expect(other.token.value).toBe(2);
     expect(other.values.value).toEqual(state.values.value);
     expect(other.reasons.value).toEqual(state.reasons.value);
+    expect(other.reasons.value[4]).toBe("");
+    expect([other.palette.value, other.threshold.value, other.fromLeast.value]).toEqual(["cividis", 0.12, true]);
     expect(writeGenerationLink(other)).toBe(writeGenerationLink(state));
     // What does not fit is left alone.
-    readGenerationLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1", other);
+    readGenerationLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1&p=red&c=9&im=x", other);
     expect([other.method.value, other.token.value, other.span.value]).toEqual(["rollout", 0, "all"]);
     expect(other.rules.value).toEqual([true]);
     expect(other.byHand.value.size).toBe(0);
+    expect([other.palette.value, other.threshold.value, other.fromLeast.value]).toEqual(["blue", 0, false]);
+    expect([other.skipSpecial.value, other.skipStopWords.value]).toEqual([true, false]);
     expect(other.selection.value.normalized).toBe(false);
   });
 });

@@ -3,7 +3,8 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Rgb, Scale } from "../color/scale";
+import type { Rgb } from "../color/scale";
+import type { Shades } from "../color/shades";
 import { canvasUrl, standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import { textWidth, unit } from "./measure";
@@ -39,7 +40,7 @@ export interface CellPictureProps {
   /** columns that row r can see; later ones stay blank */
   seen?: (row: number) => number;
   top: number;
-  scale: Scale;
+  scale: Shades;
   sideName?: string;
   /** a line before this column */
   divider?: number;

@@ -1,4 +1,5 @@
 // Which tokens are left out of rankings and colours, and what share of the mass that is.
+import type { Signal } from "@preact/signals";
 import { massSetAside, readPattern, LONGEST_PATTERN } from "../filters";
 import { useViewer } from "../context";
 import { Own } from "./own_text";
@@ -12,8 +13,6 @@ export function Filters() {
   const left = counts.value.filter((counted) => !counted).length;
   const row = explanation.value.row(choices.method.value, choices.layer.value, choices.token.value);
   const share = row ? massSetAside(row, counts.value) : null;
-  const { problem } = readPattern(choices.pattern.value);
-  const byHand = choices.leftOut.value;
   const said =
     left === 0
       ? "Every token counts."
@@ -27,12 +26,49 @@ export function Filters() {
       badge={left > 0 && share !== null ? `−${percent(share)}` : ""}
     >
       <p class="help">Tokens left out of rankings and of colours. They take part in every computation all the same.</p>
+      <FilterFields
+        skipStopWords={choices.skipStopWords}
+        pattern={choices.pattern}
+        byHand={choices.leftOut.value.map((token) => ({ key: token, label: report.tokens[token].label, place: token }))}
+        takeBack={(token) => state.toggleLeftOut(token)}
+        clear={() => (choices.leftOut.value = [])}
+      />
+      <p id="set-aside-share" class="strong">
+        {said}
+      </p>
+    </Popover>
+  );
+}
+
+export interface ByHand {
+  key: number;
+  label: string;
+  /** its position, for people */
+  place: number | string;
+  /** it counts by hand, though a filter would leave it out */
+  kept?: boolean;
+}
+
+interface FilterFieldsProps {
+  skipStopWords: Signal<boolean>;
+  /** as it is typed */
+  pattern: Signal<string>;
+  byHand: readonly ByHand[];
+  takeBack: (key: number) => void;
+  clear: () => void;
+}
+
+/** What the filters of every kind of page have. */
+export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }: FilterFieldsProps) {
+  const { problem } = readPattern(pattern.value);
+  return (
+    <>
       <label class="check">
         <input
           id="skip-stop-words"
           type="checkbox"
-          checked={choices.skipStopWords.value}
-          onChange={(event) => (choices.skipStopWords.value = event.currentTarget.checked)}
+          checked={skipStopWords.value}
+          onChange={(event) => (skipStopWords.value = event.currentTarget.checked)}
         />{" "}
         Stop words (English) and punctuation
       </label>
@@ -45,10 +81,10 @@ export function Filters() {
           autocomplete="off"
           maxLength={LONGEST_PATTERN}
           placeholder="^the$|ing$"
-          value={choices.pattern.value}
+          value={pattern.value}
           aria-invalid={problem !== ""}
           aria-describedby="pattern-problem"
-          onInput={(event) => (choices.pattern.value = event.currentTarget.value)}
+          onInput={(event) => (pattern.value = event.currentTarget.value)}
         />
         <p id="pattern-problem" class="problem" aria-live="polite">
           {problem && `Not used: ${problem}.`}
@@ -60,29 +96,26 @@ export function Filters() {
         </p>
         {byHand.length > 0 && (
           <ul class="chips" id="left-out">
-            {byHand.map((token) => (
-              <li key={token}>
+            {byHand.map(({ key, label, place, kept }) => (
+              <li key={key}>
                 <button
                   type="button"
-                  onClick={() => state.toggleLeftOut(token)}
-                  aria-label={`Take ${report.tokens[token].label} back in`}
+                  onClick={() => takeBack(key)}
+                  aria-label={kept ? `${label} counts by hand: undo` : `Take ${label} back in`}
                 >
-                  <Own text={report.tokens[token].label} most={16} /> <span class="index">{token}</span>{" "}
-                  <span aria-hidden="true">×</span>
+                  {kept && "counts: "}
+                  <Own text={label} most={16} /> <span class="index">{place}</span> <span aria-hidden="true">×</span>
                 </button>
               </li>
             ))}
             <li>
-              <button type="button" class="quiet" onClick={() => (choices.leftOut.value = [])}>
+              <button type="button" class="quiet" onClick={clear}>
                 Clear
               </button>
             </li>
           </ul>
         )}
       </div>
-      <p id="set-aside-share" class="strong">
-        {said}
-      </p>
-    </Popover>
+    </>
   );
 }

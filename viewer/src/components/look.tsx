@@ -1,7 +1,8 @@
 // How values are drawn: palette, threshold, light or dark.
-import type { PaletteName } from "../color/scale";
+import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useViewer } from "../context";
-import { Scale } from "../color/scale";
+import { Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
 import { Popover } from "./popover";
 
@@ -18,7 +19,19 @@ const THEMES: { name: Theme; label: string }[] = [
 const STOPS = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
 
 export function Look() {
-  const { choices } = useViewer().state;
+  const { palette, threshold } = useViewer().state.choices;
+  return <LookPanel palette={palette} threshold={threshold} />;
+}
+
+interface LookPanelProps {
+  palette: Signal<PaletteName>;
+  threshold: Signal<number>;
+  /** what one kind of page has besides */
+  children?: ComponentChildren;
+}
+
+/** The panel, for pages of every kind. */
+export function LookPanel({ palette, threshold, children }: LookPanelProps) {
   return (
     <Popover id="look" label="Look" title="Look">
       <fieldset class="stack" id="palettes">
@@ -31,8 +44,8 @@ export function Look() {
                 type="radio"
                 name="palette"
                 value={name}
-                checked={choices.palette.value === name}
-                onChange={() => (choices.palette.value = name)}
+                checked={palette.value === name}
+                onChange={() => (palette.value = name)}
               />
               <span
                 class="ramp"
@@ -46,7 +59,7 @@ export function Look() {
       </fieldset>
       <div class="field">
         <label for="threshold">
-          Draw values from <output for="threshold">{(100 * choices.threshold.value).toFixed(0)}%</output> of the largest
+          Draw values from <output for="threshold">{(100 * threshold.value).toFixed(0)}%</output> of the largest
         </label>
         <input
           id="threshold"
@@ -54,10 +67,11 @@ export function Look() {
           min={0}
           max={0.5}
           step={0.01}
-          value={choices.threshold.value}
-          onInput={(event) => (choices.threshold.value = Number(event.currentTarget.value))}
+          value={threshold.value}
+          onInput={(event) => (threshold.value = Number(event.currentTarget.value))}
         />
       </div>
+      {children}
       <fieldset class="stack" id="themes">
         <legend>Page</legend>
         {THEMES.map(({ name, label }) => (

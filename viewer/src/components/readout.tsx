@@ -40,7 +40,6 @@ export function Readout({ view }: { view: string }) {
       <>
         {method}, layer {layer}: {name(output)} draws most on {best ? name(best.token) : "nothing"}
         {best && ` (${format(best.value)})`}
-        {choices.skipSpecial.value && ", special tokens left out"}
       </>
     );
   } else {

@@ -1,7 +1,7 @@
 // The page's top line: what was explained, and what can be done with the page.
 import { useSignal } from "@preact/signals";
 import { useViewer } from "../context";
-import { copyLink, toggleComparison } from "../shortcuts";
+import { copyLink, lackingIn, toggleComparison } from "../shortcuts";
 import { dark, theme } from "../theme";
 import { showHelp } from "./help";
 
@@ -25,7 +25,7 @@ export function Toolbar() {
         >
           Compare
         </button>
-        <LinkButton copy={() => copyLink(viewer)} />
+        <LinkButton copy={() => copyLink(viewer)} lacks={lackingIn(viewer)} />
         <ThemeButton />
         <HelpButton />
       </div>
@@ -33,19 +33,31 @@ export function Toolbar() {
   );
 }
 
-/** Copies the page's address. @param copy whether that was possible */
-export function LinkButton({ copy }: { copy(): Promise<boolean> }) {
+interface LinkButtonProps {
+  /** Copies the page's address; whether that was possible. */
+  copy(): Promise<boolean>;
+  /** what the address cannot hold, "the picture": the button says so before it is pressed */
+  lacks?: string;
+}
+
+export function LinkButton({ copy, lacks = "" }: LinkButtonProps) {
   const copied = useSignal(false);
   const press = async () => {
     copied.value = await copy();
     setTimeout(() => (copied.value = false), 2000);
   };
   return (
-    <button type="button" class="quiet" id="link-button" onClick={() => void press()}>
+    <button
+      type="button"
+      class="quiet"
+      id="link-button"
+      title={lacks ? `The link holds what is chosen, but not ${lacks}` : "Copy a link to what is shown (y)"}
+      onClick={() => void press()}
+    >
       {/* Both words take their room: nothing moves. */}
       <span class="swap">
-        <span class={copied.value ? "gone" : ""}>Copy link</span>
-        <span class={copied.value ? "" : "gone"}>Copied</span>
+        <span class={copied.value ? "gone" : ""}>Copy link{lacks && ` (settings only, without ${lacks})`}</span>
+        <span class={copied.value ? "" : "gone"}>Copied{lacks && `, without ${lacks}`}</span>
       </span>
     </button>
   );

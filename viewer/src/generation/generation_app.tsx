@@ -2,21 +2,19 @@
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { copyText } from "../components/copy_text";
 import { KeysDialog } from "../components/help";
 import { HelpButton, LinkButton, ThemeButton } from "../components/toolbar";
 import { SavingContext } from "../export/name";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
-import { GENERATION_KEYS } from "./generation_keys";
-import { followGenerationLink, generationLink } from "./generation_link";
+import { copyGenerationLink, GENERATION_KEYS } from "./generation_keys";
+import { followGenerationLink } from "./generation_link";
 import { GenerationContext, useGeneration, type GenerationState } from "./generation_state";
 import { Likelihood } from "./likelihood";
 import { LayerPicture, WholePicture } from "./maps";
 import { Piece } from "./piece_view";
 import { GenerationControls } from "./player";
 import { Ranking } from "./ranking_view";
-import { SetAside } from "./set_aside_view";
 import { GenerationSettings } from "./settings_view";
 import { Texts } from "./texts";
 import "../styles/generation.css";
@@ -47,10 +45,7 @@ export function GenerationApp({ state, children, tools }: GenerationAppProps) {
             {!state.grew && <Notes served={children !== undefined} />}
             <Texts tools={tools} />
             <Ranking />
-            <div class="pile">
-              <SetAside />
-              <Likelihood />
-            </div>
+            <Likelihood />
             {state.grew && <Notes served={children !== undefined} />}
             {!state.growing.value && (
               <>
@@ -62,7 +57,8 @@ export function GenerationApp({ state, children, tools }: GenerationAppProps) {
           </main>
           <KeysDialog keys={GENERATION_KEYS}>
             Pointing at a token in one view points at it in all. In the texts and pictures the arrow keys walk from
-            token to token. The address keeps what is chosen.
+            token to token; a click on a token of the prompt leaves it out of rankings and colours, or takes it back in.
+            The address keeps what is chosen.
           </KeysDialog>
         </div>
       </SavingContext.Provider>
@@ -81,7 +77,7 @@ function announce(state: GenerationState) {
       .map(({ column, value }) => `${report.columns[column].name.text} ${format(value)}`)
       .join(", ");
     const name = report.columns[report.m + token].name.text;
-    state.announcement.value = `Generated token ${token}, ${name}: ${strongest || "nothing"}`;
+    state.announcement.value = `Generated token ${token + 1} of ${report.n}, ${name}: ${strongest || "nothing"}`;
   });
 }
 
@@ -91,17 +87,13 @@ function GenerationToolbar() {
   const { model, settings } = report.document;
   const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
   parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
-  parts.push(`${report.m} prompt ${settings.words ? "words" : "tokens"}`, `${report.n} generated`);
-  const copy = async () => {
-    const copied = await copyText(generationLink(state));
-    state.announcement.value = copied ? "The link was copied" : "The link could not be copied";
-    return copied;
-  };
+  const tokens = `${settings.words ? "word" : "token"}${report.m === 1 ? "" : "s"}`;
+  parts.push(`${report.m} prompt ${tokens}`, `${report.n} generated`);
   return (
     <div class="toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>
       <div class="tools">
-        <LinkButton copy={copy} />
+        <LinkButton copy={() => copyGenerationLink(state)} lacks={state.lacks} />
         <ThemeButton />
         <HelpButton />
       </div>
@@ -115,7 +107,7 @@ function Header() {
     <header>
       <GenerationToolbar />
       <h1 id="heading">
-        What token {token} “
+        What generated token {token.value + 1} “
         <Piece name={report.columns[report.m + token.value].name} class="quote" />” drew on
       </h1>
     </header>

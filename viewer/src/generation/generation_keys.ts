@@ -1,7 +1,10 @@
 // Keys that work wherever nothing else takes them.
+import { copyText } from "../components/copy_text";
 import { showHelp, type Keys } from "../components/help";
 import { METHODS } from "../report/document";
+import { linkAnnouncement } from "../shortcuts";
 import { dark, theme } from "../theme";
+import { generationLink } from "./generation_link";
 import type { GenerationState } from "./generation_state";
 
 interface Shortcut extends Keys {
@@ -17,6 +20,20 @@ function otherLayer(state: GenerationState, by: number) {
   const at = state.span.value === "one" ? layers.indexOf(state.from.value) + by : layers.length - 1;
   state.from.value = layers[Math.max(0, Math.min(layers.length - 1, at))];
   state.span.value = "one";
+}
+
+/** The token that the pointer is over changes sides; in a text, the one that has the focus does. */
+function outPointed(state: GenerationState) {
+  const at = state.pointed.value;
+  if (at) state.toggle(at.column);
+}
+
+/** Copies the page's address with what is chosen; whether that was possible. */
+export async function copyGenerationLink(state: GenerationState): Promise<boolean> {
+  const link = generationLink(state);
+  const copied = await copyText(link);
+  state.announcement.value = linkAnnouncement(copied, state.lacks, link);
+  return copied;
 }
 
 export const GENERATION_KEYS: readonly Shortcut[] = [
@@ -45,6 +62,23 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
     run: (state, key) => otherLayer(state, key === "]" ? 1 : -1),
   },
   { keys: ["a"], does: "mean over all layers", run: (state) => (state.span.value = "all") },
+  {
+    keys: ["j", "k"],
+    does: "the next generated token, the one before",
+    run: (state, key) => state.step(state.token.value + (key === "j" ? 1 : -1)),
+  },
+  {
+    keys: ["s"],
+    does: "leave special tokens out, or take them in",
+    run: (state) => (state.skipSpecial.value = !state.skipSpecial.value),
+  },
+  {
+    keys: ["x"],
+    does: "in the texts: leave the token out of rankings and colours, or take it back in",
+    run: outPointed,
+  },
+  { keys: ["f"], does: "filters", run: () => document.getElementById("filters-button")?.click() },
+  { keys: ["y"], does: "copy the link", run: (state) => void copyGenerationLink(state) },
   { keys: ["d"], does: "light or dark page", run: () => (theme.value = dark.value ? "light" : "dark") },
   { keys: ["?"], does: "this list", run: showHelp },
 ];

@@ -2,11 +2,13 @@
 // from what the page opens with. A fragment may come from anyone, so every value is checked against this report.
 import { batch } from "@preact/signals";
 import { addressWith, followAddress } from "../address";
+import type { PaletteName } from "../color/scale";
 import { LONGEST_PATTERN } from "../filters";
 import { METHODS } from "../report/document";
 import type { GenerationState, Span } from "./generation_state";
 
 const VERSION = "1";
+const PALETTES: readonly PaletteName[] = ["blue", "cividis", "grey"];
 const SPANS: readonly Span[] = ["all", "last"];
 
 const whole = (text: string | null, from: number, to: number) => {
@@ -22,17 +24,21 @@ function layersText(state: GenerationState): string {
 
 /** The fragment, without "#"; "" when nothing differs. */
 export function writeGenerationLink(state: GenerationState): string {
-  const parts = new URLSearchParams();
+  const parts = new URLSearchParams(state.address);
   const { report } = state;
   const set = (key: string, text: string, initial: string) => text !== initial && parts.set(key, text);
   set("m", state.method.value, report.methods.includes("rollout") ? "rollout" : report.methods[0]);
-  set("t", String(state.token.value), "0");
+  set("t", String(state.token.value), String(state.firstToken));
   set("l", layersText(state), "all");
   set("n", state.normalized.value ? "1" : "0", "0");
-  set("s", state.special.value ? "1" : "0", "0");
+  set("s", state.skipSpecial.value ? "1" : "0", "1");
+  set("sw", state.skipStopWords.value ? "1" : "0", "0");
   set("g", state.generated.value ? "1" : "0", "0");
   set("f", state.rules.value.map((on) => (on ? "1" : "0")).join(""), "1".repeat(state.rules.value.length));
   set("re", state.pattern.value, "");
+  set("p", state.palette.value, "blue");
+  set("c", String(Number(state.threshold.value.toFixed(4))), "0");
+  set("im", state.fromLeast.value ? "1" : "0", "0");
   // A minus: a click that took the token back in.
   set("x", [...state.byHand.value].map(([token, aside]) => (aside ? "" : "-") + token).join("."), "");
   const text = parts.toString();
@@ -48,7 +54,7 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
     const method = METHODS.find((one) => one === get("m"));
     const first = report.methods.includes("rollout") ? "rollout" : report.methods[0];
     state.choose(method && report.methods.includes(method) ? method : first);
-    state.step(whole(get("t"), 0, report.n - 1) ?? 0);
+    state.step(whole(get("t"), 0, report.n - 1) ?? state.firstToken);
     const layers = report.layersOf(state.method.value);
     const span = get("l") ?? "all";
     const [from, to] = span.split("-", 2).map((text) => whole(text, 1, 100_000));
@@ -60,7 +66,12 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
       }
     }
     state.normalized.value = get("n") === "1";
-    state.special.value = get("s") === "1";
+    state.skipSpecial.value = get("s") !== "0";
+    state.skipStopWords.value = get("sw") === "1";
+    state.palette.value = PALETTES.find((one) => one === get("p")) ?? "blue";
+    const threshold = get("c") ?? "";
+    state.threshold.value = /^0\.\d{1,6}$/.test(threshold) ? Number(threshold) : 0;
+    state.fromLeast.value = get("im") === "1";
     state.generated.value = get("g") === "1";
     const rules = get("f") ?? "";
     const fits = /^[01]+$/.test(rules) && rules.length === report.fields.dropped.length;
@@ -68,8 +79,8 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
     const pattern = get("re") ?? "";
     state.pattern.value = pattern.length <= LONGEST_PATTERN ? pattern : "";
     const byHand = new Map<number, boolean>();
-    for (const text of (get("x") ?? "").split(".", report.m)) {
-      const token = whole(text.replace(/^-/, ""), 0, report.m - 1);
+    for (const text of (get("x") ?? "").split(".", report.columns.length)) {
+      const token = whole(text.replace(/^-/, ""), 0, report.columns.length - 1);
       if (token !== null) byHand.set(token, !text.startsWith("-"));
     }
     state.byHand.value = byHand;
@@ -78,13 +89,15 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
 
 /** Keeps the address and what is chosen alike. Returns how to stop. */
 export function followGenerationLink(state: GenerationState): () => void {
+  // An address that asked something else says nothing of this report.
+  const mine = () => (new URLSearchParams(location.hash.slice(1)).get("ask") ?? "") === (state.address.ask ?? "");
   // What an address says fits a complete report.
-  if (!state.grew && /^#v=/.test(location.hash)) readGenerationLink(location.hash, state);
+  if (!state.grew && /^#v=/.test(location.hash) && mine()) readGenerationLink(location.hash, state);
   return followAddress({
     fragment: () => writeGenerationLink(state),
-    settled: () => !state.playing.value && !state.growing.value,
+    settled: () => !state.playing.value && !state.arriving.value,
     onMove() {
-      if (!state.growing.peek()) readGenerationLink(location.hash, state);
+      if (!state.growing.peek() && mine()) readGenerationLink(location.hash, state);
     },
   });
 }

@@ -41,6 +41,15 @@ export interface RankedColumn {
   degenerate: boolean;
 }
 
+/** Of a scale of colours. */
+export interface Ends {
+  /** the least value, or 0 where there is none below the top */
+  least: number;
+  top: number;
+  /** the largest value, which may lie above the scale */
+  above: number;
+}
+
 /** An array [tokens, columns, layers]. */
 export interface Cube {
   /** of row `row` of the array: the mean over layers, a number for each column */
@@ -162,6 +171,14 @@ export class GenerationReport {
     return report;
   }
 
+  /** What a reader wants to see of a text that has just come: its last token that is no special one, else the first. */
+  get newest(): number {
+    return Math.max(
+      0,
+      this.said.tokens.findLastIndex(({ special }) => !special),
+    );
+  }
+
   get settings() {
     return this.document.settings;
   }
@@ -238,6 +255,11 @@ export class GenerationReport {
     return Math.min(1, Math.max(0, 1 - sum(prompt)));
   }
 
+  /** Of a share's row, all that the token drew on: the prompt's part and that of generated tokens. */
+  whole(selection: Selection): number {
+    return sum(this.promptValues(selection) ?? []) + (this.generatedShare(selection) ?? 0);
+  }
+
   /** Attention on the first token, mean over heads, or null. */
   sinkShare(token: number, layer: number): number | null {
     const at = this.settings.layers.indexOf(layer);
@@ -264,18 +286,15 @@ export class GenerationReport {
   }
 
   /**
-   * The top of a colour scale over rows of values. What is set aside does not count. The first token and special ones,
+   * The ends of a colour scale over rows of values. What is left out does not count. The first token and special ones,
    * where decoders park what they do not need, and the position that chose the token itself do not set it when they lie
    * far above the rest.
    * @param tokens the generated token of each row
    */
-  scale(
-    rows: readonly (Float64Array | null)[],
-    tokens: readonly number[],
-    reasons: readonly string[],
-  ): { top: number; above: number } {
+  scale(rows: readonly (Float64Array | null)[], tokens: readonly number[], reasons: readonly string[]): Ends {
     let parked = 0;
     let rest = 0;
+    let least = Infinity;
     for (const [r, row] of rows.entries()) {
       if (!row) continue;
       // Token t was chosen at the position before it: the prompt's last, or generated token t - 1.
@@ -283,12 +302,14 @@ export class GenerationReport {
       for (let j = 0; j < row.length; ++j) {
         const value = row[j];
         if (reasons[j] || !(value < Infinity)) continue;
+        if (j < this.m + tokens[r]) least = Math.min(least, value);
         if (j === 0 || j === itself || this.columns[j].special) parked = Math.max(parked, value);
         else rest = Math.max(rest, value);
       }
     }
     const above = Math.max(parked, rest);
-    return { top: rest > 0 && parked > 2 * rest ? rest : above, above };
+    const top = rest > 0 && parked > 2 * rest ? rest : above;
+    return { least: least < top ? least : 0, top, above };
   }
 }
 

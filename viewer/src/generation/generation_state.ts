@@ -3,12 +3,13 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { Scale } from "../color/scale";
+import { Scale, type PaletteName } from "../color/scale";
+import { Shades } from "../color/shades";
 import { reportName, type Saving } from "../export/name";
 import { readPattern } from "../filters";
 import type { Method } from "../report/document";
 import { dark } from "../theme";
-import type { GenerationReport, RankedColumn, Selection } from "./generation_report";
+import type { Ends, GenerationReport, RankedColumn, Selection } from "./generation_report";
 import { reasonsAside, toggled, type Filters } from "./set_aside";
 
 /** Which layers' mean is shown. */
@@ -33,12 +34,19 @@ export class GenerationState {
   /** layers, of the spans "one" (from) and "range" */
   readonly from = signal(0);
   readonly to = signal(0);
-  readonly special = signal(false);
+  /** As in the page of an explanation: special tokens often take most of the mass, and every other would look alike. */
+  readonly skipSpecial = signal(true);
+  readonly skipStopWords = signal(false);
   readonly generated = signal(false);
   readonly rules = signal<readonly boolean[]>([]);
   /** as it is typed */
   readonly pattern = signal("");
   readonly byHand = signal<ReadonlyMap<number, boolean>>(new Map());
+  readonly palette = signal<PaletteName>("blue");
+  /** values below this share of the largest are not drawn */
+  readonly threshold = signal(0);
+  /** the colours begin at the least value, not at 0 */
+  readonly fromLeast = signal(false);
   readonly allRanks = signal(false);
   readonly playing = signal(false);
   /** milliseconds a token is shown */
@@ -49,6 +57,10 @@ export class GenerationState {
   readonly arriving: Signal<boolean>;
   /** Whether the page was there before its report was complete: what comes with the report moves nothing then. */
   readonly grew: boolean;
+  /** Other parts of the address that lead here: what the server was asked. */
+  address: Readonly<Record<string, string>> = {};
+  /** What a link cannot hold, for people; "" when it holds all. */
+  lacks = "";
   readonly pointed = signal<PointedColumn | null>(null);
   readonly announcement = signal("");
 
@@ -65,20 +77,27 @@ export class GenerationState {
   readonly scale: ReadonlySignal<Scale>;
   private readonly source: Signal<GenerationReport>;
 
-  constructor(report: GenerationReport, growing = false) {
+  /** @param served the text has just come: the page opens at its end, and follows it while it grows */
+  constructor(
+    report: GenerationReport,
+    growing = false,
+    readonly served = growing,
+  ) {
     this.source = signal(report);
     this.growing = signal(growing);
     this.arriving = signal(growing);
     this.grew = growing;
     this.method.value = report.methods.includes("rollout") ? "rollout" : report.methods[0];
     this.fitLayers();
+    this.step(this.firstToken);
     this.rules.value = report.fields.dropped.map(() => true);
     this.expression = computed(() => {
       const { expression, problem } = readPattern(this.pattern.value);
       return { pattern: expression, problem: problem && `Not a regular expression that works here: ${problem}` };
     });
     this.filters = computed(() => ({
-      special: this.special.value,
+      special: this.skipSpecial.value,
+      stopWords: this.skipStopWords.value,
       generated: this.generated.value,
       rules: this.rules.value,
       pattern: this.expression.value.pattern,
@@ -97,7 +116,17 @@ export class GenerationState {
     this.selection = computed(() => this.of(this.token.value, this.layers.value));
     this.values = computed(() => this.report.values(this.selection.value));
     this.ranking = computed(() => this.report.ranking(this.selection.value, this.reasons.value));
-    this.scale = computed(() => new Scale(dark.value));
+    this.scale = computed(() => new Scale(dark.value, this.palette.value));
+  }
+
+  /** The token that the page opens with. */
+  get firstToken(): number {
+    return this.served ? this.report.newest : 0;
+  }
+
+  /** Colours of values between the ends of a scale. */
+  shades({ least, top }: Ends): Shades {
+    return new Shades(this.scale.value, this.fromLeast.value ? least : 0, this.threshold.value * top);
   }
 
   /** The chosen method of another token or of other layers. */
@@ -112,8 +141,8 @@ export class GenerationState {
   }
 
   /**
-   * Another report of the same generation: more tokens, or more numbers. What is chosen stays as far as it fits; the last
-   * token's place is the last.
+   * Another report of the same generation: more tokens, or more numbers. What is chosen stays as far as it fits; who is
+   * at the newest token goes on to the next one.
    */
   replace(report: GenerationReport, growing = false) {
     const before = this.source.peek();
@@ -122,13 +151,14 @@ export class GenerationState {
       this.growing.value = growing;
       this.arriving.value = growing;
       const token = this.token.peek();
-      this.step(token === before.n - 1 ? report.n - 1 : token);
+      this.step(token === before.newest && !this.playing.peek() ? report.newest : token);
       if (!report.methods.includes(this.method.peek())) this.method.value = report.methods[0];
       this.fitLayers();
       if (this.rules.peek().length !== report.fields.dropped.length) {
         this.rules.value = report.fields.dropped.map(() => true);
       }
-      this.byHand.value = new Map([...this.byHand.peek()].filter(([input]) => input < report.m));
+      const stays = ([column]: [number, boolean]) => column < report.columns.length;
+      this.byHand.value = new Map([...this.byHand.peek()].filter(stays));
     });
   }
 
@@ -146,12 +176,15 @@ export class GenerationState {
     this.byHand.value = toggled(this.report, this.filters.value, token);
   }
 
-  setNothingAside() {
-    this.special.value = false;
-    this.generated.value = false;
-    this.rules.value = this.rules.value.map(() => false);
-    this.pattern.value = "";
-    this.byHand.value = new Map();
+  countAll() {
+    batch(() => {
+      this.skipSpecial.value = false;
+      this.skipStopWords.value = false;
+      this.generated.value = false;
+      this.rules.value = this.rules.value.map(() => false);
+      this.pattern.value = "";
+      this.byHand.value = new Map();
+    });
   }
 
   /** "mean over layers 1–6" */
@@ -173,7 +206,7 @@ export class GenerationState {
 
   /** For the cards' export menus. */
   readonly saving: Saving = {
-    stem: (card) => `${reportName(this.report.document)}-${card}-${this.method.value}-token${this.token.value}`,
+    stem: (card) => `${reportName(this.report.document)}-${card}-${this.method.value}-position${this.token.value}`,
     about: (card) => ({
       view: card,
       model: this.report.document.model.name,
@@ -184,7 +217,7 @@ export class GenerationState {
         normalized: this.selection.value.normalized,
         token: this.token.value,
         layers: this.layers.value.map((at) => this.report.layersOf(this.method.value)[at]),
-        set_aside: this.reasons.value.flatMap((reason, j) => (reason ? [j] : [])),
+        left_out: this.reasons.value.flatMap((reason, j) => (reason ? [j] : [])),
       },
     }),
     announce: (text) => (this.announcement.value = text),

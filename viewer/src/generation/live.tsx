@@ -15,6 +15,7 @@ import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { GenerationApp } from "./generation_app";
+import { readGenerationLink } from "./generation_link";
 import { GenerationReport } from "./generation_report";
 import { GenerationState } from "./generation_state";
 import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
@@ -25,6 +26,10 @@ export interface LiveOptions {
   asked?: ConstructorParameters<typeof GrowingGeneration>[1];
   /** ends the generation at the server; without it there is no button */
   stop?: () => void;
+  /** the page has a state now: for what it is to begin with */
+  opened?: (state: GenerationState) => void;
+  /** what was chosen when the link was made that asked for this: chosen again with the report */
+  fragment?: string;
 }
 
 export type LivePhase = "running" | "stopping" | "done" | "failed";
@@ -86,7 +91,7 @@ export class GenerationLive {
       const report = this.growing.report();
       const state = this.shown.peek();
       if (state) state.replace(report, true);
-      else this.shown.value = new GenerationState(report, true);
+      else this.show(new GenerationState(report, true));
     });
   }
 
@@ -99,15 +104,21 @@ export class GenerationLive {
         if (before) {
           before.replace(report);
         } else {
-          const state = new GenerationState(report);
-          state.step(report.n - 1);
-          this.shown.value = state;
+          this.show(new GenerationState(report, false, true));
         }
+        const { fragment } = this.options;
+        const state = this.shown.peek();
+        if (fragment && state && this.stage.peek() !== "done") readGenerationLink(fragment, state);
         this.stage.value = "done";
       });
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  private show(state: GenerationState) {
+    this.options.opened?.(state);
+    this.shown.value = state;
   }
 
   fail(message: string) {

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { Card } from "../components/card";
 import { CellPicture, exportedCells, type CellLabel } from "../components/cell_picture";
 import { format, percent } from "../report/text";
+import type { Ends } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { Named } from "./piece_view";
 import { ScaleLegend } from "./scale_legend";
@@ -20,6 +21,12 @@ function useColumns(count: number) {
     () => Array.from({ length: count }, (_, j) => ({ label: labelOf(state, j), aside: reasons[j] !== "" })),
     [state, reasons, count],
   );
+}
+
+/** The same colours as long as what they follow from is the same: pictures are made anew for others only. */
+function useShades(ends: Ends) {
+  const state = useGeneration();
+  return useMemo(() => state.shades(ends), [state.scale.value, state.fromLeast.value, state.threshold.value, ends]);
 }
 
 /** The chosen token, a row for each layer, the last on top. */
@@ -40,6 +47,7 @@ export function LayerPicture() {
   const known = values[0] ?? null;
   const columns = useColumns(known?.length ?? m);
   const scale = useMemo(() => report.scale(values, Array(values.length).fill(token), reasons), [values, reasons]);
+  const shades = useShades(scale);
   const chosen = state.layers.value;
   const rows = useMemo(
     () =>
@@ -75,7 +83,7 @@ export function LayerPicture() {
     values,
     seen: () => m + token,
     top: scale.top,
-    scale: state.scale.value,
+    scale: shades,
     sideName: hasShares ? "on the first" : "",
     divider: columns.length > m ? m : undefined,
   };
@@ -112,7 +120,7 @@ export function LayerPicture() {
       </div>
       <MapReadout view="heat" />
       <div class="foot">
-        <ScaleLegend {...scale} />
+        <ScaleLegend ends={scale} />
         <p class="help">
           The same generated token after each layer.
           {hasShares &&
@@ -159,6 +167,7 @@ export function WholePicture() {
   const withGenerated = (values[0]?.length ?? 0) > m;
   const columns = useColumns(withGenerated ? m + n : m);
   const scale = useMemo(() => report.scale(values, tokens, reasons), [values, reasons]);
+  const shades = useShades(scale);
   const chosen = state.token.value;
   const rows = useMemo(
     () => tokens.map((token) => ({ label: labelOf(state, m + token) })),
@@ -183,7 +192,7 @@ export function WholePicture() {
     values,
     seen: (row: number) => m + tokens[row],
     top: scale.top,
-    scale: state.scale.value,
+    scale: shades,
     divider: withGenerated ? m : undefined,
   };
   return (
@@ -214,7 +223,7 @@ export function WholePicture() {
       </div>
       <MapReadout view="map" />
       <div class="foot">
-        <ScaleLegend {...scale} />
+        <ScaleLegend ends={scale} />
         <p class="help">
           A row for each generated token, a column for each token of the prompt
           {withGenerated && " and, behind the line, for each token generated before it"}. Click a row to choose its
@@ -256,14 +265,16 @@ function MapReadout({ view }: { view: "heat" | "map" }) {
     if (input.generated && input.position >= token) {
       return (
         <>
-          <Named column={input} /> came after <Named column={report.columns[report.m + token]} />
+          <Named column={input} /> came after{" "}
+          <Named column={report.columns[report.m + token]} brief={token === state.token.value} />
         </>
       );
     }
     return (
       <>
         {view === "heat" ? `Layer ${at.layer}: ` : ""}
-        <Named column={report.columns[report.m + token]} /> drew <b>{format(value)}</b> on <Named column={input} />
+        <Named column={report.columns[report.m + token]} brief={token === state.token.value} /> drew{" "}
+        <b>{format(value)}</b> on <Named column={input} />
       </>
     );
   };

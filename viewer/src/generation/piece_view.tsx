@@ -19,17 +19,20 @@ export function Piece({ name, most = 40, class: kind }: { name: PieceName; most?
   );
 }
 
-/** "12" in the prompt, "+3" among the generated tokens. */
+/** "12" in the prompt, "+3" among the generated tokens: positions, from 0, as files and the command line name them. */
 export const positionText = ({ generated, position }: Column) => `${generated ? "+" : ""}${position}`;
 
-/** A token in a sentence. */
-export function Named({ column }: { column: Column }) {
+/** A token in a sentence. @param brief the chosen token, whose place the page says elsewhere */
+export function Named({ column, brief = false }: { column: Column; brief?: boolean }) {
   return (
     <span class="token-name">
-      <Piece name={column.name} class="name" />{" "}
-      <span class="index" title={column.generated ? `generated token ${column.position}` : undefined}>
-        {positionText(column)}
-      </span>
+      <Piece name={column.name} class="name" />
+      {!brief && (
+        <span class="index" title={column.generated ? "among the generated tokens, from 0" : "in the prompt, from 0"}>
+          {" "}
+          position {positionText(column)}
+        </span>
+      )}
     </span>
   );
 }

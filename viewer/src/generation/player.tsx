@@ -2,6 +2,8 @@
 import { effect, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { METHODS, type Method } from "../report/document";
+import { LookPanel } from "../components/look";
+import { GenerationFilters, SpecialCheck } from "./filters_view";
 import { followGenerationKeys } from "./generation_keys";
 import { useGeneration, type GenerationState, type Span } from "./generation_state";
 
@@ -25,10 +27,11 @@ export function playWhile(state: GenerationState): () => void {
     if (!state.playing.value) return;
     const pace = state.pace.value;
     const last = () => state.report.n - 1;
-    if (state.token.peek() === untracked(last)) state.step(0);
+    if (state.token.peek() === untracked(last) && !state.arriving.peek()) state.step(0);
     const timer = setInterval(() => {
       state.step(state.token.peek() + 1);
-      if (state.token.peek() === last()) state.playing.value = false;
+      // While tokens arrive it waits at the newest.
+      if (state.token.peek() === last() && !state.arriving.peek()) state.playing.value = false;
     }, pace);
     return () => clearInterval(timer);
   });
@@ -109,7 +112,7 @@ export function GenerationControls() {
           value={token}
           disabled={last === 0}
           aria-label="Generated token"
-          aria-valuetext={`${token}: ${report.columns[report.m + token].name.text}`}
+          aria-valuetext={`${token + 1} of ${report.n}: ${report.columns[report.m + token].name.text}`}
           onInput={(event) => state.step(Number(event.currentTarget.value))}
         />
         <output id="step" for="previous play next token">
@@ -186,6 +189,21 @@ export function GenerationControls() {
           </label>
         </div>
       )}
+      <SpecialCheck />
+      <div class="panels">
+        <GenerationFilters />
+        <LookPanel palette={state.palette} threshold={state.threshold}>
+          <label class="check">
+            <input
+              id="from-least"
+              type="checkbox"
+              checked={state.fromLeast.value}
+              onChange={(event) => (state.fromLeast.value = event.currentTarget.checked)}
+            />{" "}
+            Scale from the least value
+          </label>
+        </LookPanel>
+      </div>
     </form>
   );
 }

@@ -103,7 +103,7 @@ export function Ranking() {
         {selection.method === "flow" && !selection.normalized && ranking.length > 0
           ? "Flows that their enclosures cannot tell apart share a rank; none is a share of a whole. "
           : ""}
-        {shown.some(({ column }) => column >= m) && "Positions with + count the generated tokens from 0."}
+        {shown.some(({ column }) => column >= m) && "Positions count from 0, those with + among the generated tokens."}
       </p>
       {ranking.length > topK && (
         <button type="button" id="rank-all" onClick={() => (state.allRanks.value = !state.allRanks.value)}>

@@ -1,43 +1,44 @@
-// What takes no part in rankings and in the scale of colours: by kind, by the report's rules, by an expression, by hand.
-import { matches } from "../filters";
-import { sum, type GenerationReport } from "./generation_report";
+// What is left out of rankings and of the scale of colours: by kind, by the report's rules, by an expression, by hand.
+import { isStopWord, matches } from "../filters";
+import type { GenerationReport } from "./generation_report";
 
 export interface Filters {
+  /** special tokens, wherever they stand; also those that the report's rule of that name holds */
   special: boolean;
+  /** English stop words, and what is punctuation */
+  stopWords: boolean;
   /** tokens generated before, where the document tells of them */
   generated: boolean;
   /** which of the report's rules hold */
   rules: readonly boolean[];
   pattern: RegExp | null;
-  /** tokens of the prompt whose place was changed by a click: true is aside */
+  /** columns whose place was changed by hand: true is left out */
   byHand: ReadonlyMap<number, boolean>;
 }
 
 /** The report's own name of the rule for special tokens (attnflow/text/token_filter.h). */
 export const SPECIAL = "special tokens";
 
-/** Whether the page offers to set special tokens aside itself: not when the report's rules do. */
-export function offersSpecial(report: GenerationReport): boolean {
-  return (
-    report.columns.some((column) => column.special && !column.generated) &&
-    !report.fields.dropped.some(({ rule }) => rule === SPECIAL)
-  );
+/** Columns of special tokens: those that are marked, and those of the report's rule. */
+export function specialColumns(report: GenerationReport): Set<number> {
+  const columns = new Set(report.columns.flatMap(({ special }, j) => (special ? [j] : [])));
+  for (const { rule, tokens } of report.fields.dropped) {
+    if (rule === SPECIAL) for (const j of tokens) columns.add(j);
+  }
+  return columns;
 }
 
-/** Why each column is set aside; "" where it is not. */
+/** Why each column is left out; "" where it is not. */
 export function reasonsAside(report: GenerationReport, filters: Filters): string[] {
   const reasons = report.columns.map(() => "");
-  for (const [j, column] of report.columns.entries()) {
-    if (column.generated) {
-      if (filters.generated) reasons[j] = "generated tokens";
-    } else if (filters.special && column.special) {
-      reasons[j] = SPECIAL;
-    }
-  }
+  if (filters.generated) for (let j = report.m; j < report.columns.length; ++j) reasons[j] = "generated tokens";
+  const special = specialColumns(report);
+  if (filters.special) for (const j of special) reasons[j] ||= SPECIAL;
   for (const [k, { rule, tokens }] of report.fields.dropped.entries()) {
-    for (const j of tokens) if (filters.rules[k]) reasons[j] ||= rule;
+    for (const j of tokens) if (filters.rules[k] && rule !== SPECIAL) reasons[j] ||= rule;
   }
   for (const [j, { name }] of report.columns.entries()) {
+    if (filters.stopWords && !special.has(j) && isStopWord(name.text)) reasons[j] ||= "stop words and punctuation";
     if (filters.pattern && matches(filters.pattern, name.text)) reasons[j] ||= "the expression";
     const byClick = filters.byHand.get(j);
     if (byClick !== undefined) reasons[j] = byClick ? "by hand" : "";
@@ -55,21 +56,19 @@ export function toggled(report: GenerationReport, filters: Filters, token: numbe
   return byHand;
 }
 
-/** Of the prompt's part, the share that tokens hold. */
-export function shareOf(values: Float64Array, m: number, holds: (token: number) => boolean): number {
-  const prompt = values.subarray(0, m);
-  const mass = sum(prompt);
-  if (!(mass > 0)) return 0;
-  return prompt.reduce((held, value, j) => held + (holds(j) ? value : 0), 0) / mass;
+/** Of all that was drawn on, the share that columns hold; what the values do not cover, was drawn on as well. */
+export function shareOf(values: Float64Array, whole: number, holds: (column: number) => boolean): number {
+  if (!(whole > 0)) return 0;
+  return values.reduce((held, value, j) => held + (holds(j) ? value : 0), 0) / whole;
 }
 
-/** Each reason's share of the prompt's part, and all of them together. */
+/** Each reason's share of all that was drawn on, and all of them together. */
 export function sharesAside(
   values: Float64Array,
-  m: number,
+  whole: number,
   reasons: readonly string[],
 ): { all: number; parts: [string, number][] } {
-  const names = new Set(reasons.slice(0, m).filter(Boolean));
-  const parts = [...names].map((name): [string, number] => [name, shareOf(values, m, (j) => reasons[j] === name)]);
-  return { all: shareOf(values, m, (j) => reasons[j] !== ""), parts };
+  const names = new Set(reasons.slice(0, values.length).filter(Boolean));
+  const parts = [...names].map((name): [string, number] => [name, shareOf(values, whole, (j) => reasons[j] === name)]);
+  return { all: shareOf(values, whole, (j) => reasons[j] !== ""), parts };
 }

@@ -4,12 +4,16 @@ import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { pictureOf } from "../export/element_picture";
 import { PaintedText, type Look } from "../components/painted_text";
+import type { Shades } from "../color/shades";
+import { Special } from "./filters_view";
 import { format, percent } from "../report/text";
 import { sum } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { ScaleLegend } from "./scale_legend";
 import { Named } from "./piece_view";
 import { sharesAside } from "./set_aside";
+
+const ASIDES: Record<string, string> = { first: "the first token", special: "special tokens" };
 
 /** Says what ° means; used wherever it stands. */
 export const DEGENERATE =
@@ -52,6 +56,7 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
             state.toggle(token);
           }}
           onPoint={point(0)}
+          onToggle={(token) => state.toggle(token)}
         />
         <h2 id="generated-heading">Generated</h2>
         <PaintedText
@@ -69,27 +74,35 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
           onMove={(token) => state.step(token)}
           onChoose={(token) => state.step(token)}
           onPoint={point(m)}
+          onToggle={(token) => state.toggle(m + token)}
           follow
         />
       </div>
       <TextReadout />
+      <Special />
       <Shares />
       <div class="foot">
-        {values && <ScaleLegend {...scale} />}
+        {values && <ScaleLegend ends={scale} />}
         <p class="help" id="text-help">
           Colour: what the chosen generated token drew on. Choose one with a click or the arrow keys, or play them with
-          the space bar; click a token of the prompt to set it aside.
+          the space bar; click a token of the prompt to leave it out.
           {flags?.some((flag) => flag > 0) && ` ${DEGENERATE}`}
         </p>
       </div>
+      {report.settings.set_aside !== "none" && (
+        <p class="help" id="computed-without">
+          These numbers were computed without attention on{" "}
+          {ASIDES[report.settings.set_aside] ?? `positions ${report.settings.set_aside}`} (--set-aside, --drop-sink):
+          zeros there say nothing about the model.
+        </p>
+      )}
     </Card>
   );
 }
 
 /** Colours and marks that both texts share. */
-function colours(state: GenerationState, value: number, top: number): Pick<Look, "background" | "ink"> {
-  const scale = state.scale.value;
-  return { background: scale.css(value, top), ink: scale.ink(value, top) };
+function colours(shades: Shades, value: number, top: number): Pick<Look, "background" | "ink"> {
+  return { background: shades.css(value, top), ink: shades.ink(value, top) };
 }
 
 function promptLook(state: GenerationState): (token: number) => Look {
@@ -97,7 +110,9 @@ function promptLook(state: GenerationState): (token: number) => Look {
   const values = state.values.value;
   const reasons = state.reasons.value;
   const flags = values && report.degenerate(state.selection.value);
-  const { top } = report.scale([values], [state.token.value], reasons);
+  const ends = report.scale([values], [state.token.value], reasons);
+  const { top } = ends;
+  const shades = state.shades(ends);
   return (token) => {
     const value = values?.[token];
     const reason = reasons[token];
@@ -108,7 +123,7 @@ function promptLook(state: GenerationState): (token: number) => Look {
     const flagged = Boolean(flags?.[token] && value);
     const name = () => {
       const said = [report.columns[token].name.text, value === undefined ? "not computed" : format(value)];
-      if (reason) said.push(`set aside (${reason})`);
+      if (reason) said.push(`left out (${reason})`);
       if (flagged) said.push("degenerate");
       return said.join(", ");
     };
@@ -117,7 +132,7 @@ function promptLook(state: GenerationState): (token: number) => Look {
       classes,
       attributes: { "aria-pressed": String(reason !== "") },
       name,
-      ...(value !== undefined && !reason ? colours(state, value, top) : {}),
+      ...(value !== undefined && !reason ? colours(shades, value, top) : {}),
     };
   };
 }
@@ -128,7 +143,9 @@ function saidLook(state: GenerationState): (token: number) => Look {
   const values = state.values.value;
   const reasons = state.reasons.value;
   const chosen = state.token.value;
-  const { top } = report.scale([values], [chosen], reasons);
+  const ends = report.scale([values], [chosen], reasons);
+  const { top } = ends;
+  const shades = state.shades(ends);
   return (token) => {
     const value = token < chosen ? values?.[m + token] : undefined;
     const reason = reasons[m + token];
@@ -138,14 +155,14 @@ function saidLook(state: GenerationState): (token: number) => Look {
     if (!reason && value !== undefined && value > top * (1 + 1e-6)) classes.push("above");
     const name = () => {
       const drawn = value === undefined ? "" : `, ${format(value)}`;
-      return `generated token ${token}: ${report.columns[m + token].name.text}${drawn}`;
+      return `generated token ${token + 1}: ${report.columns[m + token].name.text}${drawn}`;
     };
     return {
       value,
       classes,
       attributes: { "aria-selected": String(token === chosen) },
       name,
-      ...(value !== undefined && !reason ? colours(state, value, top) : {}),
+      ...(value !== undefined && !reason ? colours(shades, value, top) : {}),
     };
   };
 }
@@ -165,7 +182,7 @@ export function textReadout(state: GenerationState, column: number | null): Comp
   const { m } = report;
   const selection = state.selection.value;
   const values = state.values.value;
-  const output = <Named column={report.columns[m + selection.token]} />;
+  const output = <Named column={report.columns[m + selection.token]} brief />;
   if (!values) {
     const rows = report.rowsOf(selection.method);
     return (
@@ -194,7 +211,7 @@ export function textReadout(state: GenerationState, column: number | null): Comp
             {best.degenerate && "°"})
           </>
         ) : (
-          "nothing that is not set aside"
+          "nothing that is not left out"
         )}
       </>
     );
@@ -228,7 +245,7 @@ export function textReadout(state: GenerationState, column: number | null): Comp
       {report.isShare(selection) && !input.generated && promptMass > 0
         ? `, ${percent(values[column] / promptMass)} of the prompt's part`
         : ""}
-      {reason && ` (set aside: ${reason})`}
+      {reason && ` (left out: ${reason})`}
     </>
   );
 }
@@ -250,19 +267,20 @@ function Shares() {
         Each value is the most that can flow from that one token: values do not add up to a whole.{" "}
         {counted > 0 && (
           <>
-            Set aside: {counted} of {m} tokens, the largest with <b id="aside-largest">{format(Math.max(...aside))}</b>.
+            Left out: {counted} of the prompt's {m} tokens, the largest with{" "}
+            <b id="aside-largest">{format(Math.max(...aside))}</b>.
           </>
         )}
       </p>
     );
   }
   const elsewhere = report.generatedShare(selection);
-  const { all, parts } = sharesAside(values, m, reasons);
+  const { all, parts } = sharesAside(values, report.whole(selection), reasons);
   return (
     <p class="readout" id="shares" role="status">
       {elsewhere !== null &&
         `Of what it drew on, ${percent(1 - elsewhere)} lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
-      Set aside: <b id="aside-share">{percent(all)}</b> of the prompt's part
+      Left out: <b id="aside-share">{percent(all)}</b> in all
       {parts.length > 0 && ` (${parts.map(([reason, share]) => `${reason} ${percent(share)}`).join(", ")})`}.
     </p>
   );
@@ -279,6 +297,6 @@ function* textRowsOf(state: GenerationState): Generator<(string | number | boole
 }
 
 export const textRows = (state: GenerationState) => ({
-  columns: ["output_token", "part", "input_token", "text", "value", "set_aside"],
+  columns: ["output_token", "part", "input_token", "text", "value", "left_out"],
   rows: textRowsOf(state),
 });

@@ -3,9 +3,11 @@ import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { PaintedText, type Look } from "../components/painted_text";
 import { Readout } from "../components/readout";
+import { SpecialNote } from "../components/special_note";
 import { largest } from "../explanation";
 import { pictureOf } from "../export/element_picture";
-import { format } from "../report/text";
+import { massSetAside } from "../filters";
+import { format, percent } from "../report/text";
 import { useViewer, type Viewer } from "../context";
 
 export function Strip() {
@@ -45,6 +47,7 @@ export function Strip() {
         onToggle={(token) => state.toggleLeftOut(token)}
       />
       <Readout view="strip" />
+      <Special />
       <div class="foot">
         {row && <Legend max={max} />}
         <p class="help" id="strip-help">
@@ -52,6 +55,30 @@ export function Strip() {
         </p>
       </div>
     </Card>
+  );
+}
+
+/** What the special tokens hold of what the chosen output token draws on; of flow, whose values are no shares, the largest. */
+function Special() {
+  const { report, state, explanation } = useViewer();
+  const { method, layer, token, skipSpecial } = state.choices;
+  const special = report.tokens.map((one) => one.special);
+  const row = explanation.value.row(method.value, layer.value, token.value);
+  const counts = special.map((one) => !one);
+  const share = row && massSetAside(row, counts);
+  const held =
+    row && method.value === "flow"
+      ? `the largest ${format(largest(row, special))}`
+      : typeof share === "number"
+        ? `${percent(share)} of what the output token draws on`
+        : "";
+  return (
+    <SpecialNote
+      count={special.filter(Boolean).length}
+      held={held}
+      out={skipSpecial.value}
+      set={(out) => (skipSpecial.value = out)}
+    />
   );
 }
 
