@@ -487,7 +487,10 @@ describe("generations", () => {
           const picture = new DOMParser().parseFromString(text, "image/svg+xml");
           const cells = [...picture.querySelectorAll("rect[data-value]")].map((cell) => Number(cell.dataset.value));
           const { length: images } = picture.querySelectorAll("image");
+          const part = (name) => picture.querySelector(`[data-part="${name}"]`)?.textContent ?? "";
           return {
+            caption: [part("title"), part("facts")],
+            legend: part("legend").replace(/\n/g, ""),
             root: picture.documentElement.nodeName,
             errors: picture.querySelectorAll("parsererror").length,
             cells,
@@ -496,6 +499,9 @@ describe("generations", () => {
         }, svg);
         assert.equal(parsed.root, "svg");
         assert.equal(parsed.errors, 0);
+        assert.equal(parsed.caption[0], "By layer");
+        assert.match(parsed.caption[1], new RegExp(`^Method ${first}; Generated token ${report.n - 1} `));
+        assert.equal(parsed.legend, (await page.locator("#heat-card .legend").textContent()).trim());
         if (parsed.images === 0) {
           const shown = await page.$$eval(
             "#prompt .token",

@@ -463,7 +463,9 @@ describe("pictures", () => {
           (text) => {
             const picture = new DOMParser().parseFromString(text, "image/svg+xml");
             const cells = [...picture.querySelectorAll("rect[data-value]")].map((cell) => Number(cell.dataset.value));
+            const part = (name) => picture.querySelector(`[data-part="${name}"]`)?.textContent ?? "";
             return {
+              caption: [part("title"), part("facts")],
               root: picture.documentElement.nodeName,
               errors: picture.querySelectorAll("parsererror").length,
               images: picture.querySelectorAll("image").length,
@@ -473,6 +475,8 @@ describe("pictures", () => {
           await save("picture", "svg"),
         );
         assert.deepEqual([parsed.root, parsed.errors, parsed.images], ["svg", 0, 1]);
+        assert.equal(parsed.caption[0], "Over the picture");
+        assert.match(parsed.caption[1], new RegExp(`^Method ${first}; Output token ${report.output_token} `));
         assertClose(parsed.cells, expected, precision, "svg");
         assert.deepEqual(watch, { requests: [], messages: [] });
       });

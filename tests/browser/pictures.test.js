@@ -243,6 +243,16 @@ describe("pictures of a report with heads", () => {
       files,
     );
     for (const [name, size] of well) assert.ok(size > 10, `${name} holds ${size}`);
+    const [title, names] = await page.evaluate((svg) => {
+      const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+      return [
+        parsed.querySelector('[data-part="title"]').textContent,
+        [...parsed.querySelectorAll("rect > title")].map((one) => one.textContent),
+      ];
+    }, files["heads.svg"]);
+    assert.match(title, /^Attention of every head: layer \d+, head \d+$/);
+    assert.equal(names.length, L * report.arrays.attention.shape[1]);
+    assert.ok(names.includes("layer 1, head 1"));
     assert.match(files["matrix.svg"], /<image[^>]*href="data:image\/png/);
     const value = values(report.arrays.rollout)(L, 2)[1];
     assert.ok(files["matrix.csv"].includes(String(value)), "the matrix's numbers are unrounded");

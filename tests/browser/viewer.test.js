@@ -61,10 +61,30 @@ const parsed = (page, svg) =>
     const document = new DOMParser().parseFromString(source, "image/svg+xml");
     const root = document.documentElement;
     if (root.nodeName !== "svg" || document.querySelector("parsererror")) return { problem: root.textContent };
+    const picture = root.querySelector('[data-part="picture"]');
+    const part = (name) => [...root.querySelectorAll(`[data-part="${name}"] text`)].map((text) => text.textContent);
+    const marks = {};
+    for (const mark of picture.querySelectorAll("[data-mark]")) {
+      const name = mark.getAttribute("data-mark");
+      marks[name] = (marks[name] ?? 0) + 1;
+    }
     return {
       values: [...root.querySelectorAll("[data-value]")].map((mark) => Number(mark.getAttribute("data-value"))),
       titles: [...root.querySelectorAll("title")].map((title) => title.textContent),
-      texts: [...root.querySelectorAll("text")].map((text) => text.textContent),
+      texts: [...picture.querySelectorAll("text")].map((text) => text.textContent),
+      // The user's text is isolated from the words around it.
+      caption: ["title", "subject", "facts", "note"].map((name) =>
+        part(name)
+          .join(" ")
+          .replace(/[\u2068\u2069]/gu, ""),
+      ),
+      legend: part("legend"),
+      ramps: root.querySelectorAll('[data-part="legend"] [data-mark="ramp"]').length,
+      panels: [...picture.querySelectorAll("rect > title")].map((title) => title.textContent),
+      marks,
+      dangling: [...source.matchAll(/url\(["']?(?:&quot;)?#([^)"'&]*)/g)].filter(
+        ([, id]) => !document.getElementById(id),
+      ).length,
       size: [root.getAttribute("width"), root.getAttribute("height")].map(Number),
       scripts: root.querySelectorAll("script, foreignObject").length,
     };
@@ -434,6 +454,22 @@ describe("files", () => {
     "every card's SVG parses and stands alone; its CSV and JSON hold the same rows; its PNG is a picture",
     withPage("short", {}, async (page) => {
       await page.locator("#compare-button").click();
+      const names = {
+        strip: /^short-text-rollout-layer6-token6\.svg$/,
+        heat: /^short-by-layer-rollout-token6\.svg$/,
+        matrix: /^short-all-pairs-rollout-layer6\.svg$/,
+        settings: /^short-how-these-numbers-were-made\.svg$/,
+        compare: /^short-compared-rollout-layer6-and-flow-layer6-token6\.svg$/,
+      };
+      const titles = { methods: "Every method", compare: "Compared" };
+      const captions = {
+        methods: /^Method raw, rollout, flow; Output token 6 “\[MASK\]”; Layers 6 of 6, down to the input; /,
+        compare: /^Method rollout, layer 6, and flow, layer 6; Output token 6 /,
+        heat: /^Method rollout; Output token 6 “\[MASK\]”; Layers 1 to 6, each layer down to the input; /,
+        matrix: /^Method rollout; Output token all, a row each; Layers 6 of 6/,
+      };
+      const usual =
+        /^Method rollout; Output token 6 “\[MASK\]”; Layers 6 of 6, down to the input; Heads mean over heads; Residual 0\.5 of each token stays in place in every layer\.$/;
       const cards = await page.$$eval(".card .export", (all) =>
         all.map((menu) => menu.closest(".card").id.replace(/-card$/, "")),
       );
@@ -442,13 +478,21 @@ describe("files", () => {
       }
       for (const card of cards) {
         const svg = await saved(page, card, "svg");
-        assert.match(svg.name, new RegExp(`^short-${card}-rollout-layer6\\.svg$`));
+        assert.match(svg.name, names[card] ?? /^short-[a-z-]+-layer6-token6\.svg$/, card);
         const text = svg.bytes.toString();
         const found = await parsed(page, text);
         assert.equal(found.problem, undefined, card);
         assert.equal(found.scripts, 0, card);
         assert.ok(found.size[0] > 100 && found.size[1] > 20, `${card}: ${found.size}`);
         assert.ok(found.texts.length > 0, `${card} has no words`);
+        assert.equal(found.dangling, 0, `${card} refers to what is not there`);
+        const title = await page.locator(`#${card}-heading`).textContent();
+        assert.ok(found.caption[0].startsWith(titles[card] ?? title), `${card} is called ${found.caption[0]}`);
+        assert.match(found.caption[1], /^“The key to the cabinets \[MASK\]” · /, card);
+        if (card !== "settings") assert.match(found.caption[2], captions[card] ?? usual, card);
+        const shown = await page.locator(`#${card}-card .foot .legend`).allTextContents();
+        assert.equal(found.legend.join(""), shown.join(""), card);
+        if (["strip", "heat", "matrix"].includes(card)) assert.equal(found.ramps, 1, card);
         assert.doesNotMatch(text, /(href|src)="(?!data:image\/png|#)/, card);
         assert.doesNotMatch(text, /var\(--/, card);
         const png = await saved(page, card, "png");
@@ -494,6 +538,32 @@ describe("files", () => {
     }),
   );
 
+  test(
+    "the caption says what is chosen; what is left out is hatched, line ends are marked, as on the screen",
+    withPage("emoji", {}, async (page, report) => {
+      const strip = async () => parsed(page, (await saved(page, "strip", "svg")).bytes.toString());
+      const before = await strip();
+      assert.equal(before.marks.aside, undefined);
+      assert.equal(before.marks.frame, 1);
+      assert.equal(before.texts.filter((text) => text === "⏎").length, 1);
+      await page.locator("#skip-special").check();
+      await page.locator('#strip [data-token="2"]').click({ modifiers: ["Control"] });
+      const residual = page.locator("#residual");
+      await residual.evaluate((slider) => {
+        slider.value = "0.3";
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      const found = await strip();
+      assert.equal(found.problem, undefined);
+      assert.equal(found.marks.aside, await page.locator("#strip .left-out").count());
+      assert.equal(found.values.length, report.n);
+      assert.match(found.caption[2], /Residual 0\.3 of each token/);
+      assert.match(found.caption[2], /Left out of rankings and colours special tokens, 2 “[^”]+”\.$/);
+      const heat = await parsed(page, (await saved(page, "heat", "svg")).bytes.toString());
+      assert.match(heat.caption[2], /Residual 0\.3/);
+    }),
+  );
+
   test("words of any script and markup survive", async () => {
     for (const name of ["arabic", "emoji", "markup"]) {
       await withPage(name, {}, async (page, report) => {
@@ -501,7 +571,8 @@ describe("files", () => {
         const found = await parsed(page, svg);
         assert.equal(found.problem, undefined, name);
         assert.equal(found.scripts, 0, name);
-        const words = found.texts.join("").replace(/\s+/g, "");
+        // Marks of line ends are the page's, not the text's.
+        const words = found.texts.join("").replace(/\s+|⏎/g, "");
         const expected = await page.locator("#strip").evaluate((strip) => strip.textContent.replace(/\s+/g, ""));
         assert.equal([...words].sort().join(""), [...expected].sort().join(""), name);
         // Pieces of an Arabic word are one text, so that their letters join; words keep their places.

@@ -47,12 +47,10 @@ export function ExportMenu({ card, title, exporter }: { card: string; title: str
   const choose = async (kind: ExportKind) => {
     close();
     if (!saving) return;
-    const name = `${saving.stem(card)}.${kind}`;
     try {
-      await save(kind, name, exporter, saving.about(card));
-      saving.announce(`Saved ${name}`);
+      saving.announce(`Saved ${await save(kind, { card, title }, exporter, saving)}`);
     } catch (error) {
-      saving.announce(`${name} could not be saved: ${error instanceof Error ? error.message : String(error)}`);
+      saving.announce(`${title} could not be saved: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
   return (

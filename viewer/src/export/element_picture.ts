@@ -1,6 +1,7 @@
 // A part of the page (the text strip, a table) as SVG: its words as text, its colours as rectangles with their values.
 import { graphemes } from "../report/text";
-import { canvasUrl, standalone, xmlText } from "./picture";
+import { Definitions, marksOf, short } from "./element_marks";
+import { canvasUrl, standalone, themeOf, xmlText } from "./picture";
 
 interface Fragment {
   text: string;
@@ -31,62 +32,36 @@ function ascent(style: CSSStyleDeclaration): number {
   return found;
 }
 
-const opaque = (colour: string) => colour !== "transparent" && !/^rgba\(.*, 0\)$|\/ 0\)$/.test(colour);
-const short = (value: number) => String(Math.round(value * 100) / 100);
-
 /** The whole of an element, also what is scrolled out of sight. */
-export function elementPicture(root: HTMLElement): string {
+export function elementPicture(root: HTMLElement, padding = 8): string {
   const box = root.getBoundingClientRect();
   const [dx, dy] = [root.scrollLeft - box.left, root.scrollTop - box.top];
-  const padding = 8;
   const width = Math.ceil(Math.max(root.scrollWidth, box.width)) + 2 * padding;
   const height = Math.ceil(Math.max(root.scrollHeight, box.height)) + 2 * padding;
   const marks: string[] = [];
   const fragments: Fragment[] = [];
 
-  const rect = (r: DOMRect, attributes: Record<string, string | undefined>, title = "") => {
-    const all = {
-      x: short(r.left + dx + padding),
-      y: short(r.top + dy + padding),
-      width: short(r.width),
-      height: short(r.height),
-      ...attributes,
-    };
-    const written = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const list = written.map(([name, value]) => `${name}="${xmlText(value)}"`).join(" ");
-    marks.push(title ? `<rect ${list}><title>${xmlText(title)}</title></rect>` : `<rect ${list}/>`);
-  };
+  const shift = { x: dx + padding, y: dy + padding };
+  const definitions = new Definitions();
 
-  const paint = (element: HTMLElement, style: CSSStyleDeclaration) => {
-    const { value, token } = element.dataset;
-    const data = { "data-value": value || undefined, "data-token": token };
-    const boxes = [...element.getClientRects()];
-    const share = parseFloat(style.getPropertyValue("--share"));
-    if (style.backgroundImage !== "none" && share > 0) {
-      const fill = getComputedStyle(document.documentElement).getPropertyValue("--blue").trim();
-      for (const r of boxes)
-        rect(new DOMRect(r.left, r.top, r.width * Math.min(1, share), r.height), { fill, "fill-opacity": "0.26" });
-    }
-    const filled = opaque(style.backgroundColor);
-    const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
-    boxes.forEach((r, k) => {
-      if (filled || data["data-value"] !== undefined) {
-        const title = k === 0 ? (element.getAttribute("aria-label") ?? "") : "";
-        rect(r, { fill: filled ? style.backgroundColor : "none", ...(k === 0 ? data : {}), rx: "2" }, title);
-      }
-      if (outlined)
-        rect(r, { fill: "none", stroke: style.outlineColor, "stroke-width": short(parseFloat(style.outlineWidth)) });
-      const [top, bottom] = [parseFloat(style.borderTopWidth), parseFloat(style.borderBottomWidth)];
-      if (top > 0 && bottom > 0 && parseFloat(style.borderLeftWidth) > 0 && style.borderTopStyle !== "none") {
-        rect(r, {
-          fill: "none",
-          stroke: style.borderTopColor,
-          "stroke-width": short(top),
-          rx: short(Math.min(8, parseFloat(style.borderTopLeftRadius) || 0)),
-        });
-      } else if (bottom > 0 && style.borderBottomStyle !== "none") {
-        rect(new DOMRect(r.left, r.bottom - bottom, r.width, bottom), { fill: style.borderBottomColor });
-      }
+  /** What the style sheet puts before an element's words: ⏎. */
+  const writeBefore = (element: HTMLElement) => {
+    const before = getComputedStyle(element, "::before");
+    const text = /^"(.+)"$/.exec(before.content)?.[1];
+    const box = element.getClientRects()[0];
+    if (!text || !box || before.display === "none") return;
+    const size = parseFloat(before.fontSize);
+    const lineTop = box.top + (box.height - 1.2 * size) / 2;
+    const rtl = getComputedStyle(element).direction === "rtl";
+    const [left, right] = rtl ? [box.right - size, box.right] : [box.left, box.left + size];
+    fragments.push({
+      text,
+      left: left + shift.x,
+      right: right + shift.x,
+      top: lineTop + shift.y,
+      style: before,
+      rtl,
+      line: null,
     });
   };
 
@@ -97,6 +72,13 @@ export function elementPicture(root: HTMLElement): string {
     const add = (from: number, to: number, r: DOMRect) => {
       const part = text.slice(from, to).replace(/\s+/g, " ");
       if (part.trim() === "" || r.width === 0) return;
+      if (style.textDecorationStyle === "wavy") {
+        const y = r.top + shift.y + ascent(style) + 3.5;
+        const waves = "q1.5 -3 3 0t3 0".repeat(Math.max(1, Math.round(r.width / 6)));
+        marks.push(
+          `<path d="M${short(r.left + shift.x)} ${short(y)}${waves}" fill="none" stroke="${style.textDecorationColor}" data-mark="unknown"/>`,
+        );
+      }
       fragments.push({
         text: part,
         left: r.left + dx + padding,
@@ -155,7 +137,10 @@ export function elementPicture(root: HTMLElement): string {
       }
       return;
     }
-    if (element instanceof HTMLElement) paint(element, style);
+    if (element instanceof HTMLElement) {
+      marks.push(...marksOf(element, style, shift, definitions));
+      writeBefore(element);
+    }
     for (const child of element.childNodes) {
       if (child instanceof Element) walk(child);
       else if (child instanceof Text) write(child, style);
@@ -165,7 +150,10 @@ export function elementPicture(root: HTMLElement): string {
 
   const texts: string[] = [];
   const attributes = ({ style }: Fragment) => {
-    const underline = style.textDecorationLine.includes("underline") ? ' text-decoration="underline"' : "";
+    const underline =
+      style.textDecorationLine.includes("underline") && style.textDecorationStyle !== "wavy"
+        ? ' text-decoration="underline"'
+        : "";
     const family = style.fontFamily.replaceAll('"', "'");
     return `font-family="${xmlText(family)}" font-size="${short(parseFloat(style.fontSize))}" font-weight="${style.fontWeight}"${underline}`;
   };
@@ -192,10 +180,10 @@ export function elementPicture(root: HTMLElement): string {
     );
     k = end;
   }
-  const paper = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim() || "white";
+  const { paper } = themeOf();
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
-    `<rect width="${width}" height="${height}" fill="${paper}"/>\n${marks.join("\n")}\n${texts.join("\n")}\n</svg>\n`
+    `${String(definitions)}<rect width="${width}" height="${height}" fill="${paper}"/>\n${marks.join("\n")}\n${texts.join("\n")}\n</svg>\n`
   );
 }
 

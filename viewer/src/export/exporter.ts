@@ -8,14 +8,46 @@ export interface Table {
   rows: Iterable<readonly (string | number | boolean | null)[]>;
 }
 
+/** What a view shows, for its file's name and its picture's caption, where it is not what the whole page shows. */
+export interface Shown {
+  /** in place of the card's */
+  title?: string;
+  /** which of the view's pictures: "layer 3, head 5" */
+  panel?: string;
+  /** null: it does not matter here */
+  method?: string | null;
+  layers?: string | null;
+  output?: string | null;
+  /** false: residual, heads and the like do not matter here */
+  recipe?: boolean;
+  /** false: what is left out does not matter here */
+  filters?: boolean;
+  /** sentences that a reader of the picture needs */
+  notes?: readonly string[];
+  /** of the file's name, after the view's: "layer3-head5" */
+  file?: readonly string[];
+}
+
+/** What a picture says of itself when it leaves the page. */
+export interface Caption {
+  title: string;
+  /** what was explained: the input, the model */
+  subject: readonly string[];
+  /** term and description, in the words of the settings card */
+  facts: readonly (readonly [string, string])[];
+  notes: readonly string[];
+}
+
 export interface Exporter {
   /**
    * The view as it is shown. A live element is copied with its computed styles and has a viewBox or a size; a string is a whole SVG
-   * document. Marks that stand for a number carry it: `data-value="0.25"` or a <title>.
+   * document. Marks that stand for a number carry it: `data-value="0.25"` or a <title>. Title, caption and the card's
+   * legends are written around it (frame.ts).
    */
   svg?(): SVGSVGElement | string;
   /** What the view shows, unrounded: for what is chosen, not for everything there is. */
   rows?(): Table;
+  shown?(): Shown;
 }
 
 export type ExportKind = "svg" | "png" | "csv" | "json";

@@ -2,13 +2,27 @@
 import { createContext } from "preact";
 import type { Viewer } from "../context";
 import type { ReportDocument } from "../report/document";
+import {
+  asideWords,
+  discardWords,
+  downToWords,
+  gradientMixing,
+  headsWords,
+  normalisationWords,
+  residualWords,
+} from "../report/setting_words";
+import { shorten, visible } from "../report/text";
+import { WordReport } from "../report/words";
+import type { Caption, Shown } from "./exporter";
 
 /** What a page's export menus need of it. */
 export interface Saving {
   /** a file's name without its ending */
-  stem(card: string): string;
+  stem(title: string, shown: Shown): string;
   /** written beside the numbers in JSON */
   about(card: string): Record<string, unknown>;
+  /** written around pictures */
+  caption(title: string, shown: Shown): Caption;
   /** says a sentence to screen readers */
   announce(text: string): void;
 }
@@ -31,13 +45,88 @@ export function reportName({ model, input }: ReportDocument): string {
   return slug(`${model.name} ${input.text.slice(0, 24)}`).slice(0, 60) || "attnflow";
 }
 
-/** Of the page of one explanation: NAME-CARD-METHOD-layerL. */
+/** NAME-VIEW-METHOD-layerL-tokenT, or what the view says of itself. */
+export function stemOf(document: ReportDocument, title: string, shown: Shown, usual: readonly string[]): string {
+  const parts = [slug(shown.title ?? title), ...(shown.file ?? usual).map(slug)];
+  return [reportName(document), ...parts.filter(Boolean)].join("-");
+}
+
+// Whatever stands around it, a user's text keeps its own direction.
+const [ISOLATE, END] = ["\u2068", "\u2069"];
+export const quoted = (text: string, most = 120) => `“${ISOLATE}${shorten(visible(text.trim()), most)}${END}”`;
+export const tokenWords = (index: number, label: string) => `${index} ${quoted(label, 30)}`;
+export const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
+
+/** Facts that say something. */
+export const said = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+  facts.filter((fact): fact is readonly [string, string] => Boolean(fact[1]));
+
+/** What is left out of rankings and colours, in words; "" for nothing. */
+function leftOutWords({ state, report }: Viewer): string {
+  const { skipSpecial, skipStopWords, pattern, leftOut } = state.choices;
+  const byHand = leftOut.value.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
+  if (leftOut.value.length > byHand.length) byHand.push(`${leftOut.value.length - byHand.length} tokens more`);
+  return [
+    skipSpecial.value && report.hasSpecial ? "special tokens" : "",
+    skipStopWords.value ? "stop words and punctuation" : "",
+    pattern.value ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
+    ...byHand,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+/** What the page of one explanation shows. */
+export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption {
+  const { report, state, explanation } = viewer;
+  const { choices } = state;
+  const { recipe } = explanation.value;
+  const { input, model } = report.document;
+  const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
+  const words = report instanceof WordReport || report.settings.words;
+  const own = (name: "method" | "layers" | "output", usual: string) =>
+    shown[name] === undefined ? usual : shown[name];
+  const down = `each layer down to ${downToWords(recipe.toLayer)}`;
+  const layer = `${choices.layer.value} of ${model.layers}, down to ${downToWords(recipe.toLayer)}`;
+  const { threshold } = choices;
+  const facts: (readonly [string, string | null])[] = [
+    ["Method", own("method", choices.method.value)],
+    ["Output token", own("output", tokenWords(choices.token.value, report.tokens[choices.token.value].label))],
+    ["Layers", shown.layers ? `${shown.layers}${shown.recipe === false ? "" : `, ${down}`}` : own("layers", layer)],
+  ];
+  if (shown.recipe !== false) {
+    facts.push(
+      ["Mixing", report.gradient ? gradientMixing(report) : ""],
+      ["Heads", headsWords(recipe.heads)],
+      ["Residual", report.gradient ? "" : residualWords(recipe.residual)],
+      ["Discarded", discardWords(recipe.discard)],
+      ["Set aside", asideWords(recipe.setAside)],
+      ["Normalisation", recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
+    );
+  }
+  facts.push(["Tokens", words ? "pieces of a word merged" : ""]);
+  if (shown.filters !== false) {
+    const least = (100 * threshold.value).toFixed(0);
+    facts.push(
+      ["Left out of rankings and colours", leftOutWords(viewer)],
+      ["Drawn", threshold.value > 0 ? `values from ${least}% of the largest` : ""],
+    );
+  }
+  return {
+    title: titleOf(title, shown),
+    subject: [...texts.filter((text) => text?.trim()).map((text) => quoted(text ?? "")), model.name].filter(Boolean),
+    facts: said(facts),
+    notes: shown.notes ?? [],
+  };
+}
+
+/** Of the page of one explanation. */
 export function savingOf(viewer: Viewer): Saving {
   const { report, state } = viewer;
   return {
-    stem(card) {
-      const { method, layer } = state.choices;
-      return `${reportName(report.document)}-${card}-${method.value}-layer${layer.value}`;
+    stem(title, shown) {
+      const { method, layer, token } = state.choices;
+      return stemOf(report.document, title, shown, [method.value, `layer${layer.value}`, `token${token.value}`]);
     },
     about: (card) => ({
       view: card,
@@ -45,6 +134,7 @@ export function savingOf(viewer: Viewer): Saving {
       text: report.document.input.text,
       choices: state.snapshot(),
     }),
+    caption: (title, shown) => captionOf(viewer, title, shown),
     announce: (text) => (viewer.announcement.value = text),
   };
 }

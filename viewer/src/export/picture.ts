@@ -42,6 +42,15 @@ const DEFAULTS: Record<string, string> = {
 };
 const TEXT_ONLY = /^(font|text|direction|dominant)/;
 
+/** Colours of the page as it is shown. */
+export function themeOf(): { paper: string; ink: string; soft: string; line: string } {
+  const style = getComputedStyle(document.documentElement);
+  const [paper, ink, soft, line] = ["--paper", "--ink", "--soft", "--line"].map((name) =>
+    style.getPropertyValue(name).trim(),
+  );
+  return { paper: paper || "#ffffff", ink, soft, line };
+}
+
 /** A live picture as a document of its own, on the page's ground. */
 export function standalone(picture: SVGSVGElement): string {
   const copy = picture.cloneNode(true) as SVGSVGElement;
@@ -73,8 +82,8 @@ export function standalone(picture: SVGSVGElement): string {
   copy.setAttribute("height", String(height));
   const { x, y, width: w, height: h } = copy.viewBox.baseVal;
   const ground = document.createElementNS(NAMESPACE, "rect");
-  const paper = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim() || "white";
-  for (const [name, value] of Object.entries({ x, y, width: w, height: h, fill: paper })) {
+  const { paper } = themeOf();
+  for (const [name, value] of Object.entries({ x, y, width: w, height: h, fill: paper, stroke: "none" })) {
     ground.setAttribute(name, String(value));
   }
   copy.prepend(ground);

@@ -1,27 +1,36 @@
 // Makes a file of a view and hands it to the browser.
 import type { Exporter, ExportKind } from "./exporter";
+import { framed } from "./frame";
+import type { Saving } from "./name";
 import { rasterise, standalone } from "./picture";
 import { toCsv, toJson } from "./tables";
 
-function svgOf(exporter: Exporter): string {
-  const picture = exporter.svg?.();
-  if (!picture) throw new Error("this view has no picture");
-  return typeof picture === "string" ? picture : standalone(picture);
+/** A view: its card's id and title. */
+export interface View {
+  card: string;
+  title: string;
 }
 
-/** @param about what the numbers are numbers of: what was chosen, and of which model and text */
-export async function makeFile(kind: ExportKind, exporter: Exporter, about: Record<string, unknown>): Promise<Blob> {
+function svgOf({ card, title }: View, exporter: Exporter, saving: Saving): string {
+  const picture = exporter.svg?.();
+  if (!picture) throw new Error("this view has no picture");
+  const svg = typeof picture === "string" ? picture : standalone(picture);
+  const caption = saving.caption(title, exporter.shown?.() ?? {});
+  return framed(svg, caption, document.getElementById(`${card}-card`));
+}
+
+async function makeFile(kind: ExportKind, view: View, exporter: Exporter, saving: Saving): Promise<Blob> {
   switch (kind) {
     case "svg":
-      return new Blob([svgOf(exporter)], { type: "image/svg+xml" });
+      return new Blob([svgOf(view, exporter, saving)], { type: "image/svg+xml" });
     case "png":
-      return rasterise(svgOf(exporter));
+      return rasterise(svgOf(view, exporter, saving));
     default: {
       const table = exporter.rows?.();
       if (!table) throw new Error("this view has no numbers");
       return kind === "csv"
         ? new Blob([toCsv(table)], { type: "text/csv" })
-        : new Blob([toJson(table, about)], { type: "application/json" });
+        : new Blob([toJson(table, saving.about(view.card))], { type: "application/json" });
     }
   }
 }
@@ -36,6 +45,9 @@ export function download(blob: Blob, name: string) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-export async function save(kind: ExportKind, name: string, exporter: Exporter, about: Record<string, unknown>) {
-  download(await makeFile(kind, exporter, about), name);
+/** The name of the file. */
+export async function save(kind: ExportKind, view: View, exporter: Exporter, saving: Saving): Promise<string> {
+  const name = `${saving.stem(view.title, exporter.shown?.() ?? {})}.${kind}`;
+  download(await makeFile(kind, view, exporter, saving), name);
+  return name;
 }

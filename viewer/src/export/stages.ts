@@ -3,7 +3,7 @@ import type { Scale } from "../color/scale";
 import { type MapScale, type Picture, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { format } from "../report/text";
-import { canvasUrl, xmlText } from "./picture";
+import { canvasUrl, themeOf, xmlText } from "./picture";
 
 export interface ExportedMap {
   title: string;
@@ -69,9 +69,13 @@ export function exportedStages(
   const down = Math.ceil(maps.length / across);
   const total = { width: across * (width + GAP) + GAP, height: down * (HEAD + height + FOOT) + GAP };
   const { colours } = look;
-  const [paper, ink] = colours.dark ? ["#191c23", "#eceff5"] : ["#ffffff", "#161a23"];
+  const { paper, ink, line } = themeOf();
   const place = (left: number, top: number, right: number, bottom: number) =>
     `x="${(left - shown.left) * scale}" y="${(top - shown.top) * scale}" width="${(right - left) * scale}" height="${(bottom - top) * scale}"`;
+  const around =
+    `M0 0h${width}v${height}h${-width}z` +
+    `M${(seen.left - shown.left) * scale} ${(seen.top - shown.top) * scale}h${(seen.right - seen.left) * scale}` +
+    `v${(seen.bottom - seen.top) * scale}h${-(seen.right - seen.left) * scale}z`;
   const url = photoUrl(image, look.grey);
   const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => `<stop offset="${t}" stop-color="${colours.css(t, 1)}"/>`).join("");
   const parts: string[] = [];
@@ -80,9 +84,13 @@ export function exportedStages(
     const y = GAP / 2 + Math.floor(k / across) * (HEAD + height + FOOT);
     parts.push(`<g transform="translate(${x} ${y})"><text y="14" font-weight="600">${xmlText(title)}</text>`);
     parts.push(`<g transform="translate(0 ${HEAD})">`);
+    // What lies beyond the picture's borders is hatched, what the model did not see of it is pale.
+    parts.push(`<rect width="${width}" height="${height}" fill="${paper}"/>`);
+    parts.push(`<rect width="${width}" height="${height}" fill="url(#beyond)"/>`);
     if (url) {
       parts.push(`<image ${place(0, 0, fields.width, fields.height)} preserveAspectRatio="none" href="${url}"/>`);
     }
+    parts.push(`<path d="${around}" fill="${paper}" fill-opacity="0.72" fill-rule="evenodd"/>`);
     if (map && look.smooth) {
       const href = smoothUrl(picture, map, values, look);
       const box = place(seen.left, seen.top, seen.right, seen.bottom);
@@ -115,7 +123,9 @@ export function exportedStages(
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${total.width}" height="${total.height}" ` +
     `viewBox="0 0 ${total.width} ${total.height}" font-family="system-ui, sans-serif" font-size="13" fill="${ink}">` +
-    `<defs><linearGradient id="ramp">${stops}</linearGradient></defs>` +
+    `<defs><linearGradient id="ramp">${stops}</linearGradient>` +
+    `<pattern id="beyond" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
+    `<rect width="1" height="6" fill="${line}"/></pattern></defs>` +
     `<rect width="${total.width}" height="${total.height}" fill="${paper}"/>${parts.join("")}</svg>`
   );
 }

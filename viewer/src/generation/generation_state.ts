@@ -5,10 +5,11 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Scale, type PaletteName } from "../color/scale";
 import { Shades } from "../color/shades";
-import { reportName, type Saving } from "../export/name";
+import { stemOf, type Saving } from "../export/name";
 import { readPattern } from "../filters";
 import type { Method } from "../report/document";
 import { dark } from "../theme";
+import { generationCaption } from "./generation_caption";
 import type { Ends, GenerationReport, RankedColumn, Selection } from "./generation_report";
 import { reasonsAside, toggled, type Filters } from "./set_aside";
 
@@ -206,7 +207,9 @@ export class GenerationState {
 
   /** For the cards' export menus. */
   readonly saving: Saving = {
-    stem: (card) => `${reportName(this.report.document)}-${card}-${this.method.value}-position${this.token.value}`,
+    stem: (title, shown) =>
+      stemOf(this.report.document, title, shown, [this.method.value, `position${this.token.value}`]),
+    caption: (title, shown) => generationCaption(this, title, shown),
     about: (card) => ({
       view: card,
       model: this.report.document.model.name,

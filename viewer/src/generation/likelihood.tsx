@@ -28,6 +28,7 @@ export function Likelihood() {
       title="How likely it was"
       exporter={{
         svg: () => pictureOf("choices"),
+        shown: () => ({ method: null, layers: null, recipe: false, filters: false, file: [`token${token.value}`] }),
         rows: () => ({
           columns: ["output_token", "text", "probability", "chosen"],
           rows: choices.map(({ label, probability }, k) => [token.value, label, probability, k === chosen]),

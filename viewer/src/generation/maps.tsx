@@ -3,6 +3,7 @@ import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { Card } from "../components/card";
 import { CellPicture, exportedCells, type CellLabel } from "../components/cell_picture";
+import { layersWords } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import type { Ends } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
@@ -95,6 +96,7 @@ export function LayerPicture() {
       wide
       exporter={{
         svg: () => exportedCells("heat", picture),
+        shown: () => ({ layers: layersWords(layers) }),
         rows: () => ({
           columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
           rows: layerRows(state, order, values, Math.min(columns.length, m + token)),
@@ -202,6 +204,7 @@ export function WholePicture() {
       wide
       exporter={{
         svg: () => exportedCells("map", picture),
+        shown: () => ({ output: `all ${tokens.length}, a row each`, file: [method] }),
         rows: () => ({
           columns: ["output_token", "output_text", "part", "input_token", "input_text", "value"],
           rows: wholeRows(state, tokens, values),

@@ -1,16 +1,11 @@
 // How the numbers were made.
 import { Card } from "../components/card";
+import { asideWords, downToWords, headsWords, residualWords } from "../report/setting_words";
 import type { GenerationReport } from "./generation_report";
 import { useGeneration } from "./generation_state";
 
 /** [term, text]; rows with nothing to say are left out. */
 export function settingsRows({ document, fields, settings, methods }: GenerationReport): [string, string][] {
-  const heads: Record<string, string> = {
-    mean: "mean over heads",
-    max: "maximum over heads",
-    min: "minimum over heads",
-  };
-  const asides: Record<string, string> = { none: "", first: "the first token", special: "special tokens" };
   const ends: Record<string, string> = {
     length: "the number of tokens asked for was reached",
     end: "the model ended the text",
@@ -31,11 +26,11 @@ export function settingsRows({ document, fields, settings, methods }: Generation
     ["Ended", ends[fields.stopped] ?? fields.stopped],
     ["Prompt", fields.chat ? "put into the model's chat template" : ""],
     ["Methods", settings.method.join(", ")],
-    ["Heads", heads[settings.heads] ?? `head ${settings.heads}`],
-    ["Residual", `${settings.residual} of each token stays in place in every layer`],
+    ["Heads", headsWords(settings.heads)],
+    ["Residual", residualWords(settings.residual)],
     ["Layers", `${layers.length > 1 ? `${layers.length} from ${layers[0]} to ` : ""}${last}`],
-    ["Down to", settings.to_layer ? `layer ${settings.to_layer}` : "the input"],
-    ["Columns set aside", asides[settings.set_aside] ?? `tokens ${settings.set_aside}`],
+    ["Down to", downToWords(settings.to_layer)],
+    ["Columns set aside", asideWords(settings.set_aside)],
     ["Tokens", settings.words ? "pieces of a word merged" : ""],
     ["Flow", methods.includes("flow") ? "lower ends of certified enclosures" : ""],
     ["Precision here", precision && `${precision}; a json or npz file has all digits`],

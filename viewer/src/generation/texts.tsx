@@ -35,7 +35,11 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       title="Prompt"
       wide
       tools={tools}
-      exporter={{ svg: () => pictureOf("text-strips"), rows: () => textRows(state) }}
+      exporter={{
+        svg: () => pictureOf("text-strips"),
+        shown: () => ({ title: "Prompt and continuation" }),
+        rows: () => textRows(state),
+      }}
     >
       <div id="text-strips" aria-busy={state.arriving.value}>
         <PaintedText

@@ -32,7 +32,15 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
       id="agreement"
       title={`Do the methods agree with ${score}?`}
       wide
-      exporter={evaluation ? { svg: () => pictureOf("agreement"), rows: () => evaluation.table() } : undefined}
+      exporter={
+        evaluation
+          ? {
+              svg: () => pictureOf("agreement"),
+              shown: () => ({ method: viewer.report.methods.join(", "), filters: false }),
+              rows: () => evaluation.table(),
+            }
+          : undefined
+      }
     >
       <div class="what-if">
         <button

@@ -7,8 +7,9 @@ import { alignTokens } from "../compute/align";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import { pictureOf } from "../export/element_picture";
+import { quoted } from "../export/name";
 import type { Comparison as Chosen } from "../state";
-import { acceptDrops, CompareBar } from "./compare_bar";
+import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
 import { CompareReadout, difference, missingSides, missingValues, recipesApart } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
 import { explanationOf, inUnitsOf, isOfWords, otherSide, sideOf, unitsDiffer, type Side } from "./compare_sides";
@@ -82,6 +83,18 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
   const foreign = b.report !== report;
   const exporter = {
     svg: () => pictureOf("compare"),
+    shown: () => ({
+      title: "Compared",
+      method: `${titles[0]}, and ${titles[1]}${foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
+      layers: null,
+      notes: [
+        "Orange: the second draws less on it; blue: more.",
+        ...(chosen.shares ? ["Each side is divided by its sum."] : []),
+        ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
+        ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
+      ],
+      file: [a.method, `layer${a.layer}`, "and", b.method, `layer${b.layer}`, `token${a.token}`],
+    }),
     rows: () => ({
       columns: ["input_token", "token", "first", "other_input_token", "other_token", "second", "second_minus_first"],
       rows: report.tokens.map(({ index, label }) => {

@@ -11,7 +11,7 @@ import { compareWith } from "../shortcuts";
 import type { Comparison } from "../state";
 import type { Side } from "./compare_sides";
 
-const nameOf = (report: Report) =>
+export const nameOf = (report: Report) =>
   [report.model.name, shorten(report.document.input.text.trim(), 40)].filter(Boolean).join(": ") || "the other report";
 
 async function open(viewer: Viewer, file: File) {

@@ -1,6 +1,7 @@
 // The graph of information flow from layer l down to layer m: layers as rows, input tokens at the bottom. Arcs show the
 // share of the chosen output token that passes (rollout), the attention of all, or what carries the maximum flow of a
 // pair, with its minimum cut.
+import { Fragment } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
@@ -13,6 +14,7 @@ import type { Work } from "../compute/slices";
 import { textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
+import { tokenWords } from "../export/name";
 import { standalone } from "../export/picture";
 import { WordReport } from "../report/words";
 import { format, formatWithin, shorten } from "../report/text";
@@ -171,8 +173,15 @@ export function FlowGraph() {
       choose: ({ column, row }) => choose(column, row),
     });
   };
+  const name = (i: number) => tokenWords(i, report.tokens[i].label);
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
+    shown: () => ({
+      method: { share: "rollout", attention: "attention of each layer", flow: `flow to ${name(input)}` }[kind],
+      output: kind === "attention" ? null : name(token),
+      notes: [explain(kind, report.gradient)],
+      file: [kind, `layer${layer}`, ...(kind === "attention" ? [] : [`token${token}`])],
+    }),
     rows: () => ({
       columns: ["layer", "from", "to", kind === "attention" ? "attention" : kind, "in_minimum_cut"],
       rows: (current?.arcs ?? []).map((arc) => [
@@ -330,6 +339,7 @@ export function FlowGraph() {
       </div>
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
       <div class="foot">
+        {current && <LineLegend strongest={current.strongest} stroke={stroke} />}
         <p class="help" id="graph-help">
           {missing ?? explain(kind, report.gradient)} {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
@@ -340,6 +350,27 @@ export function FlowGraph() {
         </p>
       </div>
     </Card>
+  );
+}
+
+/** What widths of lines mean. */
+function LineLegend({ strongest, stroke }: Pick<TracedProps, "strongest" | "stroke">) {
+  return (
+    <div class="legend" role="group" aria-label="Widths of lines">
+      {[0.05, 0.3, 1].map((share) => {
+        const look = stroke(share);
+        return (
+          <Fragment key={share}>
+            <svg width={30} height={12} viewBox="0 0 30 12" aria-hidden="true">
+              <g class="lines">
+                <line x1={3} x2={27} y1={6} y2={6} stroke-width={look.width} stroke-opacity={look.opacity} />
+              </g>
+            </svg>
+            <span>{format(share * strongest)}</span>
+          </Fragment>
+        );
+      })}
+    </div>
   );
 }
 

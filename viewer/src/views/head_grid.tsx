@@ -9,6 +9,7 @@ import { textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
+import { panels } from "../export/frame";
 import { standalone } from "../export/picture";
 import { format } from "../report/text";
 import { blockOf, MatrixPicture, type Block } from "./matrix_picture";
@@ -136,7 +137,30 @@ export function HeadGrid() {
     return l >= 1 && l <= depth && h >= 0 && h < heads ? { l, h } : null;
   };
   const exporter: Exporter = {
-    svg: () => (large.current ? withSheets(standalone(large.current), large.current.closest(".sheets")) : ""),
+    svg: () =>
+      panels(
+        [svg.current, large.current].flatMap((one, k) =>
+          one
+            ? [
+                {
+                  title: k === 0 ? "Every head: rows are layers, columns heads" : `Layer ${layer}, head ${head}`,
+                  svg: withSheets(standalone(one), one.closest(".sheets")),
+                },
+              ]
+            : [],
+        ),
+      ),
+    shown: () => ({
+      panel: `layer ${layer}, head ${head}`,
+      method: "attention as the model computed it",
+      output: "all, a row each",
+      layers: null,
+      recipe: false,
+      notes: [
+        `Small pictures show the largest weight of each square, ${choices.ownScale.value ? "each on its own scale" : `all on one scale up to ${format(most)}`}; the legend is that of the large picture.`,
+      ],
+      file: [`layer${layer}`, `head${head}`],
+    }),
     rows: () => ({
       columns: ["layer", "head", "output_token", "input_token", "attention"],
       rows: (function* () {
@@ -183,6 +207,17 @@ export function HeadGrid() {
                   if (at) choose(at.l, at.h);
                 }}
               >
+                <text class="tick" x={left - 8} y={13 * u} text-anchor="end">
+                  Head
+                </text>
+                {Array.from({ length: depth * heads }, (_, k) => {
+                  const [l, h] = [1 + Math.floor(k / heads), k % heads];
+                  return (
+                    <rect key={k} class="panel" x={left + h * pitch} y={top(l)} width={thumb} height={thumb}>
+                      <title>{`layer ${l}, head ${h}`}</title>
+                    </rect>
+                  );
+                })}
                 {Array.from({ length: heads }, (_, h) =>
                   pitch >= 22 * u || h % 4 === 0 ? (
                     <text

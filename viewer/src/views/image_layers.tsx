@@ -4,6 +4,7 @@ import { useViewer } from "../context";
 import { exportedStages } from "../export/stages";
 import type { Method } from "../report/document";
 import { pictureIn, type MapScale } from "../report/picture";
+import { layersWords } from "../report/setting_words";
 import type { Numbers } from "../report/values";
 import { ColourBar, mapIn, shownMethods } from "./image_overlay";
 import { bitmapOf, Stage } from "./image_stage";
@@ -55,6 +56,15 @@ export function ImageLayers() {
           grey: choices.grey.value,
         },
       ),
+    shown: () => {
+      const methods = strips.map(({ method }) => method);
+      return {
+        method: methods.join(", "),
+        layers: layersWords(layers),
+        notes: [ownScale ? "Each layer on its own scale." : "All layers of a method on one scale."],
+        file: [...methods, `token${token}`],
+      };
+    },
     rows: () => ({
       columns: ["method", "layer", "output_token", "input_token", "row", "column", "value"],
       rows: rowsOf(strips, layers, token, picture),

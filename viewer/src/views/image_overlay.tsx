@@ -57,6 +57,10 @@ export function ImageOverlay() {
           grey: choices.grey.value,
         },
       ),
+    shown: () => {
+      const methods = maps.map(({ method }) => method);
+      return { method: methods.join(", "), file: [...methods, `layer${layer}`, `token${token}`] };
+    },
     rows: () => ({
       columns: ["layer", "output_token", "input_token", "row", "column", ...maps.map(({ method }) => method)],
       rows: Array.from({ length: picture.patches }, (_, p) => {

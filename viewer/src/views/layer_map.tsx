@@ -9,6 +9,7 @@ import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
+import { layersWords } from "../report/setting_words";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Work } from "../compute/slices";
@@ -118,6 +119,7 @@ export function LayerMap() {
   };
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), box.current) : ""),
+    shown: () => ({ layers: layersWords(layers), file: [method, `token${token}`] }),
     rows: () => ({
       columns: ["layer", "output_token", "input_token", "token", "value"],
       rows: layers.flatMap((layer, index) =>

@@ -39,6 +39,10 @@ export function Matrix() {
   if (outputs.length < 2) return <MissingPairs outputs={outputs} />;
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
+    shown: () => ({
+      output: `${outputs.length === n ? "all" : outputs.length}, a row each`,
+      file: [method, `layer${layer}`],
+    }),
     rows: () => ({
       columns: ["layer", "output_token", "input_token", "value"],
       rows: (function* () {

@@ -17,6 +17,12 @@ export function Methods() {
   if (methods.length < 2) return null;
   const exporter = {
     svg: () => pictureOf("all-methods"),
+    shown: () => ({
+      title: "Every method",
+      method: methods.join(", "),
+      notes: ["Each on a scale of its own: flows do not sum to 1, shares do."],
+      file: [`layer${layer}`, `token${token}`],
+    }),
     rows: () => ({
       columns: ["output_token", "layer", "input_token", "token", ...methods],
       rows: report.tokens.map(({ index, label }) => [

@@ -6,6 +6,7 @@ import type { Explanation } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import { METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
+import { layersWords } from "../report/setting_words";
 import { format } from "../report/text";
 
 export interface Weight {
@@ -80,6 +81,12 @@ export function Referents() {
         ];
   const exporter = {
     svg: () => pictureOf("referents"),
+    shown: () => ({
+      method: columns.map(({ method }) => method).join(", "),
+      layers: layersWords(report.layers),
+      notes: help.filter(Boolean),
+      file: [`token${token}`],
+    }),
     rows: () => ({
       columns: ["layer", "method", "output_token", "referent", "weight", "share"],
       rows: columns.flatMap(({ method, layers }) =>

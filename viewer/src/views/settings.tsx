@@ -5,32 +5,27 @@ import { recipeOf, type Recipe } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
-import { format, percent, visible } from "../report/text";
+import {
+  discardWords,
+  downToWords,
+  gradientMixing,
+  headsWords,
+  layersWords,
+  normalisationWords,
+  residualWords,
+} from "../report/setting_words";
+import { format, percent } from "../report/text";
 import { asideText, WordReport } from "../report/words";
 import { methodsShown } from "./notes";
 
-/** What gradients make of the attention, in words. */
-export function gradientMixing(report: Report): string {
-  const { target } = report.document;
-  const score = target?.kind === "next" ? "the next token" : "class";
-  const of = target ? ` for ${score} “${visible(target.label)}”` : "";
-  const rows =
-    report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
-  return `gradient-adjusted attention${of}; identity added, ${rows}`;
-}
+const headsText = (heads: string) =>
+  ["mean", "max", "min"].includes(heads)
+    ? headsWords(heads)
+    : `${headsWords(heads)} in the layer looked at, the mean in those below`;
 
-const HEADS: Record<string, string> = { mean: "mean over heads", max: "maximum over heads", min: "minimum over heads" };
-const NORMALISATIONS: Record<string, string> = {
-  none: "none, as computed",
-  row: "each output token's values sum to 1",
-  "receptive-field": "by receptive field",
-};
-
-const headsText = (heads: string) => HEADS[heads] ?? `head ${heads} in the layer looked at, the mean in those below`;
-const downText = (layer: number) => (layer ? `layer ${layer}` : "the input");
 const discardText = (report: Report, discard: number) =>
   discard
-    ? `the smallest ${Number((100 * discard).toFixed(1))}% of each layer's weights${report.settings.discard_keep_special ? ", none of special tokens" : ""}`
+    ? `${discardWords(discard)}${report.settings.discard_keep_special ? ", none of special tokens" : ""}`
     : "nothing";
 
 /** How many digits the values that are shown have. */
@@ -128,8 +123,6 @@ export function settingsShown(viewer: Viewer): Setting[] {
     return { term, text, report: says(made[name]), back: () => (choice.value = made[name]) };
   };
   const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
-  const contiguous = layers.length > 2 && layers.at(-1) === layers[0] + layers.length - 1;
-  const held = contiguous ? `${layers[0]} to ${layers.at(-1)}` : layers.join(", ");
   const merged = report instanceof WordReport;
   const threshold = choices.threshold.value;
   const rows: Setting[] = [
@@ -140,17 +133,13 @@ export function settingsShown(viewer: Viewer): Setting[] {
     setting("Heads", "heads", headsText),
     report.gradient || raw
       ? { term: "Residual", text: raw && !report.gradient ? "none: raw attention is that of one layer alone" : "" }
-      : setting(
-          "Residual",
-          "residual",
-          (part) => `${Number(part.toFixed(4))} of each token stays in place in every layer`,
-        ),
+      : setting("Residual", "residual", residualWords),
     raw
       ? { term: "Layers", text: `${layer} alone` }
-      : setting("Layers", "toLayer", (down) => `${layer} down to ${downText(down)}`),
+      : setting("Layers", "toLayer", (down) => `${layer} down to ${downToWords(down)}`),
     setting("Discarded", "discard", (part) => discardText(report, part), recipe.discard === 0),
     setting("Set aside", "setAside", (aside) => asideText(report, aside), recipe.setAside === "none"),
-    setting("Normalisation", "normalize", (name) => NORMALISATIONS[name] ?? name),
+    setting("Normalisation", "normalize", normalisationWords),
     merged
       ? { term: "Tokens", text: "pieces of a word merged", report: "pieces", back: () => (choices.words.value = false) }
       : { term: "Tokens", text: settings.words ? "pieces of a word merged" : "" },
@@ -164,7 +153,10 @@ export function settingsShown(viewer: Viewer): Setting[] {
     },
     { term: "Flow", text: flowText(viewer) },
     { term: "Precision here", text: precision(viewer) },
-    { term: "The report holds", text: `${settings.method.join(", ")}; layers ${held}; version ${document.version}` },
+    {
+      term: "The report holds",
+      text: `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.version}`,
+    },
   ];
   return rows.filter(({ text }) => text !== "");
 }
@@ -175,6 +167,7 @@ export function SettingsCard() {
   const changed = rows.filter(({ back }) => back);
   const exporter = {
     svg: () => pictureOf("settings"),
+    shown: () => ({ method: null, layers: null, output: null, recipe: false, filters: false, file: [] }),
     rows: () => ({
       columns: ["setting", "value", "in_the_report"],
       rows: rows.map(({ term, text, report }) => [term, text, report ?? text]),

@@ -1,0 +1,150 @@
+// What a picture needs outside the page: a title, what was explained and how, and what its colours mean, around it.
+import { DEGENERATE_WORDS } from "../report/setting_words";
+import { textWidth } from "../components/measure";
+import type { Caption } from "./exporter";
+import { elementPicture } from "./element_picture";
+import { themeOf, xmlText } from "./picture";
+
+const PADDING = 16;
+/** Captions of narrower pictures need some room all the same. */
+const LEAST_WIDTH = 460;
+const FAMILY = "system-ui, 'Noto Sans', sans-serif";
+const TITLE = { size: 17, weight: 650, line: 24 };
+const SUBJECT = { size: 13, weight: 400, line: 19 };
+const FACTS = { size: 12, weight: 400, line: 18 };
+type Type = typeof TITLE;
+
+interface Word {
+  text: string;
+  /** of a term: "Method" */
+  soft: boolean;
+}
+
+const widthOf = (text: string, { size, weight }: Type) => textWidth(text, `${weight} ${size}px ${FAMILY}`);
+
+/** Words of a text; what is isolated (a token in quotes) stays together. */
+const wordsOf = (text: string, soft = false): Word[] =>
+  (text.match(/(?:[^\s\u2068]|\u2068[^\u2069]*\u2069)+/g) ?? []).map((word) => ({ text: word, soft }));
+
+/** Lines that are no wider than there is room, each of runs of one colour. */
+function linesOf(words: readonly Word[], room: number, type: Type): Word[][] {
+  const lines: Word[][] = [];
+  let text = "";
+  for (const word of words) {
+    const longer = text ? `${text} ${word.text}` : word.text;
+    const line = lines.at(-1);
+    if (!line || (text && widthOf(longer, type) > room)) {
+      lines.push([{ ...word }]);
+      text = word.text;
+      continue;
+    }
+    text = longer;
+    const last = line[line.length - 1];
+    if (last.soft === word.soft) last.text += ` ${word.text}`;
+    else {
+      last.text += " ";
+      line.push({ ...word });
+    }
+  }
+  return lines;
+}
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** The size that a document says it has. */
+export function sizeOf(svg: string): Size {
+  const head = /^<svg\b[^>]*>/.exec(svg)?.[0] ?? "";
+  const side = (name: string) => Number(new RegExp(` ${name}="([\\d.]+)"`).exec(head)?.[1] ?? 0);
+  return { width: side("width"), height: side("height") };
+}
+
+/** A document inside another one, at a place; names of its own, so that gradients of several do not meet. */
+export function nested(svg: string, x: number, y: number, prefix: string, part = ""): string {
+  const attributes = `${part && ` data-part="${part}"`} x="${x}" y="${y}"`;
+  return svg
+    .trim()
+    .replace(/^<svg\b/, `<svg${attributes}`)
+    .replace(/ id="/g, ` id="${prefix}-`)
+    .replace(/url\((?:&quot;|&#34;)?#([^)&]*)(?:&quot;|&#34;)?\)/g, `url(#${prefix}-$1)`);
+}
+
+/** Documents beside each other, or below where that would be too wide, each with a title. */
+export function panels(all: readonly { title: string; svg: string }[], widest = 1400): string {
+  const { paper, ink } = themeOf();
+  const gap = 24;
+  const sizes = all.map(({ svg }) => sizeOf(svg));
+  const level = sizes.reduce((sum, { width }) => sum + width + gap, -gap) <= widest;
+  let [x, y, width, height] = [0, 0, 0, 0];
+  const parts = all.map(({ title, svg }, k) => {
+    const at = { x, y };
+    const size = { width: Math.max(sizes[k].width, widthOf(title, TITLE)), height: sizes[k].height + TITLE.line };
+    if (level) x += size.width + gap;
+    else y += size.height + gap;
+    width = Math.max(width, at.x + size.width);
+    height = Math.max(height, at.y + size.height);
+    const head = `<text x="${at.x}" y="${at.y + 14}" font-family="${FAMILY}" font-size="13" font-weight="650" fill="${ink}">${xmlText(title)}</text>`;
+    return head + nested(svg, at.x, at.y + TITLE.line, `p${k}`);
+  });
+  [width, height] = [Math.ceil(width), Math.ceil(height)];
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><rect width="${width}" height="${height}" fill="${paper}"/>${parts.join("\n")}</svg>`;
+}
+
+/** Legends below a view; those within it are in its picture already. */
+const legendsOf = (card: Element | null) => [...(card?.querySelectorAll<HTMLElement>(".foot .legend") ?? [])];
+
+/**
+ * @param card the view's, whose legends are drawn
+ */
+export function framed(svg: string, caption: Caption, card: Element | null): string {
+  const { paper, ink, soft } = themeOf();
+  const picture = sizeOf(svg);
+  const room = Math.max(picture.width, LEAST_WIDTH);
+  const width = Math.ceil(room + 2 * PADDING);
+  const parts: string[] = [];
+  let y = PADDING;
+
+  const write = (words: readonly Word[], type: Type, part: string) => {
+    const lines = linesOf(words, room, type).map((line) => {
+      y += type.line;
+      const runs = line.map(
+        ({ text, soft: isSoft }) => `<tspan fill="${isSoft ? soft : ink}">${xmlText(text)}</tspan>`,
+      );
+      return `<text x="${PADDING}" y="${y - 0.3 * type.line}" font-size="${type.size}" font-weight="${type.weight}" xml:space="preserve">${runs.join("")}</text>`;
+    });
+    if (lines.length > 0) parts.push(`<g data-part="${part}">${lines.join("\n")}</g>`);
+  };
+  write(wordsOf(caption.title), TITLE, "title");
+  write(wordsOf(caption.subject.join(" · ")), SUBJECT, "subject");
+  y += 8;
+  parts.push(nested(svg, PADDING, y, "v", "picture"));
+  y += Math.ceil(picture.height) + 8;
+
+  let [x, lowest] = [PADDING, y];
+  for (const [k, legend] of legendsOf(card).entries()) {
+    const drawn = elementPicture(legend, 2);
+    const size = sizeOf(drawn);
+    if (size.width < 8) continue;
+    if (x > PADDING && x + size.width > room + PADDING) [x, y] = [PADDING, lowest];
+    parts.push(nested(drawn, x, y, `l${k}`, "legend"));
+    x += size.width + 24;
+    lowest = Math.max(lowest, y + size.height + 4);
+  }
+  y = lowest;
+  const facts = caption.facts.map(([term, text], k, all) => [
+    ...wordsOf(term, true),
+    ...wordsOf(k + 1 < all.length ? `${text};` : `${text}.`),
+  ]);
+  write(facts.flat(), FACTS, "facts");
+  const notes = [...caption.notes];
+  const marked = />°</.test(svg) || svg.includes('data-mark="degenerate"');
+  if (marked && !notes.some((note) => note.startsWith("°"))) notes.push(`° ${DEGENERATE_WORDS}.`);
+  for (const note of notes) write(wordsOf(note, true), FACTS, "note");
+  const height = Math.ceil(y + PADDING - 4);
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FAMILY}">` +
+    `<title>${xmlText(caption.title)}</title><rect width="${width}" height="${height}" fill="${paper}"/>\n${parts.join("\n")}\n</svg>\n`
+  );
+}

@@ -1,0 +1,39 @@
+// Settings in words: the settings cards, captions of saved pictures and printed pages say them alike.
+import type { Report } from "./report";
+import { visible } from "./text";
+
+const HEADS: Record<string, string> = { mean: "mean over heads", max: "maximum over heads", min: "minimum over heads" };
+const NORMALISATIONS: Record<string, string> = {
+  none: "none, as computed",
+  row: "each output token's values sum to 1",
+  "receptive-field": "by receptive field",
+};
+const ASIDES: Record<string, string> = { none: "", first: "the first token", special: "special tokens" };
+
+/** What ° beside a value means. */
+export const DEGENERATE_WORDS = "repeats the first layer's attention or is as large as it can be";
+
+export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
+export const residualWords = (residual: number) =>
+  `${Number(residual.toFixed(4))} of each token stays in place in every layer`;
+export const downToWords = (layer: number) => (layer ? `layer ${layer}` : "the input");
+export const discardWords = (share: number) =>
+  share > 0 ? `the smallest ${Number((100 * share).toPrecision(6))}% of each layer's weights` : "";
+export const asideWords = (columns: string) => ASIDES[columns] ?? `tokens ${columns}`;
+export const normalisationWords = (name: string) => NORMALISATIONS[name] ?? name;
+
+/** "1 to 6", or those that there are. */
+export function layersWords(layers: readonly number[]): string {
+  const contiguous = layers.length > 2 && layers[layers.length - 1] === layers[0] + layers.length - 1;
+  return contiguous ? `${layers[0]} to ${layers[layers.length - 1]}` : layers.join(", ");
+}
+
+/** What gradients make of the attention. */
+export function gradientMixing(report: Report): string {
+  const { target } = report.document;
+  const score = target?.kind === "next" ? "the next token" : "class";
+  const of = target ? ` for ${score} “${visible(target.label)}”` : "";
+  const rows =
+    report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
+  return `gradient-adjusted attention${of}; identity added, ${rows}`;
+}
