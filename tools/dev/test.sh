@@ -53,9 +53,9 @@ stage_cli() { unittest_folder tests/cli; }
 
 # A Python that has schemathesis, which asks the server whatever its OpenAPI document allows, and does not allow.
 stage_serve() {
-  local python
-  python="$(serve_python)" || return 1  # by the usual PYTHON, so it must not be hidden yet
-  PYTHON="$python" unittest_folder tests/serve
+  local interpreter
+  interpreter="$(serve_python)" || return 1  # by the usual PYTHON, so that must not be hidden yet
+  PYTHON="$interpreter" unittest_folder tests/serve
 }
 
 stage_oracle() { unittest_folder tests/oracle; }
