@@ -2,13 +2,16 @@
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
+import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
 import { Help } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
+import { PrintFacts } from "./components/print_facts";
 import { RecipeControls } from "./components/recipe_controls";
 import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
+import { captionOf } from "./export/name";
 import { followLink } from "./link";
 import { followKeys } from "./shortcuts";
 import { format } from "./report/text";
@@ -44,7 +47,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
   const predicted = (report.document.predictions ?? []).length > 0;
   return (
     <ViewerContext.Provider value={viewer}>
-      <div id="page">
+      <div id="page" class={report.n > MOST_DRAWN ? "large" : undefined}>
         <Header key={`head ${part}`} />
         <Controls key={`controls ${part}`} />
         <RecipeControls />
@@ -104,7 +107,8 @@ function announceChoices(viewer: Viewer) {
 }
 
 function Header() {
-  const { report, state } = useViewer();
+  const viewer = useViewer();
+  const { report, state } = viewer;
   const { text, text_pair: pair, kind, image } = report.document.input;
   const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
@@ -126,6 +130,7 @@ function Header() {
           </>
         )}
       </h1>
+      <PrintFacts facts={() => captionOf(viewer, "", {}).facts} />
     </header>
   );
 }

@@ -6,6 +6,7 @@ import { ServerState } from "./server/server_state";
 import { showReport } from "./show_report";
 import { followTheme } from "./theme";
 import "./styles/page.css";
+import "./styles/print.css";
 
 function fail(error: unknown) {
   const box = document.createElement("p");

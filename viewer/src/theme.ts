@@ -17,12 +17,18 @@ export const theme = signal<Theme>(remembered());
 
 const query = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
 const systemDark = signal(query?.matches ?? false);
-const printing = signal(false);
+const paper = typeof matchMedia === "function" ? matchMedia("print") : null;
+const announced = signal(false);
+const onPaper = signal(paper?.matches ?? false);
 query?.addEventListener("change", () => (systemDark.value = query.matches));
+paper?.addEventListener("change", () => (onPaper.value = paper.matches));
 if (typeof addEventListener === "function") {
-  addEventListener("beforeprint", () => (printing.value = true));
-  addEventListener("afterprint", () => (printing.value = false));
+  addEventListener("beforeprint", () => (announced.value = true));
+  addEventListener("afterprint", () => (announced.value = false));
 }
+
+/** The page is drawn for paper: what takes a moment elsewhere is done at once, for the next picture is the last. */
+export const printing = computed(() => announced.value || onPaper.value);
 
 export const dark = computed(
   () => !printing.value && (theme.value === "dark" || (theme.value === "system" && systemDark.value)),

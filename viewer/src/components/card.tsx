@@ -1,7 +1,11 @@
 // A view with its heading and what it offers (export, help): every view stands in one.
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { Exporter } from "../export/exporter";
 import { ExportMenu } from "./export_menu";
+
+/** Pages of more tokens are drawn where they are looked at (page.css, .large). */
+export const MOST_DRAWN = 600;
 
 export interface CardProps {
   /** kebab-case; the section's id is `${id}-card`, tests and links use it */
@@ -16,6 +20,8 @@ export interface CardProps {
 }
 
 export function Card({ id, title, children, tools, wide = false, exporter }: CardProps) {
+  const body = useRef<HTMLDivElement>(null);
+  useEffect(() => (body.current ? keepRoom(body.current) : undefined), []);
   return (
     <section class={wide ? "card wide" : "card"} id={`${id}-card`} aria-labelledby={`${id}-heading`}>
       <div class="card-head">
@@ -25,7 +31,29 @@ export function Card({ id, title, children, tools, wide = false, exporter }: Car
           {exporter && <ExportMenu card={id} title={title} exporter={exporter} />}
         </div>
       </div>
-      <div class="card-body">{children}</div>
+      <div class="card-body" ref={body}>
+        {children}
+      </div>
     </section>
   );
+}
+
+/** While nobody looks: the height that a card has when it is drawn, so that the page is as long as it says. */
+function keepRoom(body: HTMLElement): () => void {
+  if (!body.closest(".large") || typeof requestIdleCallback !== "function") return () => undefined;
+  let waiting = 0;
+  let tries = 0;
+  const measure = () => {
+    if (body.querySelector('[aria-busy="true"]') && ++tries < 40) {
+      waiting = window.setTimeout(() => requestIdleCallback(measure), 250);
+      return;
+    }
+    // Asking for a part's place lays the card out, as nothing else here does.
+    const [first, last] = [body.firstElementChild, body.lastElementChild];
+    if (!first || !last || !body.isConnected) return;
+    const height = last.getBoundingClientRect().bottom - first.getBoundingClientRect().top;
+    if (height > 0) body.style.containIntrinsicBlockSize = `auto ${Math.ceil(height)}px`;
+  };
+  waiting = window.setTimeout(() => requestIdleCallback(measure), 250);
+  return () => clearTimeout(waiting);
 }

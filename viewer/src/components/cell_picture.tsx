@@ -7,7 +7,8 @@ import type { Rgb } from "../color/scale";
 import type { Shades } from "../color/shades";
 import { canvasUrl, standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
-import { textWidth, unit } from "./measure";
+import { printing } from "../theme";
+import { PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
 import "../styles/cells.css";
 
 export interface CellLabel {
@@ -79,7 +80,7 @@ function layoutOf(m: number, n: number, widestRow: number, widest: number, sideN
   const u = unit();
   const left = Math.min(130 * u, widestRow) + 14;
   const side = sideName ? Math.max(textWidth(sideName), 62 * u) + 10 : 0;
-  const cell = Math.max(3, Math.min(110 * u, (width - left - side - 4) / n));
+  const cell = Math.max(printing.value ? 0.01 : 3, Math.min(110 * u, (width - left - side - 4) / n));
   const height = u * (m <= 16 ? 26 : m <= 40 ? 18 : 14);
   const level = widest + 8 <= cell;
   const bottom = level ? 24 * u : Math.min(widest, 140 * u) + 16;
@@ -123,9 +124,10 @@ export function CellPicture(props: CellPictureProps) {
     () => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, 14)))),
     [rows, unit()],
   );
+  const wide = printing.value ? PAPER : width || 600;
   const layout = useMemo(
-    () => layoutOf(rows.length, columns.length, widestRow, widest, props.sideName ?? "", width || 600),
-    [rows.length, columns.length, widestRow, widest, props.sideName, width],
+    () => layoutOf(rows.length, columns.length, widestRow, widest, props.sideName ?? "", wide),
+    [rows.length, columns.length, widestRow, widest, props.sideName, wide],
   );
   // What a player changes is painted; what stands still is not made again.
   useLayoutEffect(() => paint(canvas.current, props), [values, columns, top, scale, rows.length]);
@@ -137,7 +139,8 @@ export function CellPicture(props: CellPictureProps) {
   );
   const { left, head, cell, height } = layout;
   const [n, m] = [columns.length, rows.length];
-  const place = { left: `${left}px`, top: `${head}px`, width: `${n * cell}px`, height: `${m * height}px` };
+  const size = { width: layout.width, height: layout.total };
+  const place = placeStyle({ left, top: head, width: n * cell, height: m * height }, size);
 
   const locate = (event: MouseEvent) => {
     const area = box.current?.getBoundingClientRect();
@@ -182,7 +185,7 @@ export function CellPicture(props: CellPictureProps) {
       aria-label={name}
       aria-describedby={props.describedby}
       tabIndex={0}
-      style={{ width: `${layout.width}px`, height: `${layout.total}px` }}
+      style={pictureStyle(size)}
       onKeyDown={onKeyDown}
       onBlur={() => props.onPoint(null)}
       onPointerMove={(event) => {
@@ -195,7 +198,14 @@ export function CellPicture(props: CellPictureProps) {
         if (row !== null && row !== undefined) props.onRow(row);
       }}
     >
-      <canvas ref={canvas} width={n} height={m} style={place} aria-hidden="true" />
+      <canvas
+        ref={canvas}
+        class={cell < 1 ? "many" : undefined}
+        width={n}
+        height={m}
+        style={place}
+        aria-hidden="true"
+      />
       <svg
         width={layout.width}
         height={layout.total}

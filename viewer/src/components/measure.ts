@@ -1,9 +1,20 @@
-// Widths of text, for places that must be known before it is drawn.
+// Widths of text, for places that must be known before it is drawn; sizes of pictures, on the screen and on paper.
+import { printing } from "../theme";
+
+/**
+ * Pixels that pictures are drawn for when they are printed: the width of an A4 page without its margins. The style sheet
+ * scales them to other papers.
+ */
+export const PAPER = 672;
+/** The style sheet's 10 points. */
+const PAPER_UNIT = 10 / 12;
+
 let scale = 0;
 if (typeof addEventListener === "function") addEventListener("resize", () => (scale = 0));
 
 /** How large the page's letters are, as a multiple of 16 pixels: pictures grow with them. */
 export function unit(): number {
+  if (printing.value) return PAPER_UNIT;
   scale ||= typeof document === "undefined" ? 1 : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   return scale || 1;
 }
@@ -27,3 +38,28 @@ export function textWidth(text: string, font = labelFont()): number {
   }
   return width;
 }
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** The box of a picture whose canvases lie under its SVG; on paper it shrinks with all that is in it. */
+export const pictureStyle = ({ width, height }: Size) => ({
+  width: `${width}px`,
+  height: `${height}px`,
+  "--own": `${width}px`,
+  "--aspect": String(width / Math.max(1, height)),
+});
+
+/** The place of a canvas in such a box. */
+export const placeStyle = ({ left, top, width, height }: Size & { left: number; top: number }, of: Size) => ({
+  left: `${left}px`,
+  top: `${top}px`,
+  width: `${width}px`,
+  height: `${height}px`,
+  "--left": `${(100 * left) / of.width}%`,
+  "--top": `${(100 * top) / of.height}%`,
+  "--width": `${(100 * width) / of.width}%`,
+  "--height": `${(100 * height) / of.height}%`,
+});

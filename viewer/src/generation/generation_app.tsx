@@ -1,14 +1,17 @@
 // The page of a generation.
-import { effect } from "@preact/signals";
+import { effect, useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { KeysDialog } from "../components/help";
 import { HelpButton, LinkButton, ThemeButton } from "../components/toolbar";
+import { MOST_DRAWN } from "../components/card";
+import { PrintFacts } from "../components/print_facts";
 import { SavingContext } from "../export/name";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { copyGenerationLink, GENERATION_KEYS } from "./generation_keys";
 import { followGenerationLink } from "./generation_link";
+import { generationCaption } from "./generation_caption";
 import { GenerationContext, useGeneration, type GenerationState } from "./generation_state";
 import { Likelihood } from "./likelihood";
 import { LayerPicture, WholePicture } from "./maps";
@@ -31,10 +34,11 @@ export function GenerationApp({ state, children, tools }: GenerationAppProps) {
   // Before the first drawing: a link's choices never flash past.
   useLayoutEffect(() => followGenerationLink(state), [state]);
   useEffect(() => announce(state), [state]);
+  const large = useComputed(() => state.report.m + state.report.n > MOST_DRAWN);
   return (
     <GenerationContext.Provider value={state}>
       <SavingContext.Provider value={state.saving}>
-        <div id="page" class="generation">
+        <div id="page" class={large.value ? "generation large" : "generation"}>
           {children}
           <Header />
           <GenerationControls />
@@ -102,7 +106,8 @@ function GenerationToolbar() {
 }
 
 function Header() {
-  const { report, token } = useGeneration();
+  const state = useGeneration();
+  const { report, token } = state;
   return (
     <header>
       <GenerationToolbar />
@@ -110,6 +115,7 @@ function Header() {
         What generated token {token.value + 1} “
         <Piece name={report.columns[report.m + token.value].name} class="quote" />” drew on
       </h1>
+      <PrintFacts facts={() => generationCaption(state, "", {}).facts} />
     </header>
   );
 }

@@ -46,7 +46,7 @@ export function Likelihood() {
           </li>
         ))}
       </ol>
-      <p class="help" id="choices-help">
+      <p class="help key" id="choices-help">
         Probability of the chosen token {format(fields.probability)}, with the most probable alternatives
         {report.fields.temperature > 0 && ", before temperature and cuts"}.
       </p>

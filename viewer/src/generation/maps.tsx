@@ -282,7 +282,7 @@ function MapReadout({ view }: { view: "heat" | "map" }) {
     );
   };
   return (
-    <p class="readout" id={`${view}-readout`} role="status">
+    <p class={at?.view === view ? "readout" : "readout hint"} id={`${view}-readout`} role="status">
       {content()}
     </p>
   );

@@ -97,7 +97,7 @@ export function Ranking() {
           <tbody>{shown.map(line)}</tbody>
         </table>
       </div>
-      <p class="help" id="rank-help">
+      <p class="help key" id="rank-help">
         {ranking.length === 0 && textReadout(state, null)}
         {degenerate > 0 && `${DEGENERATE} Here ${degenerate} of ${ranking.length} values. `}
         {selection.method === "flow" && !selection.normalized && ranking.length > 0

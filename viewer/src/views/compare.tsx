@@ -136,7 +136,7 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
         </p>
       )}
       {unlike && (
-        <p class="help" id="compare-unlike">
+        <p class="help key" id="compare-unlike">
           The two were made differently, which is part of the difference: {unlike}.
         </p>
       )}
@@ -201,7 +201,7 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
           </div>
         </div>
       )}
-      <p class="help">
+      <p class="help key">
         Orange: the second draws less on it; blue: more.
         {match.some((j) => j < 0) && " Hatched tokens have no counterpart in the other report."}
       </p>

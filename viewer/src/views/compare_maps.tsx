@@ -1,7 +1,7 @@
 // What a comparison shows: the text or the patches of each side, and layers by tokens.
 import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import { format } from "../report/text";
@@ -126,7 +126,7 @@ function PatchMap({
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { rows = 1, columns = 1, first_patch: first = 0 } = side.report.document.input.image ?? {};
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
     context.clearRect(0, 0, columns, rows);
@@ -140,7 +140,9 @@ function PatchMap({
 
 /** Layers by tokens of both, and of their difference. */
 export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match: Int32Array; common: boolean }) {
-  const { scale, differenceScale } = useViewer();
+  const viewer = useViewer();
+  // Read while drawing, so that other colours draw again.
+  const [scale, differenceScale] = [viewer.scale.value, viewer.differenceScale.value];
   const [a, b] = sides;
   const layers = a.report.layers;
   const rowsA = layers.map((layer) => a.row(layer));
@@ -165,21 +167,21 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
         side={a}
         layers={layers}
         rows={rowsA}
-        colour={(value) => scale.value.css(value, maxA)}
+        colour={(value) => scale.css(value, maxA)}
       />
       <LayerMap
         title={`${b.method}, every layer`}
         side={b}
         layers={b.report.layers}
         rows={rowsB}
-        colour={(value) => scale.value.css(value, maxB)}
+        colour={(value) => scale.css(value, maxB)}
       />
       <LayerMap
         title={`Second minus first, up to ${format(widest)}`}
         side={a}
         layers={layers}
         rows={apart}
-        colour={(value) => differenceScale.value.css(value, widest)}
+        colour={(value) => differenceScale.css(value, widest)}
       />
     </div>
   );
@@ -196,7 +198,7 @@ interface LayerMapProps {
 function LayerMap({ title, side, layers, rows, colour }: LayerMapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const n = side.report.n;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
     context.clearRect(0, 0, n, layers.length);

@@ -11,7 +11,7 @@ import { flowFits, maximumFlow, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
 import { mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
-import { textWidth, unit } from "../components/measure";
+import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { tokenWords } from "../export/name";
@@ -19,7 +19,7 @@ import { standalone } from "../export/picture";
 import { WordReport } from "../report/words";
 import { format, formatWithin, shorten } from "../report/text";
 import type { GraphKind } from "../state";
-import { themeColour } from "../theme";
+import { printing, themeColour } from "../theme";
 import { Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
 import "../styles/pictures.css";
 
@@ -126,7 +126,7 @@ export function FlowGraph() {
   if (missing !== null && typeof mixing === "string" && !report.hasGraph && !report.hasHeads) return null;
   const left = 12 + textWidth(`Layer ${report.model.layers}`);
   const room = width - left - 10;
-  const pitch = named ? Math.max(20 * u, Math.min(300 * u, room / n)) : room / n;
+  const pitch = named ? Math.max((printing.value ? 13 : 20) * u, Math.min(300 * u, room / n)) : room / n;
   const level = named && labelWidth + 8 <= pitch;
   const rise = u * Math.max(30, Math.min(58, 520 / Math.max(1, steps)));
   const top = 14;
@@ -204,9 +204,10 @@ export function FlowGraph() {
     >
       <div class="scroll picture" id="graph" ref={box} aria-busy={busy}>
         {width > 0 && missing === null && (
-          <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+          <div class="sheets" style={pictureStyle(size)}>
             {!named && current && (
               <Sheet
+                of={size}
                 width={size.width}
                 height={size.height}
                 inputs={inputs}
@@ -340,7 +341,7 @@ export function FlowGraph() {
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
       <div class="foot">
         {current && <LineLegend strongest={current.strongest} stroke={stroke} />}
-        <p class="help" id="graph-help">
+        <p class="help key" id="graph-help">
           {missing ?? explain(kind, report.gradient)} {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
           {current?.leftOut && `The ${current.arcs.length} strongest arcs are drawn. `}

@@ -5,7 +5,7 @@ import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { TokenName } from "../components/own_text";
 import type { Work } from "../compute/slices";
-import { textWidth, unit } from "../components/measure";
+import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
@@ -178,8 +178,9 @@ export function HeadGrid() {
       <div class="heads-box" ref={box}>
         <div class="scroll picture" id="heads" aria-busy={busy}>
           {outer > 0 && (
-            <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+            <div class="sheets" style={pictureStyle(size)}>
               <Sheet
+                of={size}
                 left={left}
                 top={labelled}
                 width={heads * pitch}
@@ -198,6 +199,7 @@ export function HeadGrid() {
               <svg
                 ref={svg}
                 {...size}
+                viewBox={`0 0 ${size.width} ${size.height}`}
                 role="application"
                 tabindex={0}
                 aria-label={`${depth} layers by ${heads} heads; layer ${layer}, head ${head} is shown large. Arrow keys choose another.`}

@@ -35,7 +35,7 @@ export function ImageShares() {
           ))}
         </ol>
       )}
-      <p class="help" id="share-help">
+      <p class="help key" id="share-help">
         {!row && "No values for this output token here. "}
         {row &&
           (flow
@@ -164,7 +164,7 @@ export function ImageRanking() {
           </tbody>
         </table>
       </div>
-      <p class="help" id="rank-help">
+      <p class="help key" id="rank-help">
         {degenerate > 0 &&
           `° ${degenerate} of ${ranking.length} flow values repeat the first layer's attention or are as large as they can be; layers between do not matter. `}
         {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}

@@ -4,7 +4,7 @@ import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
-import { textWidth, unit } from "../components/measure";
+import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
@@ -12,6 +12,7 @@ import { standalone } from "../export/picture";
 import { layersWords } from "../report/setting_words";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
+import { printing } from "../theme";
 import type { Work } from "../compute/slices";
 import { ZoomButtons } from "./matrix_picture";
 import { Sheet, stepImage, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
@@ -19,6 +20,7 @@ import "../styles/pictures.css";
 
 /** Names of tokens go below a cell that is at least so wide. */
 const LABELLED = 13;
+const MOST_NAMED_ON_PAPER = 90;
 /** More cells are drawn on canvas. */
 const MOST_RECTS = 2400;
 /** Numbers touched that nobody notices. */
@@ -62,9 +64,13 @@ export function LayerMap() {
 
   const left = 12 + textWidth(`Layer ${report.model.layers}`);
   const room = width - left - 2;
+  const onPaper = printing.value;
   const many = n > 128;
   // Many tokens stand in the picture's width, and are stretched to look closer.
-  const cell = many ? (room / n) * stretch : Math.max(19 * u, Math.min(300 * u, room / n));
+  const fit = Math.min(300 * u, room / n);
+  // Paper does not scroll: up to some more tokens than fit keep their names, in smaller letters.
+  const narrowest = onPaper ? (n <= MOST_NAMED_ON_PAPER ? LABELLED * u : 0) : 19 * u;
+  const cell = many ? (room / n) * (onPaper ? 1 : stretch) : Math.max(narrowest, fit);
   const level = labelWidth + 8 <= cell;
   const labelled = cell >= LABELLED * u;
   const right = level || many ? 2 : 2 + Math.max(0, Math.min(24, labelWidth * 0.1));
@@ -139,9 +145,10 @@ export function LayerMap() {
         aria-labelledby="heat-heading"
       >
         {width > 0 && any && (
-          <div class="sheets" style={{ width: `${size.width}px` }}>
+          <div class="sheets" style={pictureStyle(size)}>
             {!inRects && (
               <Sheet
+                of={size}
                 left={left}
                 top={2}
                 width={n * cell}

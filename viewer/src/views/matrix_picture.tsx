@@ -4,12 +4,13 @@ import { select } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Ref } from "preact";
-import { unit } from "../components/measure";
+import { pictureStyle, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
 import { largest } from "../explanation";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
+import { printing } from "../theme";
 import { Sheet, stepImageWork, ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
 
@@ -88,8 +89,12 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement>(null);
   const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
-  const [transform, setTransform] = useState<ZoomTransform>(zoomIdentity);
+  const [zoomed, setTransform] = useState<ZoomTransform>(zoomIdentity);
+  // Paper shows all of it; the screen's zoom is there again afterwards.
+  const transform = printing.value ? zoomIdentity : zoomed;
   const width = useWidth(box);
+  const onScreen = useRef(width);
+  if (!printing.value) onScreen.current = width;
   const u = unit();
   const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width * 0.9));
   const { n } = report;
@@ -199,7 +204,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   // Another report, another width: whole again.
   useEffect(() => {
     if (svg.current && behaviour.current) behaviour.current.transform(select(svg.current), zoomIdentity);
-  }, [n, rows, width]);
+  }, [n, rows, onScreen.current]);
 
   const zoomBy = (factor: number) => {
     if (!svg.current || !behaviour.current) return;
@@ -278,9 +283,10 @@ export function MatrixPicture(props: MatrixPictureProps) {
   return (
     <div class="picture" id={id} ref={box} aria-busy={busy}>
       {width > 0 && (
-        <div class="sheets" style={{ width: `${size.width}px`, height: `${size.height}px` }}>
+        <div class="sheets" style={pictureStyle(size)}>
           {drawing && drawing.rows === rows && drawing.columns === n && (
             <Sheet
+              of={size}
               left={margin}
               top={margin}
               width={plot.width}
@@ -310,6 +316,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
             }}
             class={k > 1 ? "zoomable zoomed" : "zoomable"}
             {...size}
+            viewBox={`0 0 ${size.width} ${size.height}`}
             role="application"
             tabindex={0}
             aria-label={`${rows} output tokens by ${n} input tokens. Arrow keys read values, Enter chooses the output token, plus and minus zoom.`}

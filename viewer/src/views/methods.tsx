@@ -41,7 +41,7 @@ export function Methods() {
           <MethodStrip key={method} method={method} />
         ))}
       </div>
-      <p class="help">Each on a scale of its own: flows do not sum to 1, shares do.</p>
+      <p class="help key">Each on a scale of its own: flows do not sum to 1, shares do.</p>
     </Card>
   );
 }

@@ -3,10 +3,11 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 import { finish, useWork, type Work } from "../compute/slices";
 import type { Scale } from "../color/scale";
-import { textWidth, unit } from "../components/measure";
+import { PAPER, placeStyle, textWidth, unit } from "../components/measure";
 import { graphemes } from "../report/text";
+import { printing } from "../theme";
 
-/** The width that an element has, followed while it changes; 0 before the first layout. */
+/** The width that an element has, followed while it changes; 0 before the first layout. On paper that of a page. */
 export function useWidth(element: RefObject<HTMLElement>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -18,7 +19,7 @@ export function useWidth(element: RefObject<HTMLElement>): number {
     observer.observe(target);
     return () => observer.disconnect();
   }, [element.current]);
-  return width;
+  return printing.value && width > 0 ? PAPER : width;
 }
 
 /** The widest of some labels; of many, of the longest. */
@@ -79,8 +80,9 @@ export function useFound<T>(
   inputs: readonly unknown[],
   cheap: boolean,
 ): { found: T | null; busy: boolean } {
-  const now = useMemo(() => (cheap ? { result: finish(make()) } : null), [cheap, ...inputs]);
-  const later = useWork(() => (cheap ? null : make()), [cheap, ...inputs]);
+  const atOnce = cheap || printing.value;
+  const now = useMemo(() => (atOnce ? { result: finish(make()) } : null), [atOnce, ...inputs]);
+  const later = useWork(() => (atOnce ? null : make()), [atOnce, ...inputs]);
   const last = useRef<T | null>(null);
   const current = now ? now.result : later;
   if (current !== null) last.current = current;
@@ -93,6 +95,7 @@ export function Sheet({
   height,
   left = 0,
   top = 0,
+  of,
   draw,
   inputs,
 }: {
@@ -100,6 +103,8 @@ export function Sheet({
   height: number;
   left?: number;
   top?: number;
+  /** size of the whole picture */
+  of: { width: number; height: number };
   draw: (context: CanvasRenderingContext2D, ratio: number) => void;
   inputs: readonly unknown[];
 }) {
@@ -114,7 +119,7 @@ export function Sheet({
     on.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw(on, ratio);
   }, [width, height, ...inputs]);
-  const style = { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` };
+  const style = placeStyle({ left, top, width, height }, of);
   return <canvas ref={canvas} class="sheet" aria-hidden="true" style={style} />;
 }
 

@@ -119,7 +119,7 @@ export function Ranking() {
           </tbody>
         </table>
       </div>
-      <p class="help" id="rank-help">
+      <p class="help key" id="rank-help">
         {help.join(" ")}
       </p>
       <button type="button" id="rank-all" hidden={ranking.length <= top} onClick={() => (all.value = !all.value)}>

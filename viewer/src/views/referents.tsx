@@ -151,7 +151,7 @@ export function Referents() {
           </table>
         )}
       </div>
-      <p class="help" id="referents-help">
+      <p class="help key" id="referents-help">
         {help.filter(Boolean).join(" ")}
       </p>
     </Card>

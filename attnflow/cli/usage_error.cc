@@ -1,0 +1,127 @@
+#include "attnflow/cli/usage_error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attnflow {
+namespace {
+
+// The command that was asked for: the deepest one that was found.
+const CLI::App& command_of(const CLI::App& app) {
+  const CLI::App* command = &app;
+  for (auto found = command->get_subcommands(); !found.empty(); found = command->get_subcommands()) {
+    command = found.front();
+  }
+  return *command;
+}
+
+// "attnflow evaluate sentences".
+std::string full_name(const CLI::App& command) {
+  return command.get_parent() ? full_name(*command.get_parent()) + " " + command.get_name() : command.get_name();
+}
+
+// Letters to insert, remove, replace, or exchange with their neighbour, to make one of the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last;
+  std::vector<std::size_t> last;
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before_last = std::exchange(last, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      const bool exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (exchanged) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+// The command's long option that was likely meant: it begins with what was typed, or differs in a third of its letters
+// at most. Empty if none.
+std::string nearest_option(const CLI::App& command, std::string_view typed) {
+  std::string nearest;
+  std::size_t least = std::max<std::size_t>(1, (typed.size() - 2) / 3) + 1;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      const std::string whole = "--" + name;
+      const std::size_t distance = whole.starts_with(typed) ? 1 : edit_distance(typed, whole);
+      if (distance >= least) continue;
+      least = distance;
+      nearest = whole;
+    }
+  }
+  return nearest;
+}
+
+std::string unexpected(const CLI::App& app, const std::vector<std::string>& extras) {
+  const CLI::App& command = command_of(app);
+  const std::string help = fmt::format("'{} --help' lists what there is", full_name(command));
+  const auto option = std::find_if(extras.begin(), extras.end(),
+                                   [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
+  if (option == extras.end()) {
+    return fmt::format("expected nothing more, found '{}'; a text of several words needs quotes ({})",
+                       fmt::join(extras, " "), help);
+  }
+  const std::string typed = option->substr(0, option->find('='));
+  const std::string nearest = typed.starts_with("--") ? nearest_option(command, typed) : "";
+  if (nearest.empty()) return fmt::format("expected an option of {}, found {}; {}", full_name(command), typed, help);
+  return fmt::format("expected an option of {}, found {}; did you mean {}? ({})", full_name(command), typed, nearest,
+                     help);
+}
+
+// What an option's value must be.
+std::string value_kind(const CLI::App& command, const std::string& name) {
+  const CLI::Option* option = command.get_option_no_throw(name);
+  const std::string type = option ? option->get_type_name() : "";
+  if (type.starts_with("FLOAT")) return "a number";
+  if (type.starts_with("UINT")) return "a whole number, neither below 0 nor too large";
+  if (type.starts_with("INT")) return "a whole number";
+  return type.empty() ? "a value of another kind" : type;
+}
+
+}  // namespace
+
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const CLI::App& command = command_of(app);
+  const std::string help = fmt::format("'{} --help' tells more", full_name(command));
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    const std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty()) return unexpected(app, extras);
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) {
+    // "Could not convert: --residual = abc"
+    const std::string begin = "Could not convert: ";
+    const std::size_t equals = text.find(" = ");
+    if (text.starts_with(begin) && equals != std::string::npos) {
+      const std::string name = text.substr(begin.size(), equals - begin.size());
+      return fmt::format("{}: expected {}, found '{}'; {}", name, value_kind(command, name), text.substr(equals + 3),
+                         help);
+    }
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    // "--top-k: 1 required INT missing"
+    const std::size_t colon = text.find(": 1 required ");
+    if (colon != std::string::npos && text.ends_with(" missing")) {
+      return fmt::format("{}: expected a value behind it, found none; {}", text.substr(0, colon), help);
+    }
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    // "PICTURE is required"; "A subcommand is required"
+    if (text.ends_with(" is required")) {
+      std::string what = text.substr(0, text.size() - std::string_view(" is required").size());
+      if (what == "A subcommand") what = "a command";
+      return fmt::format("expected {}, found none; {}", what, help);
+    }
+  }
+  return fmt::format("{}; {}", text, help);
+}
+
+}  // namespace attnflow
