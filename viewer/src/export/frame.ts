@@ -1,18 +1,26 @@
 // What a picture needs outside the page: a title, what was explained and how, and what its colours mean, around it.
 import { DEGENERATE_WORDS } from "../report/setting_words";
-import { textWidth } from "../components/measure";
+import { textWidth, unit } from "../components/measure";
 import type { Caption } from "./exporter";
 import { elementPicture } from "./element_picture";
 import { themeOf, xmlText } from "./picture";
 
 const PADDING = 16;
-/** Captions of narrower pictures need some room all the same. */
+/** Captions of narrower pictures need some room all the same; letters grow with those of the picture. */
 const LEAST_WIDTH = 460;
 const FAMILY = "system-ui, 'Noto Sans', sans-serif";
-const TITLE = { size: 17, weight: 650, line: 24 };
-const SUBJECT = { size: 13, weight: 400, line: 19 };
-const FACTS = { size: 12, weight: 400, line: 18 };
-type Type = typeof TITLE;
+const type =
+  (size: number, line: number, weight = 400) =>
+  () => ({
+    size: size * unit(),
+    line: line * unit(),
+    weight,
+  });
+const TITLE = type(17, 24, 650);
+const HEAD = type(13, 24, 650);
+const SUBJECT = type(13, 19);
+const FACTS = type(12, 18);
+type Type = ReturnType<typeof TITLE>;
 
 interface Word {
   text: string;
@@ -75,18 +83,19 @@ export function nested(svg: string, x: number, y: number, prefix: string, part =
 export function panels(all: readonly { title: string; svg: string }[], widest = 1400): string {
   const { paper, ink } = themeOf();
   const gap = 24;
+  const head = HEAD();
   const sizes = all.map(({ svg }) => sizeOf(svg));
   const level = sizes.reduce((sum, { width }) => sum + width + gap, -gap) <= widest;
   let [x, y, width, height] = [0, 0, 0, 0];
   const parts = all.map(({ title, svg }, k) => {
     const at = { x, y };
-    const size = { width: Math.max(sizes[k].width, widthOf(title, TITLE)), height: sizes[k].height + TITLE.line };
+    const size = { width: Math.max(sizes[k].width, widthOf(title, head)), height: sizes[k].height + head.line };
     if (level) x += size.width + gap;
     else y += size.height + gap;
     width = Math.max(width, at.x + size.width);
     height = Math.max(height, at.y + size.height);
-    const head = `<text x="${at.x}" y="${at.y + 14}" font-family="${FAMILY}" font-size="13" font-weight="650" fill="${ink}">${xmlText(title)}</text>`;
-    return head + nested(svg, at.x, at.y + TITLE.line, `p${k}`);
+    const heading = `<text x="${at.x}" y="${at.y + 0.6 * head.line}" font-family="${FAMILY}" font-size="${head.size}" font-weight="${head.weight}" fill="${ink}">${xmlText(title)}</text>`;
+    return heading + nested(svg, at.x, at.y + head.line, `p${k}`);
   });
   [width, height] = [Math.ceil(width), Math.ceil(height)];
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><rect width="${width}" height="${height}" fill="${paper}"/>${parts.join("\n")}</svg>`;
@@ -101,7 +110,7 @@ const legendsOf = (card: Element | null) => [...(card?.querySelectorAll<HTMLElem
 export function framed(svg: string, caption: Caption, card: Element | null): string {
   const { paper, ink, soft } = themeOf();
   const picture = sizeOf(svg);
-  const room = Math.max(picture.width, LEAST_WIDTH);
+  const room = Math.max(picture.width, LEAST_WIDTH * unit());
   const width = Math.ceil(room + 2 * PADDING);
   const parts: string[] = [];
   let y = PADDING;
@@ -116,8 +125,8 @@ export function framed(svg: string, caption: Caption, card: Element | null): str
     });
     if (lines.length > 0) parts.push(`<g data-part="${part}">${lines.join("\n")}</g>`);
   };
-  write(wordsOf(caption.title), TITLE, "title");
-  write(wordsOf(caption.subject.join(" · ")), SUBJECT, "subject");
+  write(wordsOf(caption.title), TITLE(), "title");
+  write(wordsOf(caption.subject.join(" · ")), SUBJECT(), "subject");
   y += 8;
   parts.push(nested(svg, PADDING, y, "v", "picture"));
   y += Math.ceil(picture.height) + 8;
@@ -137,11 +146,11 @@ export function framed(svg: string, caption: Caption, card: Element | null): str
     ...wordsOf(term, true),
     ...wordsOf(k + 1 < all.length ? `${text};` : `${text}.`),
   ]);
-  write(facts.flat(), FACTS, "facts");
+  write(facts.flat(), FACTS(), "facts");
   const notes = [...caption.notes];
   const marked = />°</.test(svg) || svg.includes('data-mark="degenerate"');
   if (marked && !notes.some((note) => note.startsWith("°"))) notes.push(`° ${DEGENERATE_WORDS}.`);
-  for (const note of notes) write(wordsOf(note, true), FACTS, "note");
+  for (const note of notes) write(wordsOf(note, true), FACTS(), "note");
   const height = Math.ceil(y + PADDING - 4);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FAMILY}">` +
