@@ -76,7 +76,9 @@ export function marksOf(
   const size = parseFloat(style.fontSize);
   const image = style.backgroundImage;
   const share = parseFloat(style.getPropertyValue("--share"));
-  const striped = image.startsWith("repeating-linear-gradient(135deg");
+  // Below a ring, perhaps.
+  const stripes = /repeating-linear-gradient\(135deg.*\)$/.exec(image)?.[0];
+  const striped = stripes !== undefined;
   const barred = !striped && image !== "none" && share > 0;
   if (barred) {
     for (const r of boxes)
@@ -98,7 +100,7 @@ export function marksOf(
     if (filled || data["data-value"] !== undefined) {
       rect(r, { fill: filled ? style.backgroundColor : "none", ...(k === 0 ? data : {}), rx }, title);
     }
-    if (striped) rect(r, { fill: hatch(image, definitions), rx, "data-mark": "aside" });
+    if (striped) rect(r, { fill: hatch(stripes, definitions), rx, "data-mark": "aside" });
     if (ramped) rect(r, { fill: ramp(image, definitions), rx, "data-mark": "ramp" });
     if (line) rect(new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
     const [x, y] = [r.right + shift.x, r.top + shift.y];

@@ -21,7 +21,7 @@ export function generationCaption(state: GenerationState, title: string, shown: 
   const facts: (readonly [string, string | null])[] = [
     ["Method", own("method", normalized ? `${method}, normalised` : method)],
     ["Generated token", own("output", tokenWords(token, report.columns[m + token].name.text))],
-    ["Layers", own("layers", state.spanText())],
+    ["Layers", own("layers", state.spanText().replace(/^layer /, ""))],
   ];
   if (shown.recipe !== false) {
     facts.push(
