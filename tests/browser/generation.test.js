@@ -503,25 +503,31 @@ describe("generations", () => {
         assert.match(parsed.caption[1], new RegExp(`^Method ${first}; Generated token ${report.n - 1} `));
         assert.equal(parsed.legend, (await page.locator("#heat-card .legend").textContent()).trim());
         // Marks of the text are those of the screen, once for each line that a token stands on.
-        const marks = await page.evaluate(
-          (text) => {
-            const picture = new DOMParser().parseFromString(text, "image/svg+xml");
-            return [
-              ["above", ".above"],
-              ["degenerate", ".degenerate"],
-              ["aside", ".left-out"],
-              ["frame", '[aria-selected="true"]'],
-            ].map(([mark, found]) => [
-              picture.querySelectorAll(`[data-part="picture"] [data-mark="${mark}"]`).length,
-              [...document.querySelectorAll(`#text-strips .token${found}`)].reduce(
-                (sum, token) => sum + token.getClientRects().length,
-                0,
-              ),
-            ]);
-          },
-          await save("text", "svg"),
-        );
-        for (const [drawn, onScreen] of marks) assert.equal(drawn, onScreen);
+        const marksOf = async () =>
+          page.evaluate(
+            (text) => {
+              const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+              return [
+                ["above", ".above"],
+                ["degenerate", ".degenerate"],
+                ["aside", ".left-out"],
+                ["frame", '[aria-selected="true"]'],
+              ].map(([mark, found]) => [
+                picture.querySelectorAll(`[data-part="picture"] [data-mark="${mark}"]`).length,
+                [...document.querySelectorAll(`#text-strips .token${found}`)].reduce(
+                  (sum, token) => sum + token.getClientRects().length,
+                  0,
+                ),
+              ]);
+            },
+            await save("text", "svg"),
+          );
+        const methods = await page.$$eval("#methods input:not(:disabled)", (all) => all.map((input) => input.value));
+        for (const method of methods.reverse()) {
+          await choose(page, method);
+          for (const [drawn, onScreen] of await marksOf()) assert.equal(drawn, onScreen, method);
+        }
+        await choose(page, first);
         if (parsed.images === 0) {
           const shown = await page.$$eval(
             "#prompt .token",
