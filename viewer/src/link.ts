@@ -1,6 +1,7 @@
 // What is chosen, as the fragment of the page's address: #v=1&m=flow&l=3&t=5. Only what differs from what the page opens
 // with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
 import { addressWith, followAddress } from "./address";
+import { OVERLAYS } from "./color/overlay";
 import { LONGEST_PATTERN } from "./filters";
 import { METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
@@ -100,6 +101,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       return found && layer !== undefined ? { method: found, layer, shares: shares === "s" } : undefined;
     },
   },
+  overlay: { key: "iv", write: String, read: oneOf(...OVERLAYS) },
   opacity: { key: "io", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
   smooth: flag("is"),
   grey: flag("ig"),

@@ -2,6 +2,7 @@
 // views read the same ones, which is what links them. `Choices` are kept in the link (URL fragment); what the pointer is
 // over is not.
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { Overlay } from "./color/overlay";
 import { isStopWord, matches, readPattern } from "./filters";
 import type { Method } from "./report/document";
 import type { Report } from "./report/report";
@@ -56,6 +57,8 @@ export interface Choices {
   /** the head that the head grid shows large */
   head: number;
   comparison: Comparison;
+  /** how a map lies over a picture */
+  overlay: Overlay;
   /** over a picture: how opaque the map is, 0 to 1 */
   opacity: number;
   /** linear between patches, not a colour for each */
@@ -208,6 +211,7 @@ export function initialChoices(report: Report): Choices {
     input: null,
     head: 0,
     comparison: null,
+    overlay: "colour",
     opacity: 0.65,
     smooth: false,
     grey: true,

@@ -109,6 +109,7 @@ describe("the link", () => {
       words: true,
       ownScale: true,
       palette: "cividis" as const,
+      overlay: "outline" as const,
       threshold: 0.1,
       input: 2,
       head: 3,

@@ -1,6 +1,8 @@
 // Maps over a picture as one SVG document: the picture, cells with their values, titles, colour bars.
+import { barStops, mapOpacity, pixelOf, type Overlay } from "../color/overlay";
 import type { Scale } from "../color/scale";
-import { type MapScale, type Picture, smoothMap } from "../report/picture";
+import { borderOf, CASING, heldBy, lineLook, runsOf } from "../report/contours";
+import { cutOf, type MapScale, type Picture, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { format } from "../report/text";
 import { canvasUrl, themeOf, xmlText } from "./picture";
@@ -13,6 +15,9 @@ export interface ExportedMap {
 
 export interface StageLook {
   token: number;
+  overlay: Overlay;
+  /** a map beside the picture has the picture at its left */
+  pair: boolean;
   colours: Scale;
   smooth: boolean;
   threshold: number;
@@ -24,7 +29,8 @@ export interface StageLook {
 const SIDE = 360;
 const ACROSS = 4;
 const HEAD = 24;
-const FOOT = 34;
+const FOOT = 40;
+const LINE = 22;
 const GAP = 16;
 
 /** The picture's pixels, in grey where it is shown so. */
@@ -40,6 +46,9 @@ function photoUrl(image: HTMLImageElement | null, grey: boolean): string {
   return canvasUrl(canvas);
 }
 
+/** Where a value lies between the ends of a scale. */
+const along = (value: number, { low, top }: MapScale) => (top > low ? (value - low) / (top - low) : 0);
+
 /** A smooth map as an image of its own. */
 function smoothUrl(picture: Picture, map: Numbers, scale: MapScale, look: StageLook): string {
   const fine = Math.max(1, Math.ceil(SIDE / Math.max(picture.rows, picture.columns)));
@@ -47,8 +56,8 @@ function smoothUrl(picture: Picture, map: Numbers, scale: MapScale, look: StageL
   const image = new ImageData(picture.columns * fine, picture.rows * fine);
   for (let p = 0; p < values.length; ++p) {
     if (Number.isNaN(values[p]) || values[p] < look.threshold * scale.top) continue;
-    const [r, g, b] = look.colours.rgb(values[p] - scale.low, scale.top - scale.low);
-    image.data.set([r, g, b, 255], 4 * p);
+    const { rgb, alpha } = pixelOf(along(values[p], scale), look.overlay, look.colours);
+    image.data.set([...rgb, Math.round(255 * alpha)], 4 * p);
   }
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [image.width, image.height];
@@ -65,10 +74,12 @@ export function exportedStages(
   const { shown, seen, fields, rows, columns } = picture;
   const scale = SIDE / Math.max(shown.right - shown.left, shown.bottom - shown.top);
   const [width, height] = [(shown.right - shown.left) * scale, (shown.bottom - shown.top) * scale];
-  const across = Math.min(ACROSS, maps.length);
+  const { colours, overlay, pair } = look;
+  const whole = pair ? 2 * width + GAP / 2 : width;
+  const across = Math.min(pair ? ACROSS / 2 : ACROSS, maps.length);
   const down = Math.ceil(maps.length / across);
-  const total = { width: across * (width + GAP) + GAP, height: down * (HEAD + height + FOOT) + GAP };
-  const { colours } = look;
+  const foot = overlay === "outline" ? FOOT + 2 * LINE : FOOT;
+  const total = { width: across * (whole + GAP) + GAP, height: down * (HEAD + height + foot) + GAP };
   const { paper, ink, line } = themeOf();
   const place = (left: number, top: number, right: number, bottom: number) =>
     `x="${(left - shown.left) * scale}" y="${(top - shown.top) * scale}" width="${(right - left) * scale}" height="${(bottom - top) * scale}"`;
@@ -77,55 +88,114 @@ export function exportedStages(
     `M${(seen.left - shown.left) * scale} ${(seen.top - shown.top) * scale}h${(seen.right - seen.left) * scale}` +
     `v${(seen.bottom - seen.top) * scale}h${-(seen.right - seen.left) * scale}z`;
   const url = photoUrl(image, look.grey);
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => `<stop offset="${t}" stop-color="${colours.css(t, 1)}"/>`).join("");
-  const parts: string[] = [];
-  for (const [k, { title, map, scale: values }] of maps.entries()) {
-    const x = GAP + (k % across) * (width + GAP);
-    const y = GAP / 2 + Math.floor(k / across) * (HEAD + height + FOOT);
-    parts.push(`<g transform="translate(${x} ${y})"><text y="14" font-weight="600">${xmlText(title)}</text>`);
-    parts.push(`<g transform="translate(0 ${HEAD})">`);
-    // What lies beyond the picture's borders is hatched, what the model did not see of it is pale.
-    parts.push(`<rect width="${width}" height="${height}" fill="${paper}"/>`);
-    parts.push(`<rect width="${width}" height="${height}" fill="url(#beyond)"/>`);
-    if (url) {
-      parts.push(`<image ${place(0, 0, fields.width, fields.height)} preserveAspectRatio="none" href="${url}"/>`);
-    }
-    parts.push(`<path d="${around}" fill="${paper}" fill-opacity="0.72" fill-rule="evenodd"/>`);
-    if (map && look.smooth) {
+  // What lies beyond the picture's borders is hatched, what the model did not see of it is pale.
+  const photo =
+    `<rect width="${width}" height="${height}" fill="${paper}"/>` +
+    `<rect width="${width}" height="${height}" fill="url(#beyond)"/>` +
+    (url ? `<image ${place(0, 0, fields.width, fields.height)} preserveAspectRatio="none" href="${url}"/>` : "") +
+    `<path d="${around}" fill="${paper}" fill-opacity="0.72" fill-rule="evenodd"/>`;
+  const opacity = mapOpacity(look);
+  const drawn = (map: Numbers, values: MapScale): string => {
+    if (overlay === "outline") return contours(picture, map, scale);
+    if (look.smooth) {
       const href = smoothUrl(picture, map, values, look);
       const box = place(seen.left, seen.top, seen.right, seen.bottom);
-      parts.push(`<image ${box} preserveAspectRatio="none" opacity="${look.opacity}" href="${href}"/>`);
-    } else if (map) {
-      parts.push(`<g opacity="${look.opacity}" shape-rendering="crispEdges">`);
-      for (let p = 0; p < rows * columns; ++p) {
-        if (Number.isNaN(map[p]) || map[p] < look.threshold * values.top) continue;
-        const { left, top, right, bottom } = picture.placeOf(picture.first + p);
-        const fill = colours.css(map[p] - values.low, values.top - values.low);
-        parts.push(`<rect ${place(left, top, right, bottom)} fill="${fill}" data-value="${map[p]}"/>`);
-      }
-      parts.push("</g>");
+      return `<image ${box} preserveAspectRatio="none" opacity="${opacity}" href="${href}"/>`;
     }
-    if (picture.isPatch(look.token)) {
-      const { left, top, right, bottom } = picture.placeOf(look.token);
-      const box = place(left, top, right, bottom);
-      parts.push(`<rect ${box} fill="none" stroke="#ffffff" stroke-width="4"/>`);
-      parts.push(`<rect ${box} fill="none" stroke="#000000" stroke-width="2"/>`);
+    const cells: string[] = [];
+    for (let p = 0; p < rows * columns; ++p) {
+      if (Number.isNaN(map[p]) || map[p] < look.threshold * values.top) continue;
+      const { left, top, right, bottom } = picture.placeOf(picture.first + p);
+      const { rgb, alpha } = pixelOf(along(map[p], values), overlay, colours);
+      const fill = `fill="rgb(${rgb.join(",")})"${alpha < 1 ? ` fill-opacity="${Number(alpha.toFixed(4))}"` : ""}`;
+      cells.push(`<rect ${place(left, top, right, bottom)} ${fill} data-value="${map[p]}"/>`);
     }
-    parts.push("</g>");
-    if (map) {
-      const bar = HEAD + height + 8;
-      parts.push(`<text y="${bar + 10}">${format(values.low)}</text>`);
-      parts.push(`<rect x="52" y="${bar}" width="90" height="12" fill="url(#ramp)"/>`);
-      parts.push(`<text x="148" y="${bar + 10}">${format(values.top)}</text>`);
+    return `<g opacity="${opacity}" shape-rendering="crispEdges">${cells.join("")}</g>`;
+  };
+  const picked = () => {
+    if (!picture.isPatch(look.token)) return "";
+    const { left, top, right, bottom } = picture.placeOf(look.token);
+    const box = place(left, top, right, bottom);
+    const frame = (colour: string, wide: number) =>
+      `<rect ${box} fill="none" stroke="${colour}" stroke-width="${wide}"/>`;
+    return frame("#ffffff", 4) + frame("#000000", 2);
+  };
+  const parts: string[] = [];
+  const ramps: string[] = [];
+  for (const [k, { title, map, scale: values }] of maps.entries()) {
+    const x = GAP + (k % across) * (whole + GAP);
+    const y = GAP / 2 + Math.floor(k / across) * (HEAD + height + foot);
+    parts.push(`<g transform="translate(${x} ${y})"><text y="14" font-weight="600">${xmlText(title)}</text>`);
+    if (pair) parts.push(`<g transform="translate(0 ${HEAD})">${photo}${picked()}</g>`);
+    parts.push(`<g transform="translate(${pair ? width + GAP / 2 : 0} ${HEAD})">`);
+    if (overlay !== "beside") parts.push(photo);
+    if (map) parts.push(drawn(map, values));
+    parts.push(picked(), "</g>");
+    const bar = HEAD + height + 8;
+    if (map && overlay === "outline") parts.push(lineLegend(map, bar));
+    else if (map) {
+      const stops = barStops(look, cutOf(values, look.threshold)).map(
+        ({ at, rgb, alpha }) => `<stop offset="${at}" stop-color="rgb(${rgb.join(",")})" stop-opacity="${alpha}"/>`,
+      );
+      ramps.push(`<linearGradient id="ramp${k}">${stops.join("")}</linearGradient>`);
+      const box = `x="56" y="${bar}" width="110" height="18"`;
+      parts.push(`<text y="${bar + 13}">${format(values.low)}</text>`);
+      if (overlay !== "beside") parts.push(`<rect ${box} fill="url(#ground)"/>`);
+      parts.push(`<rect ${box} fill="url(#ramp${k})"/>`);
+      parts.push(`<text x="172" y="${bar + 13}">${format(values.top)}</text>`);
     }
     parts.push("</g>");
   }
+  // What maps lie over: white to black.
+  const ground =
+    '<linearGradient id="ground" x2="0" y2="1"><stop offset="0" stop-color="#ffffff"/><stop offset="1" stop-color="#000000"/></linearGradient>';
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${total.width}" height="${total.height}" ` +
     `viewBox="0 0 ${total.width} ${total.height}" font-family="system-ui, sans-serif" font-size="13" fill="${ink}">` +
-    `<defs><linearGradient id="ramp">${stops}</linearGradient>` +
+    `<defs>${ground}${ramps.join("")}` +
     `<pattern id="beyond" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
     `<rect width="1" height="6" fill="${line}"/></pattern></defs>` +
     `<rect width="${total.width}" height="${total.height}" fill="${paper}"/>${parts.join("")}</svg>`
   );
+}
+
+/** A line as it is drawn over pictures. */
+function cased(path: string, k: number, pixels: number): string {
+  const look = lineLook(k, pixels);
+  const line = (colour: string, wide: number, dashes: string) =>
+    `<path d="${path}" fill="none" stroke="${colour}" stroke-width="${wide}" stroke-linecap="square"${dashes && ` stroke-dasharray="${dashes}"`}/>`;
+  return line(CASING, look.casing, "") + line(look.colour, look.width, look.dashes);
+}
+
+/** Lines around the patches that hold most. */
+function contours(picture: Picture, map: Numbers, scale: number): string {
+  const { shown, seen, rows, columns } = picture;
+  const [across, down] = [(seen.right - seen.left) / columns, (seen.bottom - seen.top) / rows];
+  const x = (column: number) => Number(((seen.left - shown.left + column * across) * scale).toFixed(2));
+  const y = (row: number) => Number(((seen.top - shown.top + row * down) * scale).toFixed(2));
+  const pixels = Math.min(across, down) * scale;
+  return heldBy(map)
+    .map(({ share, inside, patches }, k) => {
+      const { colour, tint } = lineLook(k, pixels);
+      const boxes = runsOf(inside, rows, columns).map(
+        ([row, column, wide]) => `M${x(column)} ${y(row)}H${x(column + wide)}V${y(row + 1)}H${x(column)}z`,
+      );
+      const ground = tint > 0 ? `<path d="${boxes.join("")}" fill="${colour}" fill-opacity="${tint}"/>` : "";
+      const path = borderOf(inside, rows, columns, lineLook(k, pixels).inset)
+        .map(([x1, y1, x2, y2]) => `M${x(x1)} ${y(y1)}L${x(x2)} ${y(y2)}`)
+        .join("");
+      return `<g data-share="${share}" data-patches="${patches}">${ground}${cased(path, k, pixels)}</g>`;
+    })
+    .reverse()
+    .join("");
+}
+
+function lineLegend(map: Numbers, top: number): string {
+  return heldBy(map)
+    .map(({ share, patches }, k) => {
+      const y = top + k * LINE;
+      const text = `${Math.round(100 * share)}% on ${patches} ${patches === 1 ? "patch" : "patches"}`;
+      return `<rect y="${y}" width="44" height="${LINE - 4}" fill="#808080"/>${cased(`M4 ${y + LINE / 2 - 2}H40`, k, 34)}<text x="52" y="${y + LINE / 2 + 3}">${text}</text>`;
+    })
+    .join("");
 }

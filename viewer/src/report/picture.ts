@@ -19,6 +19,10 @@ export interface MapScale {
   above: number;
 }
 
+/** Where values begin to be drawn, between the ends of a scale, 0 to 1. */
+export const cutOf = ({ low, top }: MapScale, threshold: number): number =>
+  threshold > 0 && top > low ? (threshold * top - low) / (top - low) : 0;
+
 export class Picture {
   readonly fields: ImageFields;
   readonly rows: number;

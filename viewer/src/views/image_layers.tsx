@@ -6,7 +6,8 @@ import type { Method } from "../report/document";
 import { pictureIn, type MapScale } from "../report/picture";
 import { layersWords } from "../report/setting_words";
 import type { Numbers } from "../report/values";
-import { ColourBar, mapIn, shownMethods } from "./image_overlay";
+import { MapLegend } from "./image_legend";
+import { mapIn, shownMethods, stageLook } from "./image_overlay";
 import { bitmapOf, Stage } from "./image_stage";
 
 const STRIP_SIDE = 220;
@@ -47,14 +48,7 @@ export function ImageLayers() {
         strips.flatMap(({ method, maps, scales }) =>
           maps.map((map, k) => ({ title: `${method}, layer ${layers[k]}`, map, scale: scales[k] })),
         ),
-        {
-          token,
-          colours: viewer.scale.value,
-          smooth: choices.smooth.value,
-          threshold: choices.threshold.value,
-          opacity: choices.opacity.value,
-          grey: choices.grey.value,
-        },
+        { ...stageLook(viewer), pair: false },
       ),
     shown: () => {
       const methods = strips.map(({ method }) => method);
@@ -129,10 +123,10 @@ function LayerStrip({ method, maps, scale, scales }: Strip) {
         <h3>{method}</h3>
         {maps[0] === null ? (
           <div class="legend">no values for {report.tokens[token].label}</div>
-        ) : choices.ownScale.value ? (
+        ) : choices.ownScale.value && choices.overlay.value !== "outline" ? (
           <div class="legend">from the palest to the darkest of each layer</div>
         ) : (
-          <ColourBar {...scale} />
+          <MapLegend scale={scale} />
         )}
       </div>
       {maps[0] !== null && (
@@ -158,6 +152,7 @@ function LayerStrip({ method, maps, scale, scales }: Strip) {
                 map={maps[index]}
                 scale={scales[index]}
                 token={token}
+                overlay={choices.overlay.value}
                 colours={viewer.scale.value}
                 smooth={choices.smooth.value}
                 threshold={choices.threshold.value}

@@ -8,7 +8,9 @@ import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
 import { pictureIn, type MapScale, type Picture } from "../report/picture";
 import { format, percent } from "../report/text";
-import { exportedStages } from "../export/stages";
+import { heldBy } from "../report/contours";
+import { exportedStages, type StageLook } from "../export/stages";
+import { EXPLAINED, isGrey, MapLegend, OverlayChoice } from "./image_legend";
 import { aspectOf, bitmapOf, placeIn, Stage } from "./image_stage";
 
 /** The method whose map the pointer is over, where several are shown. */
@@ -25,6 +27,19 @@ export function mapIn(viewer: Viewer, method: Method, layer: number) {
   return row && pictureIn(report).mapOf(row);
 }
 
+/** How maps are drawn into files: as they are here. */
+export function stageLook({ state: { choices }, scale }: Viewer): Omit<StageLook, "pair"> {
+  return {
+    token: choices.token.value,
+    overlay: choices.overlay.value,
+    colours: scale.value,
+    smooth: choices.smooth.value,
+    threshold: choices.threshold.value,
+    opacity: choices.opacity.value,
+    grey: isGrey(choices),
+  };
+}
+
 export function ImageOverlay() {
   const viewer = useViewer();
   const { report, state } = viewer;
@@ -38,6 +53,7 @@ export function ImageOverlay() {
     if (card && (bitmap.image.value || bitmap.problem.value)) card.dataset.ready = "";
   }, [bitmap.image.value, bitmap.problem.value]);
   const layer = choices.layer.value;
+  const overlay = choices.overlay.value;
   const maps = shownMethods(viewer).map((method) => {
     const map = mapIn(viewer, method, layer);
     return { method, map, scale: picture.scale([map], token, choices.fromLeast.value) };
@@ -49,28 +65,39 @@ export function ImageOverlay() {
         bitmap.image.value,
         maps.map(({ method, map, scale }) => ({ title: `${method}, layer ${layer}`, map, scale })),
         {
-          token,
-          colours: viewer.scale.value,
-          smooth: choices.smooth.value,
-          threshold: choices.threshold.value,
-          opacity: choices.opacity.value,
-          grey: choices.grey.value,
+          ...stageLook(viewer),
+          pair: overlay === "beside",
         },
       ),
     shown: () => {
       const methods = maps.map(({ method }) => method);
       return { method: methods.join(", "), file: [...methods, `layer${layer}`, `token${token}`] };
     },
-    rows: () => ({
-      columns: ["layer", "output_token", "input_token", "row", "column", ...maps.map(({ method }) => method)],
-      rows: Array.from({ length: picture.patches }, (_, p) => {
-        const { row, column } = picture.patchOf(picture.first + p);
-        return [layer, token, picture.first + p, row, column, ...maps.map(({ map }) => map?.[p] ?? null)];
-      }),
-    }),
+    rows: () => {
+      const held = overlay === "outline" ? maps.map(({ map }) => map && heldBy(map)) : [];
+      /** The least of the outlined shares that a patch is in. */
+      const within = (p: number) => held.map((shares) => shares?.find(({ inside }) => inside[p])?.share ?? null);
+      const names = maps.map(({ method }) => method);
+      return {
+        columns: [
+          ...["layer", "output_token", "input_token", "row", "column", ...names],
+          ...(held.length > 0 ? names.map((name) => `${name}_within`) : []),
+        ],
+        rows: Array.from({ length: picture.patches }, (_, p) => {
+          const { row, column } = picture.patchOf(picture.first + p);
+          const values = maps.map(({ map }) => map?.[p] ?? null);
+          return [layer, token, picture.first + p, row, column, ...values, ...within(p)];
+        }),
+      };
+    },
   };
   return (
-    <Card id="picture" title="Over the picture" exporter={exporter}>
+    <Card
+      id="picture"
+      title={overlay === "beside" ? "Beside the picture" : "Over the picture"}
+      tools={<OverlayChoice />}
+      exporter={exporter}
+    >
       <div ref={root}>
         {bitmap.problem.value && (
           <p id="failure" role="alert">
@@ -86,7 +113,8 @@ export function ImageOverlay() {
         <PictureReadout picture={picture} />
         <Options />
         <p class="help" id="picture-help">
-          Colour: what the chosen output token draws on. Choose a patch with a click or the arrow keys
+          {overlay === "outline" ? "Lines" : "Colour"}: what the chosen output token draws on. {EXPLAINED[overlay]}{" "}
+          Choose a patch with a click or the arrow keys
           {picture.specials.length > 0 && ", or a token that stands for no patch above the picture"}.
         </p>
       </div>
@@ -136,47 +164,61 @@ function Figure({ picture, method, map, scale }: FigureProps) {
     return picture.patchAt((event.clientX - area.left) / area.width, (event.clientY - area.top) / area.height);
   };
   const isChosen = method === choices.method.value;
-  return (
-    <figure data-method={method} style={{ maxWidth: `calc(75vh * ${aspectOf(picture)})` }}>
-      <h3>{`${method}, layer ${choices.layer.value}`}</h3>
-      <div
-        class="stage-box"
-        onClick={(event) => {
-          const cell = (event.target as Element).closest<HTMLElement>(".cell");
-          const token = cell ? Number(cell.dataset.token) : at(event);
-          if (token === null) return;
-          choices.token.value = token;
-          cell?.focus();
-        }}
-        onPointerMove={(event) => {
-          const token = at(event);
-          pointedMethod.value = method;
-          pointed.value = token === null ? null : { input: token, view: "picture" };
-        }}
-        onPointerLeave={() => {
-          pointedMethod.value = null;
-          pointed.value = null;
-        }}
+  const beside = choices.overlay.value === "beside";
+  const box = (only: "photo" | undefined, over: ComponentChildren) => (
+    <div
+      class="stage-box"
+      onClick={(event) => {
+        const cell = (event.target as Element).closest<HTMLElement>(".cell");
+        const token = cell ? Number(cell.dataset.token) : at(event);
+        if (token === null) return;
+        choices.token.value = token;
+        cell?.focus();
+      }}
+      onPointerMove={(event) => {
+        const token = at(event);
+        pointedMethod.value = method;
+        pointed.value = token === null ? null : { input: token, view: "picture" };
+      }}
+      onPointerLeave={() => {
+        pointedMethod.value = null;
+        pointed.value = null;
+      }}
+    >
+      <Stage
+        picture={picture}
+        map={map}
+        scale={scale}
+        token={choices.token.value}
+        overlay={choices.overlay.value}
+        colours={viewer.scale.value}
+        smooth={choices.smooth.value}
+        threshold={choices.threshold.value}
+        only={only}
       >
-        <Stage
-          picture={picture}
-          map={map}
-          scale={scale}
-          token={choices.token.value}
-          colours={viewer.scale.value}
-          smooth={choices.smooth.value}
-          threshold={choices.threshold.value}
-        >
-          {map === null && (
-            <div class="missing">
-              <span>No {method} values here</span>
-            </div>
-          )}
-          <PointedPatch picture={picture} />
-          {isChosen && <PatchGrid picture={picture} />}
-        </Stage>
+        <PointedPatch picture={picture} />
+        {over}
+      </Stage>
+    </div>
+  );
+  return (
+    <figure data-method={method} style={{ maxWidth: `calc(${beside ? 150 : 75}vh * ${aspectOf(picture)})` }}>
+      <h3>{`${method}, layer ${choices.layer.value}`}</h3>
+      <div class={beside ? "stage-pair" : undefined}>
+        {beside && box("photo", null)}
+        {box(
+          undefined,
+          <>
+            {map === null && (
+              <div class="missing">
+                <span>No {method} values here</span>
+              </div>
+            )}
+            {isChosen && <PatchGrid picture={picture} />}
+          </>,
+        )}
       </div>
-      {map && <ColourBar {...scale} />}
+      {map && <MapLegend scale={scale} map={map} />}
     </figure>
   );
 }
@@ -186,19 +228,6 @@ function PointedPatch({ picture }: { picture: Picture }) {
   const at = useViewer().state.pointed.value;
   if (!at || !picture.isPatch(at.input)) return null;
   return <div class="pointed-patch" style={placeIn(picture, picture.placeOf(at.input))} />;
-}
-
-export function ColourBar({ low, top, above }: MapScale) {
-  const { scale } = useViewer();
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => scale.value.css(t, 1)).join();
-  return (
-    <div class="legend">
-      <span>{format(low)}</span>
-      <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops})` }} />
-      <span>{format(top)}</span>
-      {above > top && <span>(itself {format(above)})</span>}
-    </div>
-  );
 }
 
 /** Elements for the patches, for keyboards and for those who do not see the picture. Made once, painted in place. */
@@ -329,19 +358,33 @@ function PictureReadout({ picture }: { picture: Picture }) {
 function Options() {
   const { report, state } = useViewer();
   const { choices } = state;
+  const overlay = choices.overlay.value;
+  const lines = overlay === "outline";
+  const forced = overlay === "opacity";
   const boxes = [
-    ["side", "Side by side", choices.sideBySide],
-    ["smooth", "Smooth", choices.smooth],
-    ["grey", "Picture in grey", choices.grey],
-    ["lines", "Lines between patches", choices.gridLines],
-    ["least", "Scale from the least value", choices.fromLeast],
-  ] as const;
+    { id: "side", label: "Every method", choice: choices.sideBySide, off: "" },
+    { id: "smooth", label: "Smooth", choice: choices.smooth, off: lines ? "Outlines follow patches" : "" },
+    {
+      id: "grey",
+      label: "Picture in grey",
+      choice: choices.grey,
+      off: forced ? "Opacity lies over the grey picture" : "",
+    },
+    { id: "lines", label: "Lines between patches", choice: choices.gridLines, off: "" },
+    {
+      id: "least",
+      label: "Scale from the least value",
+      choice: choices.fromLeast,
+      off: lines ? "Outlines have no scale" : "",
+    },
+  ];
   const opacity = Math.round(100 * choices.opacity.value);
+  const opaque = lines ? "Outlines are opaque" : overlay === "beside" ? "A map beside the picture is opaque" : "";
   return (
     <div class="foot">
-      <div class="control">
+      <div class="control" title={opaque || undefined}>
         <label for="opacity">
-          Opacity{" "}
+          {forced ? "Opacity of the largest" : "Opacity"}{" "}
           <output id="opacity-name" for="opacity">
             {opacity}%
           </output>
@@ -353,19 +396,21 @@ function Options() {
           max={100}
           step={5}
           value={opacity}
+          disabled={opaque !== ""}
           aria-valuetext={`${opacity}% opaque`}
           onInput={(event) => (choices.opacity.value = Number(event.currentTarget.value) / 100)}
         />
       </div>
       {boxes.map(
-        ([id, label, choice]) =>
+        ({ id, label, choice, off }) =>
           (id !== "side" || report.methods.length > 1) && (
-            <div class="control check" id={`${id}-control`} key={id}>
+            <div class="control check" id={`${id}-control`} key={id} title={off || undefined}>
               <label>
                 <input
                   id={id}
                   type="checkbox"
-                  checked={choice.value}
+                  disabled={off !== ""}
+                  checked={id === "grey" ? isGrey(choices) : choice.value}
                   onChange={(event) => (choice.value = event.currentTarget.checked)}
                 />{" "}
                 {label}

@@ -1,8 +1,10 @@
 // A picture with a map of values over it: one patch a colour, or smooth.
 import { signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { pixelOf, type Overlay } from "../color/overlay";
 import type { Scale } from "../color/scale";
+import { borderOf, CASING, heldBy, lineLook, runsOf } from "../report/contours";
 import { type Box, type MapScale, type Picture, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import "../styles/image.css";
@@ -53,6 +55,7 @@ export const aspectOf = ({ shown }: Picture) => (shown.right - shown.left) / (sh
 
 export interface MapLook {
   scale: MapScale;
+  overlay: Overlay;
   colours: Scale;
   smooth: boolean;
   /** values below this share of the top stay empty */
@@ -69,6 +72,8 @@ export interface StageProps extends MapLook {
   side?: number;
   /** pixels of the photo's side, at most */
   photoSide?: number;
+  /** the picture alone, or all that is chosen */
+  only?: "photo";
   /** over the map */
   children?: ComponentChildren;
 }
@@ -79,35 +84,44 @@ export function Stage({
   token,
   side = SMOOTH_SIDE,
   photoSide = Infinity,
+  only,
   children,
   ...look
 }: StageProps) {
   const photo = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
   const bitmap = bitmapOf(picture).image.value;
-  const { scale, colours, smooth, threshold } = look;
+  const { scale, overlay: kind, colours, smooth, threshold } = look;
+  const [pictured, mapped] = [only === "photo" || kind !== "beside", only !== "photo" && kind !== "outline"];
   useLayoutEffect(() => {
     if (photo.current && bitmap) paintPhoto(photo.current, bitmap, photoSide);
-  }, [bitmap, photoSide]);
+  }, [bitmap, photoSide, pictured]);
   useLayoutEffect(() => {
     if (overlay.current) paintMap(overlay.current, picture, map, side, look);
-  }, [map, scale.low, scale.top, colours, smooth, threshold, side]);
+  }, [map, scale.low, scale.top, kind, colours, smooth, threshold, side, mapped]);
   const { width, height } = picture.fields;
   return (
     <div class="stage" style={{ aspectRatio: String(aspectOf(picture)) }}>
-      <canvas
-        class="photo"
-        ref={photo}
-        aria-hidden="true"
-        style={placeIn(picture, { left: 0, top: 0, right: width, bottom: height })}
-      />
-      <div class="unseen" style={placeIn(picture, picture.seen)} />
-      <canvas
-        class={smooth ? "map" : "map exact"}
-        ref={overlay}
-        aria-hidden="true"
-        style={placeIn(picture, picture.seen)}
-      />
+      {pictured && (
+        <>
+          <canvas
+            class="photo"
+            ref={photo}
+            aria-hidden="true"
+            style={placeIn(picture, { left: 0, top: 0, right: width, bottom: height })}
+          />
+          <div class="unseen" style={placeIn(picture, picture.seen)} />
+        </>
+      )}
+      {mapped && (
+        <canvas
+          class={smooth ? "map" : "map exact"}
+          ref={overlay}
+          aria-hidden="true"
+          style={placeIn(picture, picture.seen)}
+        />
+      )}
+      {kind === "outline" && only !== "photo" && map && <Contours picture={picture} map={map} side={side} />}
       {picture.isPatch(token) && <div class="picked" style={placeIn(picture, picture.placeOf(token))} />}
       {children}
     </div>
@@ -141,10 +155,51 @@ function paintMap(canvas: HTMLCanvasElement, picture: Picture, map: Numbers | nu
   for (let p = 0; p < values.length; ++p) {
     const value = values[p];
     if (Number.isNaN(value) || value < least) continue;
-    [image.data[4 * p], image.data[4 * p + 1], image.data[4 * p + 2]] = look.colours.rgb(value - low, top - low);
-    image.data[4 * p + 3] = 255;
+    const { rgb, alpha } = pixelOf(top > low ? (value - low) / (top - low) : 0, look.overlay, look.colours);
+    image.data.set([...rgb, Math.round(255 * alpha)], 4 * p);
   }
   context.putImageData(image, 0, 0);
+}
+
+/** Lines around the patches that hold most of the map. */
+function Contours({ picture, map, side }: { picture: Picture; map: Numbers; side: number }) {
+  const { rows, columns } = picture;
+  const held = useMemo(() => heldBy(map), [map]);
+  const pixels = side / Math.max(rows, columns);
+  return (
+    <svg
+      class="contours"
+      aria-hidden="true"
+      viewBox={`0 0 ${columns} ${rows}`}
+      preserveAspectRatio="none"
+      style={placeIn(picture, picture.seen)}
+    >
+      {held
+        .map(({ share, inside, patches }, k) => {
+          const look = lineLook(k, pixels);
+          const path = borderOf(inside, rows, columns, look.inset)
+            .map(([x1, y1, x2, y2]) => `M${x1} ${y1}L${x2} ${y2}`)
+            .join("");
+          return (
+            <g key={share} data-share={share} data-patches={patches}>
+              {look.tint > 0 && (
+                <path
+                  class="tint"
+                  d={runsOf(inside, rows, columns)
+                    .map(([row, column, wide]) => `M${column} ${row}h${wide}v1h${-wide}z`)
+                    .join("")}
+                  fill={look.colour}
+                  fill-opacity={look.tint}
+                />
+              )}
+              <path d={path} stroke={CASING} stroke-width={look.casing} />
+              <path d={path} stroke={look.colour} stroke-width={look.width} stroke-dasharray={look.dashes} />
+            </g>
+          );
+        })
+        .reverse()}
+    </svg>
+  );
 }
 
 /** What a patch covers, cut from the picture (whose pixels may be fewer than the original's). */

@@ -1,0 +1,98 @@
+// How the map lies over the picture: the choice, and what colours and lines mean.
+import { barCss, barStops, type Overlay } from "../color/overlay";
+import { useViewer } from "../context";
+import { CASING, heldBy, lineLook, SHARES } from "../report/contours";
+import { cutOf, type MapScale } from "../report/picture";
+import { format } from "../report/text";
+import type { Numbers } from "../report/values";
+import type { ChoiceSignals } from "../state";
+
+const KINDS: { overlay: Overlay; label: string; title: string }[] = [
+  { overlay: "colour", label: "Colour", title: "The scale's colours over the picture" },
+  {
+    overlay: "opacity",
+    label: "Opacity",
+    title: "One colour over the grey picture, the more opaque the larger the value",
+  },
+  { overlay: "outline", label: "Outline", title: "Lines around the patches that hold 50, 80 and 95%" },
+  { overlay: "beside", label: "Side by side", title: "The picture without the map, and the map without the picture" },
+];
+
+export const EXPLAINED: Record<Overlay, string> = {
+  colour: "The bar is drawn over white to black: so values look over light and dark parts of the picture.",
+  opacity:
+    "The larger the value, the more it covers of the picture, which is grey. The bar is drawn over white to black.",
+  outline:
+    "Outlined: the fewest patches that together hold 50, 80 and 95% of what falls on patches; those of 50% are tinted. Numbers are in the table and below the pointer.",
+  beside: "The map without the picture has exactly its bar's colours.",
+};
+
+/** Whether the picture is shown without its colours. */
+export const isGrey = ({ overlay, grey }: ChoiceSignals): boolean => grey.value || overlay.value === "opacity";
+
+export function OverlayChoice() {
+  const { overlay } = useViewer().state.choices;
+  return (
+    <fieldset class="segments" id="overlay">
+      <legend class="visually-hidden">How the map lies over the picture</legend>
+      {KINDS.map(({ overlay: kind, label, title }) => (
+        <label key={kind} title={title}>
+          <input
+            type="radio"
+            name="overlay"
+            value={kind}
+            checked={overlay.value === kind}
+            onChange={() => (overlay.value = kind)}
+          />
+          <span>{label}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** What is drawn over the picture, as it is drawn. @param map of one map, whose patches are counted */
+export function MapLegend({ scale: { low, top, above }, map = null }: { scale: MapScale; map?: Numbers | null }) {
+  const { scale, state } = useViewer();
+  const { overlay, opacity, threshold } = state.choices;
+  if (overlay.value === "outline") return <LineLegend map={map} />;
+  const look = { overlay: overlay.value, colours: scale.value, opacity: opacity.value };
+  const bar = barCss(barStops(look, cutOf({ low, top, above }, threshold.value)));
+  const over = overlay.value !== "beside";
+  return (
+    <div class="legend">
+      <span>{format(low)}</span>
+      <span
+        class={over ? "ramp over" : "ramp"}
+        aria-hidden="true"
+        style={{ background: over ? `${bar}, linear-gradient(to bottom, #ffffff, #000000)` : bar }}
+      />
+      <span>{format(top)}</span>
+      {above > top && <span>(itself {format(above)})</span>}
+    </div>
+  );
+}
+
+/** The outlines' lines over white to black, and how many patches each holds. */
+function LineLegend({ map }: { map: Numbers | null }) {
+  const held = map && heldBy(map);
+  return (
+    <ul class="legend lines-legend">
+      {SHARES.map((share, k) => {
+        const look = lineLook(k, 34);
+        return (
+          <li key={share} data-share={share}>
+            <svg class="ramp over" viewBox="0 0 44 24" width={44} height={24} aria-hidden="true">
+              {look.tint > 0 && <rect y={12} width={44} height={12} fill={look.colour} fill-opacity={look.tint} />}
+              <path d="M-4 12H48" stroke={CASING} stroke-width={look.casing} />
+              <path d="M-4 12H48" stroke={look.colour} stroke-width={look.width} stroke-dasharray={look.dashes} />
+            </svg>
+            <span>
+              {Math.round(100 * share)}%{held && `: ${held[k].patches} ${held[k].patches === 1 ? "patch" : "patches"}`}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
