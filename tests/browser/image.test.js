@@ -504,6 +504,113 @@ describe("pictures", () => {
         }
       });
 
+      test("a map lies over the picture in four ways, and its legend is what is drawn", async () => {
+        await choose(page, first);
+        await chooseToken(page, report, report.output_token);
+        await setRange(page, "#layer", last);
+        const values = mapOf(first, last, report.output_token);
+        const figure = `#stages figure[data-method="${first}"]`;
+        const radio = (kind) => page.locator(`#overlay input[value="${kind}"]`);
+        const opacityOf = (selector) => page.$eval(selector, (one) => Number(getComputedStyle(one).opacity));
+        /** The legend's colours, each [r, g, b, opacity], from its low end to its top. */
+        const bar = () =>
+          page.$eval(`${figure} > .legend .ramp`, (ramp) => {
+            const [, stops] = getComputedStyle(ramp).backgroundImage.split("linear-gradient");
+            return [...stops.matchAll(/rgba?\(([^)]*)\)/gu)].map(([, text]) => {
+              const [r, g, b, alpha = 1] = text.split(",").map(Number);
+              return [r, g, b, alpha];
+            });
+          });
+        // The scale's top is that of the others where the chosen patch towers.
+        const strongest = values.indexOf(Math.max(...values));
+        const mapPixel = async () => (await pixelsOf(page, `${figure} .map`)).pixels[strongest];
+
+        await radio("colour").check({ force: true });
+        let [r, g, b, alpha] = (await bar()).at(-1);
+        assert.deepEqual((await mapPixel()).slice(0, 3), [r, g, b]);
+        assert.ok(Math.abs(alpha - (await opacityOf(`${figure} .map`))) < 0.01);
+        assert.ok((await bar()).every(([, , , one]) => one === alpha));
+
+        // With the arrow keys, as one goes through radio buttons.
+        await radio("colour").focus();
+        await page.keyboard.press("ArrowRight");
+        assert.equal(await page.locator("#overlay input:checked").inputValue(), "opacity");
+        const marks = await bar();
+        [r, g, b, alpha] = marks.at(-1);
+        assert.ok(marks.every((one) => one[3] === 0 || (one[0] === r && one[1] === g && one[2] === b)));
+        assert.ok(marks.every((one, k) => k === 0 || one[3] >= marks[k - 1][3]));
+        assert.ok(marks[0][3] === 0 && Math.abs(alpha - (await opacityOf(`${figure} .map`))) < 0.01);
+        const pixel = await mapPixel();
+        assert.equal(pixel[3], 255);
+        for (const [k, one] of [r, g, b].entries()) assert.ok(Math.abs(pixel[k] - one) <= 1);
+        assert.match(await page.$eval(`${figure} .photo`, (one) => getComputedStyle(one).filter), /grayscale\(1\)/u);
+        assert.ok((await page.locator("#grey").isDisabled()) && (await page.locator("#grey").isChecked()));
+
+        await page.keyboard.press("ArrowRight");
+        assert.equal(await page.locator(`${figure} .map`).count(), 0);
+        const order = [...values].sort((a, b) => b - a);
+        const sum = order.reduce((all, value) => all + value, 0);
+        const outlined = await page.$$eval(`${figure} .contours g`, (all) =>
+          all.map(({ dataset }) => [Number(dataset.share), Number(dataset.patches)]).sort((a, b) => a[0] - b[0]),
+        );
+        assert.deepEqual(
+          outlined.map(([share]) => share),
+          [0.5, 0.8, 0.95],
+        );
+        for (const [share, patches] of outlined) {
+          const held = (count) => order.slice(0, count).reduce((all, value) => all + value, 0);
+          assert.ok(held(patches) >= share * sum * (1 - 1e-3), `${patches} patches hold less than ${share}`);
+          // As many fewer as are as large as the last, and one less, hold less.
+          const fewer = order.findIndex((value) => value <= order[patches - 1] * (1 + 1e-3));
+          assert.ok(held(fewer) < share * sum * (1 + 1e-3), `${fewer} patches hold ${share} already`);
+          const said = await page.locator(`${figure} > .legend [data-share="${share}"]`).textContent();
+          assert.equal(said.trim(), `${100 * share}%: ${patches} ${patches === 1 ? "patch" : "patches"}`);
+        }
+        assert.ok((await page.locator("#opacity").isDisabled()) && (await page.locator("#smooth").isDisabled()));
+        await page.locator("#picture-card .export > button").click();
+        const [file] = await Promise.all([
+          page.waitForEvent("download"),
+          page.locator('#picture-card [data-kind="svg"]').click(),
+        ]);
+        const saved = readFileSync(await file.path(), "utf8");
+        for (const [share, patches] of outlined) {
+          assert.ok(saved.includes(`data-share="${share}" data-patches="${patches}"`));
+          assert.ok(saved.includes(`>${100 * share}% on ${patches} `));
+        }
+        await page.waitForFunction(() => /iv=outline/u.test(location.hash));
+        const again = await openPage();
+        await again.page.evaluate((hash) => (location.hash = hash), new URL(page.url()).hash);
+        await again.page.locator('#overlay input[value="outline"]:checked').waitFor();
+        await again.close();
+
+        await radio("outline").focus();
+        await page.keyboard.press("ArrowRight");
+        assert.equal(await page.locator("#overlay input:checked").inputValue(), "beside");
+        const [photo, map] = await page.$$eval(`${figure} .stage-box`, (all) =>
+          all.map((one) => {
+            const { left, right, top, bottom } = one.getBoundingClientRect();
+            return { left, right, top, bottom, layers: [...one.querySelectorAll("canvas")].map((c) => c.className) };
+          }),
+        );
+        assert.ok(photo.right <= map.left || photo.bottom <= map.top, "they overlap");
+        assert.match(photo.layers.join(), /^photo[^,]*$/u);
+        assert.match(map.layers.join(), /^map[^,]*$/u);
+        assert.equal(await opacityOf(`${figure} .map`), 1);
+        assert.deepEqual((await bar()).at(-1), [...(await mapPixel()).slice(0, 3), 1]);
+        // The picture is clicked as the map is.
+        const grid = await page.locator(`${figure} .map`).boundingBox();
+        const shift = photo.left - map.left;
+        await page.mouse.click(
+          grid.x + shift + (0.5 * grid.width) / report.columns,
+          grid.y + (photo.top - map.top) + (0.5 * grid.height) / report.rows,
+        );
+        assert.deepEqual(await selected(page), [report.first]);
+        await chooseToken(page, report, report.output_token);
+        await radio("colour").check({ force: true });
+        await page.mouse.move(0, 0);
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
       test("says what the model predicted", async () => {
         const bars = await page.$$eval("#predictions li", (all) =>
           all.map(({ firstChild, lastChild }) => [
@@ -536,6 +643,11 @@ describe("pictures", () => {
             const width = await narrow.page.evaluate(() => document.documentElement.scrollWidth);
             assert.ok(width <= 360, `${width} pixels wide`);
           }
+          for (const kind of ["opacity", "outline", "beside"]) {
+            await narrow.page.locator(`#overlay input[value="${kind}"]`).check({ force: true });
+            const width = await narrow.page.evaluate(() => document.documentElement.scrollWidth);
+            assert.ok(width <= 360, `${kind}: ${width} pixels wide`);
+          }
           assert.deepEqual(narrow.watch, { requests: [], messages: [] });
           await narrow.close();
         }
@@ -545,13 +657,15 @@ describe("pictures", () => {
         for (const colorScheme of ["light", "dark"]) {
           const opened = await openPage({ colorScheme });
           assert.deepEqual(await violations(opened.page), []);
+          await opened.page.locator('#overlay input[value="outline"]').check({ force: true });
+          assert.deepEqual(await violations(opened.page), []);
           await opened.close();
         }
       });
 
       test("no two controls overlap", async () => {
         const boxes = await page.$$eval(
-          "#controls button, #controls select, #controls label, #controls input[type=range], #specials button, #picture-card .foot label",
+          "#controls button, #controls select, #controls label, #controls input[type=range], #specials button, #overlay label, #picture-card .foot label",
           (all) =>
             all
               .filter((element) => element.checkVisibility())

@@ -337,6 +337,53 @@ describe("beside it", () => {
       assert.ok(Math.abs(Number(shown) - 0.89) < 0.01, shown);
     });
   });
+
+  test("whole words and all pairs are asked for as such", async () => {
+    const pieces = readJson(texts.get("arabic").json);
+    let word = -1;
+    for (const token of pieces.input.tokens) {
+      if (!token.special) token.word = token.text.startsWith("##") ? word : ++word;
+    }
+    const words = pieces.input.tokens.filter((token) => !token.text.startsWith("##"));
+    const document = (_, body) => {
+      const report = JSON.parse(JSON.stringify(pieces));
+      // The one row that is there without asking.
+      if (!body.words) {
+        delete report.arrays.flow;
+        return report;
+      }
+      const n = words.length;
+      const rows = body.output_token === "all" ? words.map((_token, i) => i) : [2];
+      const numbers = Float64Array.from({ length: 6 * rows.length * n }, () => 0.25);
+      const data = Buffer.from(numbers.buffer).toString("base64");
+      report.settings.words = true;
+      report.input.tokens = words;
+      report.flow_output_tokens = rows;
+      report.arrays = { flow: { shape: [6, rows.length, n], dtype: "f64", encoding: "base64", data } };
+      return report;
+    };
+    await serve({ document }, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#words").check();
+      await tab.locator('#strip [data-token="2"]').click();
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator("#ask-server").click();
+      await tab.waitForFunction(() => document.querySelector('#strip [data-token="1"]').dataset.value === "0.25");
+      const { body } = asks(server, "explain")[1];
+      // The third word is the fourth piece.
+      assert.deepEqual([body.words, body.keep_attention, body.output_token, body.method], [true, false, 3, ["flow"]]);
+      assert.match(await tab.locator('[data-setting="Numbers"]').textContent(), /by the server/);
+      assert.match(await tab.locator("#matrix-missing").textContent(), /flow is here of the output token .* only/);
+      await tab.locator("#ask-all-pairs").click();
+      await tab.locator("#matrix svg").waitFor();
+      assert.deepEqual(
+        [asks(server, "explain")[2].body.words, asks(server, "explain")[2].body.output_token],
+        [true, "all"],
+      );
+      const options = /--[a-z]/u;
+      assert.doesNotMatch(await tab.locator("#page main").textContent(), options);
+    });
+  });
 });
 
 describe("a picture", () => {

@@ -30,6 +30,17 @@ function readReport(name) {
   return { ...report, n, values };
 }
 
+/** A report whose pieces say which words they belong to. */
+function withWords(name) {
+  const report = JSON.parse(readFileSync(pages.get(name).json, "utf8"));
+  let word = -1;
+  for (const token of report.input.tokens) {
+    if (token.special) continue;
+    token.word = token.text.startsWith("##") ? word : ++word;
+  }
+  return report;
+}
+
 const close = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(b));
 const fragment = (page) => page.evaluate(() => location.hash);
 const settled = (page) => page.waitForTimeout(600); // the link follows what rests
@@ -447,6 +458,116 @@ describe("comparison", () => {
       }
     }),
   );
+
+  test(
+    "says which side has no values, and of which method",
+    withPage("short", {}, async (page) => {
+      await page.evaluate(() => (location.hash = "#v=1&r=0.2&b=flow.5"));
+      const half = (name) => page.locator(`#compare [data-side="${name}"]`);
+      await half("second").locator(".missing-values").waitFor();
+      assert.match(await half("second").textContent(), /No flow values for \[MASK\] 6 at layer 5\..*maximum flow/);
+      assert.match(await half("difference").textContent(), /the second has no flow values at layer 5/);
+      assert.match(await page.locator("#compare-readout").textContent(), /the second has no flow values at layer 5/);
+      assert.equal(await half("first").locator(".token[data-value]").count(), 8);
+      assert.equal(await page.locator("#compare-method").inputValue(), "flow");
+      await page.locator('#methods input[value="flow"]').check({ force: true });
+      await page.locator("#compare-method").selectOption("rollout");
+      await half("first").locator(".missing-values").waitFor();
+      assert.match(await half("difference").textContent(), /the first has no flow values at layer 6/);
+      assert.equal(await half("second").locator(".token[data-value]").count(), 8);
+    }),
+  );
+
+  test("with whole words sets words beside words", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "attnflow-words-"));
+    const [json, html] = [join(folder, "words.json"), join(folder, "words.html")];
+    writeFileSync(json, JSON.stringify(withWords("arabic")));
+    makePage(json, html);
+    const { page, watch, close: end } = await open(browser, html);
+    try {
+      await page.locator("#words").check();
+      await page.locator("#compare-button").click();
+      await page.locator("#compare-method").selectOption("rollout");
+      await page.locator("#compare-file").setInputFiles(json);
+      await page.locator(".predictions-pair, #compare-drop").first().waitFor();
+      for (const side of ["first", "second", "difference"]) {
+        const tokens = await page.$$eval(`#compare [data-side="${side}"] .token[data-value]`, (all) => all.length);
+        assert.equal(tokens, 11, side);
+      }
+      const second = await page.locator('#compare [data-side="second"]').textContent();
+      assert.ok(second.includes("المفتاح"), second);
+      assert.match(await page.locator("#compare-readout").textContent(), /the same/);
+      assert.equal(await page.locator("#compare-unlike").count(), 0);
+      assert.deepEqual(watch, { requests: [], messages: [] });
+    } finally {
+      await end();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe("what is shown", () => {
+  const said = (page, term) => page.locator(`#settings [data-setting="${term}"]`).textContent();
+
+  test(
+    "is what the settings say, and what is not the report's leads back to it",
+    withPage("short", {}, async (page) => {
+      assert.match(await said(page, "Residual"), /^0\.5 of each token/);
+      assert.equal(await page.locator("#recomputed").count(), 0);
+      await page.locator("#residual").fill("0.2");
+      await page.locator("#to-layer").selectOption("2");
+      assert.match(await said(page, "Residual"), /^0\.2 of each token.*In the report: 0\.5/);
+      assert.match(await said(page, "Layers"), /^6 down to layer 2/);
+      assert.match(await said(page, "Numbers"), /in this page/);
+      assert.match(
+        await page.locator("#recomputed").textContent(),
+        /2 settings are not as in the report: residual, layers/,
+      );
+      const rows = csvRows((await saved(page, "settings", "csv")).bytes);
+      const residual = rows.find(({ setting }) => setting === "Residual");
+      assert.match(residual.value, /^0\.2/);
+      assert.equal(residual.in_the_report, "0.5");
+      await page.locator('[data-setting="Residual"] button').focus();
+      await page.keyboard.press("Enter");
+      await page.waitForFunction(() => document.activeElement.id === "settings");
+      assert.match(await said(page, "Residual"), /^0\.5/);
+      assert.equal(await page.locator("#residual").inputValue(), "0.5");
+      await page.locator("#settings-reset").click();
+      assert.equal(await page.locator("#recomputed").count(), 0);
+      assert.match(await said(page, "Numbers"), /from the report/);
+      await page.locator('#methods input[value="raw"]').check({ force: true });
+      assert.equal(await said(page, "Layers"), "6 alone");
+    }),
+  );
+
+  test(
+    "has the notes that apply to it",
+    withPage("long", {}, async (page) => {
+      assert.equal(await page.locator("#notes").count(), 0);
+      await page.locator('#methods input[value="flow"]').check({ force: true });
+      assert.match(await page.locator("#notes").textContent(), /of the flow values at layer 6/);
+      await page.locator("#residual").fill("0.2");
+      assert.equal(await page.locator("#notes").count(), 0);
+    }),
+  );
+
+  test("keeps the place of all pairs that the report does not hold", async () => {
+    const { html } = samplePages("image").find(({ name }) => name === "tokens");
+    const { page, watch, close: end } = await open(browser, html);
+    await page.locator("#matrix svg").waitFor();
+    await page.locator('#methods input[value="flow"]').check({ force: true });
+    await page.locator("#matrix-missing").waitFor();
+    assert.equal(await page.locator("#matrix-heading").textContent(), "All pairs");
+    assert.match(
+      await page.locator("#matrix-missing").textContent(),
+      /flow is here of the output token \[CLS\] 0 only/,
+    );
+    assert.match(await page.locator("#matrix-missing code").textContent(), /--output-token all/);
+    await page.locator('#methods input[value="raw"]').check({ force: true });
+    await page.locator("#matrix svg").waitFor();
+    assert.deepEqual(watch, { requests: [], messages: [] });
+    await end();
+  });
 });
 
 describe("files", () => {

@@ -116,13 +116,10 @@ export class Explanation {
     return null;
   }
 
-  /** Output tokens that a server computed this recipe for. */
+  /** Output tokens that a server computed this recipe for, in any of its answers. */
   private answeredTokens(method: Method, layer: number): number[] {
-    return (
-      this.answers
-        .find((answer) => answer.methods.includes(method) && answer.layers.includes(layer))
-        ?.outputTokens(method) ?? []
-    );
+    const answers = this.answers.filter(({ methods, layers }) => methods.includes(method) && layers.includes(layer));
+    return [...new Set(answers.flatMap((answer) => answer.outputTokens(method)))].sort((a, b) => a - b);
   }
 
   /** About how many numbers are touched to make a row; 0 where the document holds it. */
@@ -147,8 +144,9 @@ export class Explanation {
   /** Output tokens that the method has values of. */
   outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
     if (this.whyNot(method, layer) === null) return this.every;
-    if (this.asComputed && this.report.methods.includes(method)) return this.report.outputTokens(method);
-    return this.answeredTokens(method, layer);
+    const answered = this.answeredTokens(method, layer);
+    if (!this.asComputed || !this.report.methods.includes(method)) return answered;
+    return [...new Set([...this.report.outputTokens(method), ...answered])].sort((a, b) => a - b);
   }
 
   /** Input tokens of one output token that count, strongest first. */

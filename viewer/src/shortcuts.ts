@@ -68,7 +68,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     does: "raw, rollout, flow",
     run(viewer, key) {
       const name = METHODS[Number(key) - 1];
-      if (viewer.report.methods.includes(name)) viewer.state.choices.method.value = name;
+      if (viewer.report.methods.includes(name) || viewer.askServer.value) viewer.state.choices.method.value = name;
     },
   },
   {

@@ -120,7 +120,8 @@ describe("what is shown", async () => {
     choices.normalize.value = "row";
     expect(changed(viewer)).toEqual(["Heads", "Residual", "Layers", "Discarded", "Set aside", "Normalisation"]);
     expect(setting(viewer, "Heads")).toMatchObject({ text: "maximum over heads", report: "mean over heads" });
-    expect(setting(viewer, "Layers")).toMatchObject({ text: "6 down to layer 2", report: "6 down to the input" });
+    expect(setting(viewer, "Layers")).toMatchObject({ text: "6 down to layer 2", report: "down to the input" });
+    expect(setting(viewer, "Residual")?.report).toBe("0.5");
     expect(setting(viewer, "Set aside")).toMatchObject({ text: "tokens ed (2), are (5)", report: "nothing" });
     expect(setting(viewer, "Discarded")?.text).toBe("the smallest 25% of each layer's weights");
     expect(setting(viewer, "Numbers")?.text).toMatch(/computed in this page/);

@@ -5,6 +5,9 @@ import { METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
 
+/** Longer commands, whose text is long, scroll. */
+const MOST_IN_LINE = 400;
+
 /**
  * The command that computes what the page does not.
  * @param token position in the report; "all": every output token
@@ -59,9 +62,14 @@ export function AskFor({ id, method, token }: AskForProps) {
   const { recipe } = explanation.value;
   const ask = askServer.value;
   if (!ask) {
+    const command = commandFor(report, recipe, method, token);
+    const long = command.length > MOST_IN_LINE;
     return (
       <>
-        This command does: <code>{commandFor(report, recipe, method, token)}</code>
+        This command does:{" "}
+        <code class={long ? "command" : undefined} tabIndex={long ? 0 : undefined}>
+          {command}
+        </code>
       </>
     );
   }

@@ -5,14 +5,21 @@ import { useViewer } from "../context";
 import { Filters } from "./filters";
 import { Look } from "./look";
 import { shorten } from "../report/text";
+import { WordReport } from "../report/words";
 
 export function Controls() {
-  const { report, state, explanation } = useViewer();
+  const { report, state, explanation, askServer } = useViewer();
   const { choices } = state;
   const { layers, tokens } = report;
   const layerIndex = layers.indexOf(choices.layer.value);
   const has = (method: (typeof METHODS)[number]) =>
     explanation.value.row(method, choices.layer.value, choices.token.value) !== null || report.methods.includes(method);
+  // What a server can be asked for can be chosen.
+  const served = askServer.value !== null;
+  const lacking = (method: string) =>
+    report instanceof WordReport
+      ? `This report holds no ${method} of whole words${served ? "; the server computes it" : " (attnflow --words --method)"}`
+      : `This report holds no ${method}${served ? "; the server computes it" : " (attnflow --method)"}`;
   // Made once: thousands of them would make each choice slow.
   const options = useMemo(
     () =>
@@ -28,12 +35,12 @@ export function Controls() {
       <fieldset id="methods">
         <legend class="visually-hidden">Method</legend>
         {METHODS.map((method) => (
-          <label key={method} title={has(method) ? undefined : `This report holds no ${method} (attnflow --method)`}>
+          <label key={method} title={has(method) ? undefined : lacking(method)}>
             <input
               type="radio"
               name="method"
               value={method}
-              disabled={!has(method)}
+              disabled={!has(method) && !served}
               checked={choices.method.value === method}
               onChange={() => (choices.method.value = method)}
             />

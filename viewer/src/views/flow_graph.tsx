@@ -67,7 +67,7 @@ export function FlowGraph() {
   const noFlow = words
     ? "Flow is that of the pieces: it is drawn when words are not merged."
     : !flowFits(n, steps)
-      ? `A maximum flow of ${n} tokens and ${steps} layers takes too long in the page; attnflow explain --certificate ${token},${choices.input.value ?? 0} computes it.`
+      ? `A maximum flow of ${n} tokens and ${steps} layers takes too long in the page; ${viewer.askServer.value ? "the method flow has its value" : `attnflow explain --certificate ${token},${choices.input.value ?? 0} computes it`}.`
       : null;
   // The pair's input token: the one chosen, else what the output token draws on most.
   const input = useMemo(() => {

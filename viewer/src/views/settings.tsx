@@ -115,12 +115,12 @@ export function settingsShown(viewer: Viewer): Setting[] {
     term: string,
     name: K,
     says: (value: Recipe[K]) => string,
-    silent = false,
+    { silent = false, short = says }: { silent?: boolean; short?: (value: Recipe[K]) => string } = {},
   ): Setting => {
     const text = says(recipe[name]);
     if (recipe[name] === made[name]) return { term, text: silent ? "" : text };
     const choice = choices[name] as unknown as { value: Recipe[K] };
-    return { term, text, report: says(made[name]), back: () => (choice.value = made[name]) };
+    return { term, text, report: short(made[name]), back: () => (choice.value = made[name]) };
   };
   const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
   const merged = report instanceof WordReport;
@@ -133,12 +133,14 @@ export function settingsShown(viewer: Viewer): Setting[] {
     setting("Heads", "heads", headsText),
     report.gradient || raw
       ? { term: "Residual", text: raw && !report.gradient ? "none: raw attention is that of one layer alone" : "" }
-      : setting("Residual", "residual", residualWords),
+      : setting("Residual", "residual", residualWords, { short: (part) => String(Number(part.toFixed(4))) }),
     raw
       ? { term: "Layers", text: `${layer} alone` }
-      : setting("Layers", "toLayer", (down) => `${layer} down to ${downToWords(down)}`),
-    setting("Discarded", "discard", (part) => discardText(report, part), recipe.discard === 0),
-    setting("Set aside", "setAside", (aside) => asideText(report, aside), recipe.setAside === "none"),
+      : setting("Layers", "toLayer", (down) => `${layer} down to ${downToWords(down)}`, {
+          short: (down) => `down to ${downToWords(down)}`,
+        }),
+    setting("Discarded", "discard", (part) => discardText(report, part), { silent: recipe.discard === 0 }),
+    setting("Set aside", "setAside", (aside) => asideText(report, aside), { silent: recipe.setAside === "none" }),
     setting("Normalisation", "normalize", normalisationWords),
     merged
       ? { term: "Tokens", text: "pieces of a word merged", report: "pieces", back: () => (choices.words.value = false) }
@@ -196,18 +198,16 @@ export function SettingsCard() {
             <dd class={row.back ? "differs" : undefined} data-setting={row.term}>
               {row.text}
               {row.back && (
-                <>
-                  {" "}
-                  <span class="was">in the report: {row.report}</span>{" "}
+                <span class="was">
+                  In the report: {row.report}{" "}
                   <button
                     type="button"
-                    class="quiet"
                     aria-label={`${row.term}: back to the report's, ${row.report}`}
                     onClick={() => goBack([row])}
                   >
                     Back
                   </button>
-                </>
+                </span>
               )}
             </dd>
           </>
