@@ -100,6 +100,9 @@ describe("what is shown", async () => {
     expect(notesShown(viewer)).toHaveLength(1);
     choices.method.value = "flow";
     expect(notesShown(viewer)).toHaveLength(2);
+    const merged = viewer.merged.value;
+    if (!merged) throw new Error("no word has several pieces");
+    expect(notesShown(merged)).toHaveLength(1);
     choices.residual.value = 0.1;
     expect(notesShown(viewer)).toHaveLength(1);
     choices.residual.value = 0.5;

@@ -16,11 +16,13 @@ export function notesShown(viewer: Viewer): string[] {
   const { report, state, explanation, askServer } = viewer;
   const { choices } = state;
   const methods = methodsShown(viewer);
+  const merged = report instanceof WordReport;
   const place: NotePlace = {
     methods,
-    asWritten: explanation.value.asComputed,
+    // Pieces merged in the page have other values than the pieces that the notes are about.
+    asWritten: explanation.value.asComputed && !merged,
     ownToken: choices.token.value === report.document.output_token,
-    words: report instanceof WordReport || report.settings.words,
+    words: merged || report.settings.words,
     served: askServer.value !== null,
     recipe: report.hasGraph || report.hasHeads,
   };
