@@ -2,7 +2,7 @@
 import { barStops, mapOpacity, pixelOf, type Overlay } from "../color/overlay";
 import type { Scale } from "../color/scale";
 import { borderOf, CASING, heldBy, lineLook, runsOf } from "../report/contours";
-import { cutOf, type MapScale, type Picture, smoothMap } from "../report/picture";
+import { cutOf, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { format } from "../report/text";
 import { canvasUrl, themeOf, xmlText } from "./picture";
@@ -88,11 +88,14 @@ export function exportedStages(
     `M${(seen.left - shown.left) * scale} ${(seen.top - shown.top) * scale}h${(seen.right - seen.left) * scale}` +
     `v${(seen.bottom - seen.top) * scale}h${-(seen.right - seen.left) * scale}z`;
   const url = photoUrl(image, look.grey);
+  const pixels = Math.max(image?.width ?? 0, image?.height ?? 0) <= SMALL_PICTURE ? ' image-rendering="pixelated"' : "";
   // What lies beyond the picture's borders is hatched, what the model did not see of it is pale.
   const photo =
     `<rect width="${width}" height="${height}" fill="${paper}"/>` +
     `<rect width="${width}" height="${height}" fill="url(#beyond)"/>` +
-    (url ? `<image ${place(0, 0, fields.width, fields.height)} preserveAspectRatio="none" href="${url}"/>` : "") +
+    (url
+      ? `<image ${place(0, 0, fields.width, fields.height)} preserveAspectRatio="none"${pixels} href="${url}"/>`
+      : "") +
     `<path d="${around}" fill="${paper}" fill-opacity="0.72" fill-rule="evenodd"/>`;
   const opacity = mapOpacity(look);
   const drawn = (map: Numbers, values: MapScale): string => {
@@ -190,12 +193,17 @@ function contours(picture: Picture, map: Numbers, scale: number): string {
     .join("");
 }
 
+/** The lines over white to black, and what lies inside the innermost. */
 function lineLegend(map: Numbers, top: number): string {
   return heldBy(map)
     .map(({ share, patches }, k) => {
       const y = top + k * LINE;
+      const [middle, high] = [y + LINE / 2 - 2, LINE - 4];
+      const { colour, tint } = lineLook(k, 34);
       const text = `${Math.round(100 * share)}% on ${patches} ${patches === 1 ? "patch" : "patches"}`;
-      return `<rect y="${y}" width="44" height="${LINE - 4}" fill="#808080"/>${cased(`M4 ${y + LINE / 2 - 2}H40`, k, 34)}<text x="52" y="${y + LINE / 2 + 3}">${text}</text>`;
+      const inside =
+        tint > 0 ? `<rect y="${middle}" width="44" height="${high / 2}" fill="${colour}" fill-opacity="${tint}"/>` : "";
+      return `<rect y="${y}" width="44" height="${high}" fill="url(#ground)"/>${inside}${cased(`M4 ${middle}H40`, k, 34)}<text x="52" y="${middle + 5}">${text}</text>`;
     })
     .join("");
 }

@@ -3,6 +3,9 @@ import type { ImageFields } from "./document";
 import type { Report } from "./report";
 import type { Numbers } from "./values";
 
+/** Pictures up to this size show their pixels. */
+export const SMALL_PICTURE = 100;
+
 export interface Box {
   left: number;
   top: number;

@@ -5,12 +5,10 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { pixelOf, type Overlay } from "../color/overlay";
 import type { Scale } from "../color/scale";
 import { borderOf, CASING, heldBy, lineLook, runsOf } from "../report/contours";
-import { type Box, type MapScale, type Picture, smoothMap } from "../report/picture";
+import { type Box, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import "../styles/image.css";
 
-/** Pictures below this size show their pixels. */
-const SMALL_PICTURE = 100;
 /** A smooth map has about this many pixels a side; the browser smoothes the rest. */
 export const SMOOTH_SIDE = 480;
 
