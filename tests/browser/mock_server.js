@@ -15,9 +15,11 @@ const POLICY =
  * @param {string} [options.token] wanted of every request
  * @param {object[]} [options.steps] of a generation: data of its "prompt" and then of each "token"
  * @param {(said: number) => Promise<void>} [options.hold] waited for behind each of them; how many there were
+ * @param {{after: number, error?: object}} [options.breaks] after so many of them the generation ends with an error event,
+ *   or, without one, the connection breaks
  * @param {number} [options.pause] milliseconds between events
  */
-export async function startMockServer({ page, document, token = "", steps = [], hold, pause = 5 }) {
+export async function startMockServer({ page, document, token = "", steps = [], hold, breaks, pause = 5 }) {
   const asked = [];
   const sockets = new Set();
   const models = {
@@ -81,6 +83,12 @@ export async function startMockServer({ page, document, token = "", steps = [], 
       for (const [said, data] of steps.entries()) {
         say(said === 0 ? "prompt" : "token", data);
         await (hold ? hold(said + 1) : wait());
+        if (breaks?.after !== said + 1) continue;
+        // What was said has arrived by then.
+        await new Promise((done) => setTimeout(done, 200));
+        if (!breaks.error) return response.destroy();
+        say("error", { error: breaks.error });
+        return response.end();
       }
     }
     for (const done of [3, 10]) {

@@ -422,10 +422,84 @@ describe("a picture", () => {
         asks(server, "image").map(({ query }) => query.name),
         ["one.png", "drop.png", "paste.png"],
       );
+      const sent = tab.locator("#picture-sent");
+      assert.equal((await sent.textContent()).replace(/\s+/gu, " ").trim(), "paste.png 68 bytes");
+      assert.equal(await sent.locator("img").evaluate((image) => image.decode().then(() => image.naturalWidth)), 1);
       await tab.locator("#picture-file").setInputFiles({ name: "no.txt", mimeType: "text/plain", buffer: PNG });
       await tab.locator("#server-problem").filter({ hasText: "found no.txt" }).waitFor();
       assert.equal(asks(server, "image").length, 3);
     });
+  });
+
+  test("its link says what it cannot hold, and asks for the picture when it is opened", async () => {
+    const file = { name: "one.png", mimeType: "image/png", buffer: PNG };
+    let link = "";
+    await serve({}, async (tab) => {
+      await tab.locator('#tasks input[value="image"]').check({ force: true });
+      await tab.locator("#picture-file").setInputFiles(file);
+      await tab.locator("#page").waitFor();
+      assert.match(
+        await tab.locator("#link-button").textContent(),
+        /^Copy link \(settings only, without the picture\)/,
+      );
+      await tab.locator('#methods input[value="raw"]').check({ force: true });
+      await tab.waitForTimeout(600);
+      link = await tab.evaluate(() => location.hash);
+    });
+    await serve(
+      {},
+      async (tab, server) => {
+        await tab.locator("#picture-wanted").filter({ hasText: "one.png" }).waitFor();
+        assert.equal(await tab.locator('#tasks input[value="image"]').isChecked(), true);
+        assert.equal(await tab.locator("#page").count(), 0);
+        await tab.locator("#picture-file").setInputFiles(file);
+        await tab.locator("#page").waitFor();
+        assert.equal(await tab.locator("#picture-wanted").count(), 0);
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "raw");
+        assert.equal(asks(server, "image").length, 1);
+      },
+      { fragment: link },
+    );
+  });
+});
+
+describe("each task", () => {
+  test("has its own report and its own problem", async () => {
+    await serve(
+      {},
+      async (tab, server) => {
+        const task = (name) => tab.locator(`#tasks input[value="${name}"]`).check({ force: true });
+        await tab.locator("#ask-text").fill("too long");
+        await tab.locator("#explain").click();
+        await tab.locator("#server-problem").waitFor();
+        await task("generation");
+        assert.equal(await tab.locator("#server-problem").count(), 0);
+        await task("text");
+        assert.match(await tab.locator("#server-problem").textContent(), /shorten the text/);
+        await tab.locator("#ask-text").fill("A text");
+        await tab.locator("#explain").click();
+        await tab.locator("#all-methods").waitFor();
+        assert.equal(await tab.locator("#server-problem").count(), 0);
+        await tab.locator('#methods input[value="raw"]').check({ force: true });
+        await task("generation");
+        assert.equal(await tab.locator("#page").count(), 0);
+        assert.equal(await tab.locator("#welcome").count(), 1);
+        await tab.locator("#continue").click();
+        await tab.locator("#generated").waitFor();
+        await tab.locator("#heat-card").waitFor();
+        await task("image");
+        assert.equal(await tab.locator("#page").count(), 0);
+        // Each comes back as it was, and nothing is asked again.
+        await task("text");
+        await tab.locator("#all-methods").waitFor();
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "raw");
+        await task("generation");
+        await tab.locator("#generated").waitFor();
+        assert.equal(asks(server, "generate").length, 1);
+        assert.equal(asks(server, "explain").length, 2);
+      },
+      { allowed: [/status of 422/] },
+    );
   });
 });
 
@@ -459,20 +533,215 @@ describe("a prompt", () => {
         assert.ok(seen.includes(words.slice(0, k).join("")), `never saw ${words.slice(0, k).join("")}: ${seen}`);
       }
       const [{ body }] = asks(server, "generate");
-      const { model, prompt, tokens, chat, system, temperature, top_p, seed } = body;
-      assert.deepEqual(
-        { model, prompt, tokens, chat, system, temperature, top_p, seed },
-        {
-          model: "writer",
-          prompt: "Begin",
-          tokens: 4,
-          chat: true,
-          system: "Be brief.",
-          temperature: 0.5,
-          top_p: 1,
-          seed: 1,
+      assert.deepEqual(body, {
+        model: "writer",
+        prompt: "Begin",
+        method: ["raw", "rollout"],
+        tokens: 4,
+        chat: true,
+        system: "Be brief.",
+        temperature: 0.5,
+        top_p: 1,
+        seed: 1,
+        generated_columns: true,
+        compact: true,
+      });
+    });
+  });
+
+  test("its options are asked for by the API's names, and reached from the keyboard", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#sampling-button").focus();
+      await tab.keyboard.press("Enter");
+      const reached = new Set();
+      for (let k = 0; k < 12; ++k) {
+        await tab.keyboard.press("Tab");
+        reached.add(await tab.evaluate(() => document.activeElement.id || document.activeElement.value));
+      }
+      for (const id of [
+        "ask-tokens",
+        "raw",
+        "rollout",
+        "flow",
+        "ask-layers",
+        "ask-drop-sink",
+        "ask-temperature",
+        "ask-chat",
+      ])
+        assert.ok(reached.has(id), id);
+      await tab.locator("#sampling-button").click();
+      if (!(await tab.locator("#ask-tokens").isVisible())) await tab.locator("#sampling-button").click();
+      assert.equal(await tab.locator("#ask-seed").count(), 0);
+      await tab.locator('#ask-methods input[value="flow"]').check();
+      await tab.locator('#ask-methods input[value="raw"]').uncheck();
+      await tab.locator('#ask-methods input[value="rollout"]').uncheck();
+      // One is left.
+      assert.equal(await tab.locator('#ask-methods input[value="flow"]').isDisabled(), true);
+      await tab.locator("#ask-layers").fill("1-2");
+      await tab.locator("#ask-drop-sink").check();
+      await tab.keyboard.press("Escape");
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.deepEqual(asks(server, "generate")[0].body, {
+        model: "writer",
+        prompt: "Once upon",
+        method: ["flow"],
+        tokens: 40,
+        chat: false,
+        temperature: 0,
+        drop_sink: true,
+        layers: "1-2",
+        generated_columns: true,
+        compact: true,
+      });
+    });
+  });
+
+  test("its link runs it again, with the same options and what was chosen", async () => {
+    const { report, steps } = stream();
+    const document = (path, body) => (path === "generate" ? report : answer(path, body));
+    let link = "";
+    let asked = null;
+    await serve({ steps, document }, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#ask-prompt").fill("a & b # c");
+      await tab.locator("#sampling-button").click();
+      await tab.locator("#ask-temperature").fill("0.5");
+      await tab.locator("#ask-top-p").fill("0.9");
+      await tab.locator("#ask-seed").fill("77");
+      await tab.keyboard.press("Escape");
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.match(await tab.locator("#link-button").textContent(), /^Copy linkCopied$/);
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator('#generated [data-token="1"]').click();
+      await tab.locator("#look-button").click();
+      await tab.locator('#palettes input[value="grey"]').check();
+      await tab.waitForTimeout(600);
+      link = await tab.evaluate(() => location.hash);
+      asked = asks(server, "generate")[0].body;
+    });
+    assert.equal(asked.seed, 77);
+    await serve(
+      { steps, document, pause: 30 },
+      async (tab, server) => {
+        await tab
+          .locator("#status-text")
+          .filter({ hasText: "Running again from the link, with its seed 77" })
+          .waitFor();
+        await tab.locator("#map-card").waitFor();
+        assert.deepEqual(asks(server, "generate")[0].body, asked);
+        assert.equal(await tab.locator("#ask-prompt").inputValue(), "a & b # c");
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "flow");
+        assert.match(await tab.locator("#step").textContent(), /^2 of /);
+        await tab.locator("#look-button").click();
+        assert.equal(await tab.locator('#palettes input[value="grey"]').isChecked(), true);
+        assert.equal(await tab.evaluate(() => location.hash), link);
+        assert.equal(asks(server, "generate").length, 1);
+      },
+      { fragment: link },
+    );
+    // What an address cannot mean is not asked.
+    const ask = JSON.stringify({
+      prompt: "p",
+      tokens: 1e9,
+      method: ["x"],
+      temperature: "hot",
+      layers: 7,
+      model: "gone",
+    });
+    await serve(
+      { steps, document },
+      async (tab, server) => {
+        await tab.locator("#heat-card").waitFor();
+        const { body } = asks(server, "generate")[0];
+        assert.deepEqual([body.prompt, body.tokens, body.temperature, body.layers], ["p", 40, 0, undefined]);
+        assert.match(
+          await tab.locator("#server-notice").textContent(),
+          /“gone”, which this server does not have; “writer”/,
+        );
+      },
+      { fragment: `#v=1&ask=${encodeURIComponent(ask)}` },
+    );
+  });
+
+  test("that breaks off says why, and keeps what came", async () => {
+    const { steps } = stream();
+    const said = async (breaks, sentence, tokens) =>
+      serve(
+        { steps, breaks },
+        async (tab) => {
+          await tab.locator('#tasks input[value="generation"]').check({ force: true });
+          await tab.locator("#continue").click();
+          await tab
+            .locator(tokens ? "#failure" : "#server-problem")
+            .filter({ hasText: sentence })
+            .waitFor();
+          assert.equal(await tab.locator("#generated .token").count(), tokens);
+          assert.equal(await tab.locator("#status-text").count(), 0);
+          if (!tokens) {
+            assert.equal(await tab.locator("#page").count(), 0);
+            return;
+          }
+          assert.equal(await tab.locator("#server-problem").count(), 0);
+          assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+          assert.match(await tab.locator("#methods label").first().getAttribute("title"), /ended before its report/);
+          await tab.locator("#previous").click();
+          assert.equal(await tab.locator("#step").textContent(), `${tokens - 1} of ${tokens}`);
         },
+        { allowed: [/ERR_|network error/i] },
       );
+    await said({ after: 4 }, "the connection to the server broke before its answer was complete", 3);
+    await said(
+      { after: 3, error: { kind: "time_limit", message: "expected at most 60 s" } },
+      "expected at most 60 s",
+      2,
+    );
+    await said({ after: 1, error: { kind: "internal", message: "a sentence" } }, "a sentence", 0);
+  });
+
+  test("of one token, continued by one, and by a special one at the end", async () => {
+    const { report, steps } = stream();
+    const { input, generation: said, arrays } = report;
+    // The last token is one that ends the text.
+    said.tokens.at(-1).special = true;
+    steps.at(-1).special = true;
+    const last = said.tokens.length - 1;
+    await serve({ steps, document: () => report }, async (tab) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.equal(await tab.locator("#step").textContent(), `${last} of ${last + 1}`);
+      assert.match(await tab.locator("#heading").textContent(), new RegExp(`^What generated token ${last} “`, "u"));
+    });
+    const bytes = Buffer.from(arrays.rollout.data, "base64");
+    const one = {
+      ...report,
+      settings: { ...report.settings, method: ["rollout"], layers: [1] },
+      input: { ...input, text: "Hi", tokens: [{ text: "Hi", begin: 0, end: 2 }] },
+      generation: {
+        ...said,
+        text: "!",
+        tokens: [{ ...said.tokens[0], text: "!", begin: 0, end: 1 }],
+        flow_tokens: [],
+        flow_layers: [],
+        dropped: [],
+      },
+      arrays: { rollout: { ...arrays.rollout, shape: [1, 1, 1], data: bytes.subarray(0, 8).toString("base64") } },
+    };
+    const events = [
+      { ...steps[0], text: "Hi", tokens: one.input.tokens, layers: [1] },
+      { index: 0, text: "!", piece: "!", special: false, probability: 0.5, choices: [], rollout: [1] },
+    ];
+    await serve({ steps: events, document: () => one }, async (tab) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#continue").click();
+      await tab.locator("#map-card").waitFor();
+      assert.equal(await tab.locator("#step").textContent(), "1 of 1");
+      for (const control of ["#previous", "#next", "#token"])
+        assert.equal(await tab.locator(control).isDisabled(), true);
+      assert.match(await tab.locator("#model").textContent(), /1 prompt token · 1 generated$/);
     });
   });
 
@@ -606,7 +875,7 @@ describe("do the methods agree with blank-out", () => {
     );
 
   test("a table by layer, the scores on the text, and files of both", async () => {
-    await serve({ pause: 300 }, async (tab, server) => {
+    await serve({ pause: 500 }, async (tab, server) => {
       await tab.locator("#explain").click();
       await tab.locator("#agreement-card").waitFor();
       assert.equal(await tab.locator("#agreement-heading").textContent(), "Do the methods agree with blank-out?");

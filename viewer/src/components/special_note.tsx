@@ -17,7 +17,7 @@ export function SpecialNote({ count, held, out, set }: SpecialNoteProps) {
       {out ? "Special tokens left out of colours and rankings" : "Special tokens count"}: {count}{" "}
       {count === 1 ? "token" : "tokens"}
       {held && `, ${held}`}.{" "}
-      <button type="button" class="quiet" id="special-toggle" onClick={() => set(!out)}>
+      <button type="button" id="special-toggle" onClick={() => set(!out)}>
         {out ? "Count them" : "Leave them out"}
       </button>
     </p>

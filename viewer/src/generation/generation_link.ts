@@ -45,6 +45,12 @@ export function writeGenerationLink(state: GenerationState): string {
   return text && `v=${VERSION}&${text}`;
 }
 
+/** Whether everything is chosen as the page opens. */
+export function untouched(state: GenerationState): boolean {
+  const parts = new URLSearchParams(state.address).toString();
+  return writeGenerationLink(state) === (parts && `v=${VERSION}&${parts}`);
+}
+
 /** Chooses what the fragment says; the rest is as the page opens. */
 export function readGenerationLink(fragment: string, state: GenerationState) {
   const parts = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 20_000));

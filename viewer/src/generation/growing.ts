@@ -51,7 +51,7 @@ export class GrowingGeneration {
   constructor(
     { model, text, tokens, layers }: LivePrompt & { model: ModelFields },
     /** what the server was asked with */
-    asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number } = {},
+    asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number; drop_sink?: boolean } = {},
   ) {
     this.fields = {
       text: "",
@@ -76,7 +76,7 @@ export class GrowingGeneration {
         residual: 0.5,
         discard: 0,
         discard_keep_special: false,
-        set_aside: "none",
+        set_aside: asked.drop_sink ? "first" : "none",
         layers,
         to_layer: 0,
         output_token: "auto",

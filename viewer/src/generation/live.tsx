@@ -15,7 +15,7 @@ import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { GenerationApp } from "./generation_app";
-import { readGenerationLink } from "./generation_link";
+import { readGenerationLink, untouched } from "./generation_link";
 import { GenerationReport } from "./generation_report";
 import { GenerationState } from "./generation_state";
 import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
@@ -24,6 +24,8 @@ import "../styles/generation.css";
 export interface LiveOptions {
   /** what the server was asked with */
   asked?: ConstructorParameters<typeof GrowingGeneration>[1];
+  /** the same for the address; "" where it is too long for one */
+  ask?: string;
   /** ends the generation at the server; without it there is no button */
   stop?: () => void;
   /** the page has a state now: for what it is to begin with */
@@ -101,14 +103,16 @@ export class GenerationLive {
       const report = await GenerationReport.read(value);
       batch(() => {
         const before = this.shown.peek();
+        const { fragment } = this.options;
+        // Who has chosen something meanwhile keeps that.
+        const restores = fragment && (!before || untouched(before));
         if (before) {
           before.replace(report);
         } else {
           this.show(new GenerationState(report, false, true));
         }
-        const { fragment } = this.options;
         const state = this.shown.peek();
-        if (fragment && state && this.stage.peek() !== "done") readGenerationLink(fragment, state);
+        if (restores && state && this.stage.peek() === "running") readGenerationLink(fragment, state);
         this.stage.value = "done";
       });
     } catch (error) {

@@ -134,7 +134,7 @@ export function GenerationControls() {
       <fieldset id="methods">
         <legend class="visually-hidden">Method</legend>
         {METHODS.map((one) => (
-          <label key={one} title={report.methods.includes(one) ? undefined : missing(one, state.growing.value)}>
+          <label key={one} title={report.methods.includes(one) ? undefined : missing(one, state)}>
             <input
               type="radio"
               name="method"
@@ -209,8 +209,9 @@ export function GenerationControls() {
 }
 
 /** Why a method cannot be chosen. */
-function missing(method: Method, growing: boolean): string {
-  return growing
-    ? `${method} comes with the report, when the text is complete`
+function missing(method: Method, { growing, arriving }: GenerationState): string {
+  if (arriving.value) return `${method} may come with the report, when the text is complete`;
+  return growing.value
+    ? `The text ended before its report, which would have held ${method}`
     : `This report holds no ${method}: attnflow generate --method raw,rollout,flow computes all three`;
 }

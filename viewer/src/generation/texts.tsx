@@ -11,7 +11,7 @@ import { sum } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { ScaleLegend } from "./scale_legend";
 import { Named } from "./piece_view";
-import { sharesAside } from "./set_aside";
+import { sharesAside, SPECIAL } from "./set_aside";
 
 const ASIDES: Record<string, string> = { first: "the first token", special: "special tokens" };
 
@@ -285,7 +285,9 @@ function Shares() {
       {elsewhere !== null &&
         `Of what it drew on, ${percent(1 - elsewhere)} lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
       Left out: <b id="aside-share">{percent(all)}</b> in all
-      {parts.length > 0 && ` (${parts.map(([reason, share]) => `${reason} ${percent(share)}`).join(", ")})`}.
+      {parts.some(([reason]) => reason !== SPECIAL) &&
+        ` (${parts.map(([reason, share]) => `${reason} ${percent(share)}`).join(", ")})`}
+      .
     </p>
   );
 }

@@ -121,7 +121,7 @@ export class Client {
     if (!response.headers.get("Content-Type")?.startsWith("text/event-stream") || !response.body) {
       return response.json();
     }
-    for await (const { name, data } of readEvents(response.body)) {
+    for await (const { name, data } of unbroken(readEvents(response.body))) {
       const value = JSON.parse(data) as Record<string, unknown>;
       switch (name) {
         case "queued":
@@ -173,6 +173,16 @@ export class Client {
   image(picture: Blob, options: Record<string, string>, handlers: Handlers = {}, signal?: AbortSignal) {
     const init = { body: picture, headers: { "Content-Type": picture.type }, signal };
     return this.follow(`image?${new URLSearchParams(options).toString()}`, init, handlers);
+  }
+}
+
+/** A connection that breaks is the server's end, in words. */
+async function* unbroken<T>(events: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new ServerError(0, "cut_off", "the connection to the server broke before its answer was complete");
   }
 }
 

@@ -1,10 +1,11 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
 import { useRef } from "preact/hooks";
+import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
 import { Popover } from "../components/popover";
 import { Own } from "../components/own_text";
 import type { ServedModel } from "./client";
-import type { ServerState, Task } from "./server_state";
+import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
 const TASKS: { task: Task; label: string }[] = [
   { task: "text", label: "Explain a text" },
@@ -37,7 +38,7 @@ export function Composer({ state }: { state: ServerState }) {
                 value={name}
                 checked={task === name}
                 disabled={!available(name)}
-                onChange={() => (state.task.value = name)}
+                onChange={() => state.choose(name)}
               />
               <span>{label}</span>
             </label>
@@ -65,6 +66,9 @@ export function Composer({ state }: { state: ServerState }) {
         {task !== "image" && <Examples state={state} into={task === "text" ? state.text : state.prompt} />}
         <Status state={state} />
       </div>
+      <p class="help" id="server-notice" role="status">
+        {state.notice}
+      </p>
     </form>
   );
 }
@@ -137,7 +141,7 @@ function TextFields({ state }: { state: ServerState }) {
             <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
             {state.chosen.value?.gradients && (
               <>
-                <label class="check field">
+                <label class="check">
                   <input
                     type="checkbox"
                     id="ask-gradient"
@@ -200,6 +204,12 @@ function NumberLine({ id, label, value, ...range }: NumberLineProps) {
   );
 }
 
+const METHOD_HELP: Record<Method, string> = {
+  raw: "",
+  rollout: "shown while the text comes",
+  flow: "takes longer",
+};
+
 function PromptFields({ state }: { state: ServerState }) {
   return (
     <>
@@ -219,36 +229,88 @@ function PromptFields({ state }: { state: ServerState }) {
           <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
             Continue
           </button>
-          <Popover id="sampling" label="Options" title="Options">
-            <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} max={4096} step={1} />
-            <NumberLine
-              id="ask-temperature"
-              label="Temperature (0: the most probable)"
-              value={state.temperature}
-              min={0}
-              step={0.1}
-            />
-            <NumberLine id="ask-top-p" label="Top p" value={state.topP} min={0.01} max={1} step={0.01} />
-            <NumberLine id="ask-seed" label="Seed" value={state.seed} min={0} step={1} />
-            <label class="check field">
-              <input
-                type="checkbox"
-                id="ask-chat"
-                checked={state.chat}
-                onChange={(event) => (state.chat.value = event.currentTarget.checked)}
-              />{" "}
-              With the model's chat template
-            </label>
-            {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
-          </Popover>
+          <PromptOptions state={state} />
         </div>
       </div>
     </>
   );
 }
 
+/** What a continuation is asked with, folded: the defaults are those of attnflow generate, with fewer tokens. */
+function PromptOptions({ state }: { state: ServerState }) {
+  const methods = state.methods.value;
+  const samples = state.temperature.value > 0;
+  const changed =
+    samples ||
+    state.chat.value ||
+    state.dropSink.value ||
+    state.layers.value.trim() !== "" ||
+    methods.join() !== "raw,rollout" ||
+    state.tokens.value !== USUAL_TOKENS;
+  const check = (method: Method, on: boolean) => {
+    state.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
+  };
+  return (
+    <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
+      <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} max={4096} step={1} />
+      <fieldset class="stack" id="ask-methods">
+        <legend>Methods</legend>
+        {METHODS.map((method) => (
+          <label class="check" key={method}>
+            <input
+              type="checkbox"
+              value={method}
+              checked={methods.includes(method)}
+              disabled={methods.length === 1 && methods.includes(method)}
+              onChange={(event) => check(method, event.currentTarget.checked)}
+            />{" "}
+            <span>
+              {method} <span class="index">{METHOD_HELP[method]}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />
+      <label class="check">
+        <input
+          type="checkbox"
+          id="ask-drop-sink"
+          checked={state.dropSink}
+          onChange={(event) => (state.dropSink.value = event.currentTarget.checked)}
+        />{" "}
+        Without attention on the first token (drop the sink)
+      </label>
+      <NumberLine
+        id="ask-temperature"
+        label="Temperature (0: the most probable)"
+        value={state.temperature}
+        min={0}
+        step={0.1}
+      />
+      {samples && (
+        <>
+          <NumberLine id="ask-top-p" label="Top p" value={state.topP} min={0.01} max={1} step={0.01} />
+          <NumberLine id="ask-seed" label="Seed" value={state.seed} min={0} step={1} />
+        </>
+      )}
+      <label class="check">
+        <input
+          type="checkbox"
+          id="ask-chat"
+          checked={state.chat}
+          onChange={(event) => (state.chat.value = event.currentTarget.checked)}
+        />{" "}
+        With the model's chat template
+      </label>
+      {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
+    </Popover>
+  );
+}
+
 function PictureField({ state }: { state: ServerState }) {
   const file = useRef<HTMLInputElement>(null);
+  const sent = state.sent.value;
+  const wanted = state.wanted.value;
   return (
     <div class="drop">
       <button type="button" class="primary" id="picture-open" onClick={() => file.current?.click()}>
@@ -269,8 +331,29 @@ function PictureField({ state }: { state: ServerState }) {
         }}
       />
       <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
+      {wanted && (
+        <p class="notice" id="picture-wanted" role="status">
+          This link shows the picture “<Own text={wanted.name} most={60} />
+          ”, which a link cannot hold. Choose the picture to see it as the link says.
+        </p>
+      )}
+      {sent && (
+        <figure id="picture-sent">
+          <img src={sent.url} alt="" />
+          <figcaption>
+            <Own text={sent.name} most={60} /> <span class="index">{bytesText(sent.bytes)}</span>
+          </figcaption>
+        </figure>
+      )}
     </div>
   );
+}
+
+/** "1.4 MB" */
+export function bytesText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
+  const [value, unit] = bytes < 999_500 ? [bytes / 1e3, "kB"] : [bytes / 1e6, "MB"];
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
 function Status({ state }: { state: ServerState }) {

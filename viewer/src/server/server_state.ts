@@ -7,10 +7,23 @@ import { GenerationLive } from "../generation/live";
 import { METHODS } from "../report/document";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
+import { readLink } from "../link";
+import {
+  askOfAddress,
+  readAsk,
+  writePictureAsk,
+  writePromptAsk,
+  writeTextAsk,
+  type PictureAsk,
+  type PromptAsk,
+  type TextAsk,
+} from "./ask";
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 
 export type Task = "text" | "image" | "generation";
+
+const TASKS: readonly Task[] = ["text", "image", "generation"];
 
 /** What is shown below the composer. */
 export type Shown = { viewer: Viewer } | { live: GenerationLive } | null;
@@ -18,35 +31,20 @@ export type Shown = { viewer: Viewer } | { live: GenerationLive } | null;
 /** What a report was asked with: it is asked again with other settings, or with blanked tokens. */
 type Asked = { text: Record<string, unknown> } | { picture: File; options: Record<string, string> };
 
+/** A picture that was sent, and where the page can show it from. */
+export interface Sent {
+  name: string;
+  bytes: number;
+  url: string;
+}
+
 /** What the server is doing while it evaluates. */
 export const EVALUATING = "Evaluating";
+/** of a continuation */
+export const USUAL_TOKENS = 40;
 const MOST_PICTURE_BYTES = 64 * 2 ** 20;
 /** Single heads of short texts only: they are L H n² numbers. */
 const MOST_TEXT_WITH_HEADS = 240;
-
-const ASKED = ["model", "text", "pair", "mixing", "target", "candidates", "referents"] as const;
-type Ask = { text: string } & Partial<Record<(typeof ASKED)[number], string>>;
-const LONGEST_ASK = 8000;
-
-/** What was asked, for the address; "" when it is too long for one. */
-function writeAsk(body: Record<string, unknown>): string {
-  const parts = ASKED.filter((name) => body[name] !== undefined).map((name) => [name, String(body[name])]);
-  const text = JSON.stringify(Object.fromEntries(parts));
-  return text.length <= LONGEST_ASK ? text : "";
-}
-
-/** Texts only, of known names: the address may come from anyone. */
-export function readAsk(text: string): Ask | null {
-  if (text.length > LONGEST_ASK) return null;
-  try {
-    const value = JSON.parse(text) as Record<string, unknown> | null;
-    if (typeof value !== "object" || value === null || typeof value.text !== "string") return null;
-    const parts = ASKED.filter((name) => typeof value[name] === "string").map((name) => [name, value[name]]);
-    return Object.fromEntries(parts) as Ask;
-  } catch {
-    return null;
-  }
-}
 
 /** What a request says so that numbers are made as a recipe has them. */
 function recipeFields(recipe: Recipe, gradient: boolean) {
@@ -73,23 +71,36 @@ export class ServerState {
   readonly candidates = signal("");
   readonly referents = signal("");
   /** of generate */
-  readonly tokens = signal(40);
+  readonly tokens = signal(USUAL_TOKENS);
   readonly chat = signal(false);
   readonly system = signal("");
+  readonly methods = signal<readonly Method[]>(METHODS.filter((method) => method !== "flow"));
+  readonly dropSink = signal(false);
+  /** as it is typed: "1-6,8"; "" is all */
+  readonly layers = signal("");
   readonly temperature = signal(0);
   readonly topP = signal(1);
   readonly seed = signal(1);
 
   readonly progress = signal<Progress | null>(null);
   readonly working = signal("");
-  readonly problem = signal("");
-  readonly shown = signal<Shown>(null);
+  /** What a link asks for and the page cannot do. */
+  readonly notice = signal("");
+  /** The picture that a link shows and cannot hold, with the link's fragment. */
+  readonly wanted = signal<{ name: string; fragment: string } | null>(null);
+  /** the picture that was sent last */
+  readonly sent = signal<Sent | null>(null);
+  private readonly problems = signal<Partial<Record<Task, string>>>({});
+  private readonly results = signal<Readonly<Record<Task, Shown>>>({ text: null, image: null, generation: null });
+  /** Problems and reports are those of their task. */
+  readonly problem: ReadonlySignal<string> = computed(() => this.problems.value[this.task.value] ?? "");
+  readonly shown: ReadonlySignal<Shown> = computed(() => this.results.value[this.task.value]);
   readonly blanked = signal<readonly number[]>([]);
   /** of the text that is shown */
   readonly evaluation = signal<Evaluation | null>(null);
   readonly evaluationProblem = signal("");
   readonly announcement = signal("");
-  private asked: Asked | null = null;
+  private readonly asked: Partial<Record<Task, Asked>> = {};
   private running: AbortController | null = null;
 
   readonly models: ReadonlySignal<ServedModel[]> = computed(() => {
@@ -116,9 +127,9 @@ export class ServerState {
       const table = await this.client.models();
       batch(() => {
         this.table.value = table;
-        this.problem.value = "";
+        this.problems.value = {};
         const names = { text: "", image: "", generation: "" };
-        for (const task of ["text", "image", "generation"] as const) {
+        for (const task of TASKS) {
           names[task] = table.default[task] ?? table.models.find(({ kind }) => kind === task)?.name ?? "";
         }
         this.model.value = names;
@@ -127,17 +138,29 @@ export class ServerState {
         this.prompt.value ||= table.examples.generation?.[0] ?? "";
       });
     } catch (error) {
-      this.fail(error);
+      this.fail(error, this.task.peek());
     }
   }
 
-  private fail(error: unknown) {
+  /** Another thing to ask. What is said and shown is what belongs to it. */
+  choose(task: Task) {
+    batch(() => {
+      this.task.value = task;
+      this.notice.value = "";
+    });
+  }
+
+  private say(task: Task, problem: string) {
+    this.problems.value = { ...this.problems.peek(), [task]: problem };
+  }
+
+  private fail(error: unknown, task: Task) {
     if (error instanceof DOMException && error.name === "AbortError") {
       this.announcement.value = "Cancelled";
       return;
     }
     // The login field says it.
-    this.problem.value = this.client.locked.value ? "" : error instanceof Error ? error.message : String(error);
+    this.say(task, this.client.locked.value ? "" : error instanceof Error ? error.message : String(error));
   }
 
   cancel() {
@@ -147,17 +170,18 @@ export class ServerState {
   /** One piece of work at a time: a newer one ends the one before. */
   private async work<T>(what: string, run: (handlers: Handlers, signal: AbortSignal) => Promise<T>): Promise<T | null> {
     this.cancel();
+    const task = this.task.peek();
     const mine = new AbortController();
     this.running = mine;
     batch(() => {
       this.working.value = what;
       this.progress.value = null;
-      this.problem.value = "";
+      this.say(task, "");
     });
     try {
       return await run({ progress: (progress) => (this.progress.value = progress) }, mine.signal);
     } catch (error) {
-      if (this.running === mine) this.fail(error);
+      if (this.running === mine) this.fail(error, task);
       return null;
     } finally {
       if (this.running === mine) {
@@ -196,8 +220,13 @@ export class ServerState {
     );
   }
 
+  private put(task: Task, shown: Shown) {
+    this.results.value = { ...this.results.peek(), [task]: shown };
+  }
+
   private show(report: Report, asked: Asked) {
-    const before = this.shown.peek();
+    const task = "text" in asked ? "text" : "image";
+    const before = this.results.peek()[task];
     const viewer = new Viewer(report);
     // What was chosen stays chosen where the new report has it.
     if (before && "viewer" in before) {
@@ -206,42 +235,106 @@ export class ServerState {
       viewer.state.choices.palette.value = palette.value;
       viewer.state.choices.ownScale.value = ownScale.value;
     }
-    if ("text" in asked) viewer.state.address = { ask: writeAsk(asked.text) };
-    viewer.askServer.value = (asking, wanted) => void this.recompute(asking, wanted);
+    const { state } = viewer;
+    const ask = "text" in asked ? writeTextAsk(asked.text) : writePictureAsk(asked.picture.name, asked.options.model);
+    state.address = ask ? { ask } : {};
+    state.lacks = "text" in asked ? (ask ? "" : "the long text") : "the picture";
+    const wanted = this.wanted.peek();
+    if (task === "image" && wanted) {
+      state.restore(readLink(wanted.fragment, report, state.initial));
+      this.wanted.value = null;
+    }
+    viewer.askServer.value = (asking, what) => void this.recompute(asking, what);
     batch(() => {
-      this.asked = asked;
-      this.blanked.value = [];
-      this.evaluation.value = null;
-      this.evaluationProblem.value = "";
-      this.shown.value = { viewer };
+      this.asked[task] = asked;
+      if (task === "text") {
+        this.blanked.value = [];
+        this.evaluation.value = null;
+        this.evaluationProblem.value = "";
+      }
+      this.notice.value = "";
+      this.put(task, { viewer });
+    });
+  }
+
+  /** The task whose report an address asks for, where it is there already. */
+  private shownFor(ask: string): Task | undefined {
+    return TASKS.find((task) => {
+      const shown = this.results.peek()[task];
+      return shown && ("viewer" in shown ? shown.viewer.state.address.ask : shown.live.options.ask) === ask;
     });
   }
 
   /** Asks what an address says, if it says something else than what is shown. */
   async followAddress() {
-    const ask = new URLSearchParams(location.hash.slice(1)).get("ask");
-    const shown = this.shown.peek();
-    if (!ask || (shown && "viewer" in shown && shown.viewer.state.address.ask === ask)) return;
+    const ask = askOfAddress();
+    const there = ask && this.shownFor(ask);
+    if (there) this.choose(there);
+    if (!ask || there) return;
     const found = readAsk(ask);
     if (!found) return;
+    if ("text" in found) await this.askAgain(found);
+    else if ("prompt" in found) await this.continueAgain(found);
+    else this.wantPicture(found);
+  }
+
+  /** The task and model of a link. A model that is not here is said to be missing. */
+  private take(task: Task, model: string | undefined) {
+    this.choose(task);
+    if (!model) return;
+    if (this.models.value.some(({ name }) => name === model)) {
+      this.model.value = { ...this.model.value, [task]: model };
+    } else {
+      this.notice.value = `The link names the model “${model}”, which this server does not have; “${this.chosen.value?.name ?? ""}” is asked.`;
+    }
+  }
+
+  private async askAgain(found: TextAsk) {
     batch(() => {
-      this.task.value = "text";
+      this.take("text", found.model);
       this.text.value = found.text;
       this.pair.value = found.pair ?? "";
       this.mixing.value = found.mixing === "gradient" ? "gradient" : "attention";
       this.target.value = found.target ?? "";
       this.candidates.value = found.candidates ?? "";
       this.referents.value = found.referents ?? "";
-      if (found.model && this.models.value.some(({ name }) => name === found.model)) {
-        this.model.value = { ...this.model.value, text: found.model };
-      }
     });
-    await this.explainText();
+    const missing = this.notice.peek();
+    await this.explainText("Explaining again, from the link");
+    this.notice.value = missing;
   }
 
-  async explainText() {
+  private async continueAgain(found: PromptAsk) {
+    batch(() => {
+      this.take("generation", found.model);
+      this.prompt.value = found.prompt;
+      this.tokens.value = found.tokens ?? this.tokens.peek();
+      this.methods.value = found.method ?? this.methods.peek();
+      this.chat.value = found.chat ?? false;
+      this.system.value = found.system ?? "";
+      this.temperature.value = found.temperature ?? 0;
+      this.topP.value = found.top_p ?? 1;
+      this.seed.value = found.seed ?? this.seed.peek();
+      this.dropSink.value = found.drop_sink ?? false;
+      this.layers.value = found.layers ?? "";
+    });
+    const missing = this.notice.peek();
+    const seed = this.temperature.peek() > 0 ? `, with its seed ${this.seed.peek()}` : "";
+    await this.generate({ what: `Running again from the link${seed}`, fragment: location.hash });
+    this.notice.value = missing;
+  }
+
+  private wantPicture({ picture, model }: PictureAsk) {
+    batch(() => {
+      this.take("image", model);
+      this.wanted.value = { name: picture, fragment: location.hash };
+      this.put("image", null);
+    });
+  }
+
+  async explainText(what = "Explaining") {
     const body = this.request();
-    const report = await this.explain(body, "Explaining");
+    const report = await this.explain(body, what);
     if (report) this.show(report, { text: body });
     return report !== null;
   }
@@ -277,21 +370,24 @@ export class ServerState {
       viewer.state.choices.comparison.value = null;
       return;
     }
-    if (!this.asked || !("text" in this.asked)) return;
-    const report = await this.explain(this.beside(viewer, { ...this.asked.text, blank: positions }), "Blanking");
+    const { text: asked } = this.asked;
+    if (!asked || !("text" in asked)) return;
+    const report = await this.explain(this.beside(viewer, { ...asked.text, blank: positions }), "Blanking");
     if (report) this.compareWith(viewer, report);
   }
 
   /** The head of the model that explained what is shown. */
   head(): ServedModel["head"] {
-    const name = this.asked && "text" in this.asked ? this.asked.text.model : "";
+    const { text: asked } = this.asked;
+    const name = asked && "text" in asked ? asked.text.model : "";
     return this.table.value?.models.find((model) => model.name === name)?.head ?? "none";
   }
 
   /** Do the methods agree with what happens when tokens are blanked? Asked of the text that is shown. */
   async evaluate(viewer: Viewer) {
-    if (!this.asked || !("text" in this.asked)) return;
-    const { model, text, pair } = this.asked.text;
+    const { text: asked } = this.asked;
+    if (!asked || !("text" in asked)) return;
+    const { model, text, pair } = asked.text;
     this.evaluationProblem.value = "";
     const body = { model, text, ...(pair ? { pair } : {}) };
     const found = await this.work(EVALUATING, async (handlers, signal) => {
@@ -310,15 +406,19 @@ export class ServerState {
   }
 
   async explainPicture(picture: File) {
+    if (this.task.peek() !== "image") this.choose("image");
     if (picture.size > MOST_PICTURE_BYTES) {
-      this.problem.value = `expected a picture of at most ${MOST_PICTURE_BYTES / 2 ** 20} MB, found ${picture.name}`;
+      this.say("image", `expected a picture of at most ${MOST_PICTURE_BYTES / 2 ** 20} MB, found ${picture.name}`);
       return;
     }
     if (!["image/png", "image/jpeg", "image/webp"].includes(picture.type)) {
-      this.problem.value = `expected a PNG, JPEG or WebP picture, found ${picture.name}${picture.type && ` (${picture.type})`}`;
+      const type = picture.type && ` (${picture.type})`;
+      this.say("image", `expected a PNG, JPEG or WebP picture, found ${picture.name}${type}`);
       return;
     }
-    this.task.value = "image";
+    const { sent } = this;
+    if (sent.value) URL.revokeObjectURL(sent.value.url);
+    sent.value = { name: picture.name, bytes: picture.size, url: URL.createObjectURL(picture) };
     const options = { model: this.chosen.value?.name ?? "", name: picture.name, compact: "true" };
     const report = await this.work("Explaining the picture", async (handlers, signal) =>
       Report.read(await this.client.image(picture, { method: METHODS.join(","), ...options }, handlers, signal)),
@@ -326,37 +426,74 @@ export class ServerState {
     if (report) this.show(report, { picture, options });
   }
 
-  async generate() {
-    const body = {
+  /** What is asked of a continuation; what samples is said only where it does. */
+  promptRequest(): Record<string, unknown> {
+    const samples = this.temperature.value > 0;
+    const layers = this.layers.value.trim();
+    return {
       model: this.chosen.value?.name ?? "",
       prompt: this.prompt.value,
+      method: METHODS.filter((method) => this.methods.value.includes(method)),
       tokens: this.tokens.value,
       chat: this.chat.value,
       ...(this.chat.value && this.system.value ? { system: this.system.value } : {}),
       temperature: this.temperature.value,
-      top_p: this.topP.value,
-      seed: this.seed.value,
-      generated_columns: true,
-      compact: true,
+      ...(samples ? { top_p: this.topP.value, seed: this.seed.value } : {}),
+      ...(this.dropSink.value ? { drop_sink: true } : {}),
+      ...(layers ? { layers } : {}),
     };
-    const live = new GenerationLive(this.prompt.value, { asked: body });
-    batch(() => {
-      this.asked = null;
-      this.shown.value = { live };
+  }
+
+  /** @param fragment what a link says of the page: chosen when the report is there */
+  async generate({ what = "Generating", fragment = "" } = {}) {
+    const asked = this.promptRequest();
+    const body = { ...asked, generated_columns: true, compact: true };
+    const ask = writePromptAsk(asked);
+    const before = this.results.peek().generation;
+    const look = before && "live" in before ? before.live.state.peek() : null;
+    const live = new GenerationLive(this.prompt.value, {
+      asked,
+      ask,
+      fragment,
+      opened(state) {
+        state.address = ask ? { ask } : {};
+        state.lacks = ask ? "" : "the long prompt";
+        if (look && !fragment) {
+          state.palette.value = look.palette.peek();
+          state.threshold.value = look.threshold.peek();
+          state.fromLeast.value = look.fromLeast.peek();
+        }
+      },
     });
-    const done = await this.work("Generating", async (handlers, signal) => {
-      const prompt = (event: LivePrompt) => live.begin(event);
+    this.put("generation", { live });
+    const done = await this.work(what, async (handlers, signal) => {
+      const prompt = (event: LivePrompt) => {
+        if (ask && askOfAddress() !== ask)
+          history.pushState(null, "", `#v=1&${new URLSearchParams({ ask }).toString()}`);
+        live.begin(event);
+      };
       const token = (event: LiveToken) => live.token(event);
       await live.report(await this.client.generate(body, { ...handlers, prompt, token }, signal));
       return true;
     });
-    if (!done) live.fail(this.problem.value || "It was cancelled.");
+    if (done) return;
+    const shown = this.results.peek().generation;
+    const mine = shown && "live" in shown && shown.live === live;
+    const problem = this.problems.peek().generation ?? "";
+    if (live.tokens.peek().length > 0) {
+      // Said where the text is.
+      live.fail(problem || "It was cancelled.");
+      if (mine) this.say("generation", "");
+    } else if (mine) {
+      // Nothing came of it: what was shown before stays.
+      this.put("generation", before);
+    }
   }
 
   /** Numbers that the page cannot compute, for the same input: they join the viewer's. */
   private async recompute(viewer: Viewer, { method, recipe, token }: Wanted) {
-    if (!this.asked) return;
-    const asked = this.asked;
+    const asked = this.asked[viewer.report.document.input.kind === "image" ? "image" : "text"];
+    if (!asked) return;
     // The server merges the words itself: flow between words is not that of their pieces together.
     const words = viewer.report instanceof WordReport ? viewer.report : null;
     const position = token === null ? "all" : words ? words.groups[token][0] : token;
