@@ -440,7 +440,7 @@ describe("a picture", () => {
       await tab.locator("#page").waitFor();
       assert.match(
         await tab.locator("#link-button").textContent(),
-        /^Copy link \(settings only, without the picture\)/,
+        /^Copy link without the picture/,
       );
       await tab.locator('#methods input[value="raw"]').check({ force: true });
       await tab.waitForTimeout(600);

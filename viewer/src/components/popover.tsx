@@ -1,6 +1,6 @@
 // A button that opens a panel of controls under it. Escape and a click elsewhere close it.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface PopoverProps {
   id: string;
@@ -16,7 +16,8 @@ export function Popover({ id, label, title, badge, children }: PopoverProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // At once: a key may follow the click before the next frame.
+  useLayoutEffect(() => {
     if (!open) return;
     const away = (event: Event) => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);

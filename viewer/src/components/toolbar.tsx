@@ -56,7 +56,7 @@ export function LinkButton({ copy, lacks = "" }: LinkButtonProps) {
     >
       {/* Both words take their room: nothing moves. */}
       <span class="swap">
-        <span class={copied.value ? "gone" : ""}>Copy link{lacks && ` (settings only, without ${lacks})`}</span>
+        <span class={copied.value ? "gone" : ""}>Copy link{lacks && ` without ${lacks}`}</span>
         <span class={copied.value ? "" : "gone"}>Copied{lacks && `, without ${lacks}`}</span>
       </span>
     </button>
