@@ -356,6 +356,60 @@ describe("generations", () => {
         if (await page.locator("#rank-all").isVisible()) await page.locator("#rank-all").click();
       });
 
+      test("all methods stand side by side, with the numbers of the report", async () => {
+        await choose(page, first);
+        const token = report.methods.includes("flow") ? report.rowsOf("flow")[0] : report.n - 1;
+        await saidToken(page, token).click();
+        await page.evaluate(() => document.activeElement.blur());
+        await page.keyboard.press("c");
+        assert.equal(await page.locator("#methods-card").count(), report.methods.length > 1 ? 1 : 0);
+        assert.equal(await page.locator("#compare-button").isDisabled(), report.methods.length < 2);
+        if (report.methods.length < 2) return;
+        for (const method of report.methods) {
+          const shown = await page.$$eval(`#all-methods [data-strip="${method}"] .token`, (all) =>
+            all.map((one) => [Number(one.dataset.token), one.dataset.value]),
+          );
+          const values = shown.filter(([column]) => column < report.m).map(([, value]) => Number(value));
+          assertClose(values, report.values(method, token), precision, method);
+          assert.ok(shown.filter(([column]) => column >= report.m + token).every(([, value]) => value === ""));
+        }
+        await page.locator("#compare-button").click();
+        assert.equal(await page.locator("#methods-card").count(), 0);
+        assert.deepEqual(watch, { requests: [], messages: [] });
+      });
+
+      test("the scale may begin at the least value, and small values may stay blank", async () => {
+        await choose(page, first);
+        await saidToken(page, report.n - 1).click();
+        const colours = () =>
+          page.$$eval("#prompt .token", (all) =>
+            all.map((one) => [Number(one.dataset.value), one.style.backgroundColor, one.ariaPressed]),
+          );
+        const weakest = await page.evaluate(() => {
+          const ramp = document.querySelector("#text-card .legend .ramp");
+          return getComputedStyle(ramp).backgroundImage.match(/rgb\([^)]*\)/u)[0];
+        });
+        await page.locator("#look-button").click();
+        await page.locator("#threshold").fill("0.5");
+        const counted = (await colours()).filter(([, , aside]) => aside === "false");
+        const top = Number(await page.locator("#text-card .legend span").nth(2).textContent());
+        for (const [value, colour] of counted) if (value < 0.4 * top) assert.equal(colour, weakest);
+        await page.locator("#threshold").fill("0");
+        await page.locator("#from-least").check();
+        const [low] = (await page.locator("#text-card .legend span").first().textContent()).split(" ");
+        const all = report
+          .allValues(first, report.n - 1)
+          .filter((_, j) => j < report.m + report.n - 1)
+          .filter((_, j) => j >= report.m || counted.length === report.m);
+        if (counted.length === report.m) {
+          // A scale has two ends: where all values are the same it begins at 0.
+          const least = Math.min(...all) < top ? Math.min(...all) : 0;
+          assert.ok(Math.abs(Number(low) - least) <= 0.0001 + 0.06 * least, `${low}: ${least}`);
+        }
+        await page.locator("#from-least").uncheck();
+        await page.keyboard.press("Escape");
+      });
+
       test("normalised values stand beside the plain ones", async () => {
         if (!report.has(`${first}_normalized`)) return;
         await choose(page, first);

@@ -438,10 +438,7 @@ describe("a picture", () => {
       await tab.locator('#tasks input[value="image"]').check({ force: true });
       await tab.locator("#picture-file").setInputFiles(file);
       await tab.locator("#page").waitFor();
-      assert.match(
-        await tab.locator("#link-button").textContent(),
-        /^Copy link without the picture/,
-      );
+      assert.match(await tab.locator("#link-button").textContent(), /^Copy link without the picture/);
       await tab.locator('#methods input[value="raw"]').check({ force: true });
       await tab.waitForTimeout(600);
       link = await tab.evaluate(() => location.hash);

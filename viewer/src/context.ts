@@ -39,11 +39,14 @@ export class Viewer {
   /** The same page with the pieces of words merged; null where no word has several, or this is it. */
   readonly merged: ReadonlySignal<Viewer | null>;
 
-  /** @param pieces the viewer of the same report whose words are not merged */
+  /** The viewer of the same report whose words are not merged; possibly this one. */
+  readonly pieces: Viewer;
+
   constructor(
     readonly report: Report,
     pieces?: Viewer,
   ) {
+    this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
     this.other = pieces?.other ?? signal(null);
     this.problem = pieces?.problem ?? signal("");

@@ -8,8 +8,8 @@ import type { Comparison } from "./state";
 import { dark, theme } from "./theme";
 
 /** What a link to this page cannot hold; "" when it holds all. */
-export function lackingIn({ state, other }: Viewer): string {
-  return state.lacks || (other.value ? "the other report" : "");
+export function lackingIn({ pieces, other }: Viewer): string {
+  return pieces.state.lacks || (other.value ? "the other report" : "");
 }
 
 /** What became of copying a link, in words. */
@@ -20,7 +20,9 @@ export function linkAnnouncement(copied: boolean, lacks: string, link: string): 
 
 /** Copies the page's address with what is chosen; whether that was possible. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
-  const link = linkOf(viewer.state, viewer.other.value !== null);
+  // Words are a way to look at pieces: the address counts pieces.
+  const { state } = viewer.pieces;
+  const link = linkOf(state, viewer.other.value !== null);
   const copied = await copyText(link);
   viewer.announcement.value = linkAnnouncement(copied, lackingIn(viewer), link);
   return copied;

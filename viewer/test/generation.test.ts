@@ -348,6 +348,17 @@ describe("what is chosen", () => {
     expect(state.layers.value).toEqual([0]);
   });
 
+  test("colours run from 0 or the least value to the top, and leave small ones blank", async () => {
+    const state = new GenerationState(await read());
+    const ends = { least: 0.2, top: 0.6, above: 0.6 };
+    const step = (value: number) => state.shades(ends).step(value, ends.top);
+    expect([0, 0.3, 0.6].map(step)).toEqual([0, 128, 255]);
+    state.threshold.value = 0.5;
+    expect([0.29, 0.3].map(step)).toEqual([0, 128]);
+    state.fromLeast.value = true;
+    expect([0.2, 0.29, 0.4, 0.6, 0.9].map(step)).toEqual([0, 0, 128, 255, 255]);
+  });
+
   test("stands in the link, and comes back from it", async () => {
     const report = await read();
     const state = new GenerationState(report);
@@ -358,6 +369,7 @@ describe("what is chosen", () => {
     state.palette.value = "cividis";
     state.threshold.value = 0.12;
     state.fromLeast.value = true;
+    state.comparing.value = true;
     state.toggle(4);
     state.rules.value = [false];
     state.span.value = "one";
@@ -370,6 +382,7 @@ describe("what is chosen", () => {
     expect(other.reasons.value).toEqual(state.reasons.value);
     expect(other.reasons.value[4]).toBe("");
     expect([other.palette.value, other.threshold.value, other.fromLeast.value]).toEqual(["cividis", 0.12, true]);
+    expect(other.comparing.value).toBe(true);
     expect(writeGenerationLink(other)).toBe(writeGenerationLink(state));
     // What does not fit is left alone.
     readGenerationLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1&p=red&c=9&im=x", other);

@@ -9,12 +9,13 @@ import { PrintFacts } from "../components/print_facts";
 import { SavingContext } from "../export/name";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
-import { copyGenerationLink, GENERATION_KEYS } from "./generation_keys";
+import { copyGenerationLink, GENERATION_KEYS, toggleComparison } from "./generation_keys";
 import { followGenerationLink } from "./generation_link";
 import { generationCaption } from "./generation_caption";
 import { GenerationContext, useGeneration, type GenerationState } from "./generation_state";
 import { Likelihood } from "./likelihood";
 import { LayerPicture, WholePicture } from "./maps";
+import { comparable, EveryMethod } from "./methods_view";
 import { Piece } from "./piece_view";
 import { GenerationControls } from "./player";
 import { Ranking } from "./ranking_view";
@@ -48,6 +49,7 @@ export function GenerationApp({ state, children, tools }: GenerationAppProps) {
             </p>
             {!state.grew && <Notes served={children !== undefined} />}
             <Texts tools={tools} />
+            <EveryMethod />
             <Ranking />
             <Likelihood />
             {state.grew && <Notes served={children !== undefined} />}
@@ -97,6 +99,17 @@ function GenerationToolbar() {
     <div class="toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>
       <div class="tools">
+        <button
+          type="button"
+          class="quiet"
+          id="compare-button"
+          aria-pressed={state.comparing.value && comparable(state)}
+          disabled={!comparable(state)}
+          title={comparable(state) ? "All methods side by side (c)" : missingComparison(state)}
+          onClick={() => toggleComparison(state)}
+        >
+          Compare
+        </button>
         <LinkButton copy={() => copyGenerationLink(state)} lacks={state.lacks} />
         <ThemeButton />
         <HelpButton />
@@ -104,6 +117,9 @@ function GenerationToolbar() {
     </div>
   );
 }
+
+const missingComparison = ({ arriving }: GenerationState) =>
+  arriving.value ? "Other methods may come with the report, when the text is complete" : "This report holds one method";
 
 function Header() {
   const state = useGeneration();

@@ -5,6 +5,7 @@ import { METHODS } from "../report/document";
 import { linkAnnouncement } from "../shortcuts";
 import { dark, theme } from "../theme";
 import { generationLink } from "./generation_link";
+import { comparable } from "./methods_view";
 import type { GenerationState } from "./generation_state";
 
 interface Shortcut extends Keys {
@@ -20,6 +21,16 @@ function otherLayer(state: GenerationState, by: number) {
   const at = state.span.value === "one" ? layers.indexOf(state.from.value) + by : layers.length - 1;
   state.from.value = layers[Math.max(0, Math.min(layers.length - 1, at))];
   state.span.value = "one";
+}
+
+export function toggleComparison(state: GenerationState) {
+  if (!comparable(state)) return;
+  state.comparing.value = !state.comparing.value;
+  if (!state.comparing.value) return;
+  requestAnimationFrame(() => {
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    document.getElementById("methods-card")?.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+  });
 }
 
 /** The token that the pointer is over changes sides; in a text, the one that has the focus does. */
@@ -78,6 +89,11 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
     run: outPointed,
   },
   { keys: ["f"], does: "filters", run: () => document.getElementById("filters-button")?.click() },
+  {
+    keys: ["c"],
+    does: "compare all methods, or stop comparing",
+    run: (state) => toggleComparison(state),
+  },
   { keys: ["y"], does: "copy the link", run: (state) => void copyGenerationLink(state) },
   { keys: ["d"], does: "light or dark page", run: () => (theme.value = dark.value ? "light" : "dark") },
   { keys: ["?"], does: "this list", run: showHelp },

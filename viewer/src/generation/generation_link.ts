@@ -38,6 +38,7 @@ export function writeGenerationLink(state: GenerationState): string {
   set("re", state.pattern.value, "");
   set("p", state.palette.value, "blue");
   set("c", String(Number(state.threshold.value.toFixed(4))), "0");
+  set("b", state.comparing.value ? "1" : "0", "0");
   set("im", state.fromLeast.value ? "1" : "0", "0");
   // A minus: a click that took the token back in.
   set("x", [...state.byHand.value].map(([token, aside]) => (aside ? "" : "-") + token).join("."), "");
@@ -77,6 +78,7 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
     state.palette.value = PALETTES.find((one) => one === get("p")) ?? "blue";
     const threshold = get("c") ?? "";
     state.threshold.value = /^0\.\d{1,6}$/.test(threshold) ? Number(threshold) : 0;
+    state.comparing.value = get("b") === "1";
     state.fromLeast.value = get("im") === "1";
     state.generated.value = get("g") === "1";
     const rules = get("f") ?? "";

@@ -48,6 +48,8 @@ export class GenerationState {
   readonly threshold = signal(0);
   /** the colours begin at the least value, not at 0 */
   readonly fromLeast = signal(false);
+  /** all methods side by side */
+  readonly comparing = signal(false);
   readonly allRanks = signal(false);
   readonly playing = signal(false);
   /** milliseconds a token is shown */
@@ -105,19 +107,28 @@ export class GenerationState {
       byHand: this.byHand.value,
     }));
     this.reasons = computed(() => reasonsAside(this.report, this.filters.value));
-    this.layers = computed(() => {
-      const layers = this.report.layersOf(this.method.value);
-      const all = [...layers.keys()];
-      if (this.span.value === "all") return all;
-      if (this.span.value === "last") return all.slice(-1);
-      const from = this.from.value;
-      const to = this.span.value === "one" ? from : this.to.value;
-      return all.filter((at) => layers[at] >= from && layers[at] <= to);
-    });
+    this.layers = computed(() => this.positions(this.method.value));
     this.selection = computed(() => this.of(this.token.value, this.layers.value));
     this.values = computed(() => this.report.values(this.selection.value));
     this.ranking = computed(() => this.report.ranking(this.selection.value, this.reasons.value));
     this.scale = computed(() => new Scale(dark.value, this.palette.value));
+  }
+
+  /** Of the layers of a method, the positions of those that are chosen. */
+  private positions(method: Method): readonly number[] {
+    const layers = this.report.layersOf(method);
+    const all = [...layers.keys()];
+    if (this.span.value === "all") return all;
+    if (this.span.value === "last") return all.slice(-1);
+    const from = this.from.value;
+    const to = this.span.value === "one" ? from : this.to.value;
+    return all.filter((at) => layers[at] >= from && layers[at] <= to);
+  }
+
+  /** What is chosen, but for the method. */
+  selectionOf(method: Method): Selection {
+    const normalized = this.normalized.value && this.report.hasNormalized(method);
+    return { method, normalized, token: this.token.value, layers: this.positions(method) };
   }
 
   /** The token that the page opens with. */

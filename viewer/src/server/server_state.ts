@@ -4,7 +4,7 @@ import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../explanation";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
-import { METHODS } from "../report/document";
+import { METHODS, type Method } from "../report/document";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import { readLink } from "../link";
@@ -492,7 +492,8 @@ export class ServerState {
 
   /** Numbers that the page cannot compute, for the same input: they join the viewer's. */
   private async recompute(viewer: Viewer, { method, recipe, token }: Wanted) {
-    const asked = this.asked[viewer.report.document.input.kind === "image" ? "image" : "text"];
+    const task = viewer.report.document.input.kind === "image" ? "image" : "text";
+    const asked = this.asked[task];
     if (!asked) return;
     // The server merges the words itself: flow between words is not that of their pieces together.
     const words = viewer.report instanceof WordReport ? viewer.report : null;
@@ -512,7 +513,7 @@ export class ServerState {
             return Report.read(await this.client.image(asked.picture, all, handlers, signal));
           });
     if (report && report.n !== viewer.report.n) {
-      this.problem.value = `expected an answer for ${viewer.report.n} tokens, found ${report.n}`;
+      this.say(task, `expected an answer for ${viewer.report.n} tokens, found ${report.n}`);
     } else if (report) viewer.answers.value = [...viewer.answers.peek(), report];
   }
 }
