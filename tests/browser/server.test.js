@@ -736,7 +736,7 @@ describe("a prompt", () => {
       await tab.locator("#continue").click();
       await tab.locator("#map-card").waitFor();
       assert.equal(await tab.locator("#step").textContent(), "1 of 1");
-      for (const control of ["#previous", "#next", "#token"])
+      for (const control of ["#previous", "#play", "#next", "#token"])
         assert.equal(await tab.locator(control).isDisabled(), true);
       assert.match(await tab.locator("#model").textContent(), /1 prompt token · 1 generated$/);
     });

@@ -48,7 +48,13 @@ export async function copyGenerationLink(state: GenerationState): Promise<boolea
 }
 
 export const GENERATION_KEYS: readonly Shortcut[] = [
-  { keys: ["space"], does: "play, pause", run: (state) => (state.playing.value = !state.playing.value) },
+  {
+    keys: ["space"],
+    does: "play, pause",
+    run(state) {
+      if (state.report.n > 1) state.playing.value = !state.playing.value;
+    },
+  },
   {
     keys: ["←", "→"],
     does: "the generated token before, after",

@@ -180,7 +180,7 @@ function Failure({ live }: { live: GenerationLive }) {
   if (live.phase.value !== "failed") return null;
   return (
     <p class="notice" role="alert" id="failure">
-      {live.failure}
+      Ended early: {live.failure}
     </p>
   );
 }

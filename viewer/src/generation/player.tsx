@@ -88,6 +88,7 @@ export function GenerationControls() {
           id="play"
           aria-pressed={playing}
           title={playing ? "Pause (space)" : "Play (space)"}
+          disabled={last === 0 && !state.arriving.value}
           onClick={() => (state.playing.value = !playing)}
         >
           <Icon path={playing ? "M3 2h3v10H3zM8 2h3v10H8z" : "M3 1v12l9-6z"} />{" "}

@@ -482,7 +482,7 @@ export class ServerState {
     const problem = this.problems.peek().generation ?? "";
     if (live.tokens.peek().length > 0) {
       // Said where the text is.
-      live.fail(problem || "It was cancelled.");
+      live.fail(problem || "it was cancelled");
       if (mine) this.say("generation", "");
     } else if (mine) {
       // Nothing came of it: what was shown before stays.
