@@ -478,6 +478,14 @@ describe("each task", () => {
         await tab.locator("#all-methods").waitFor();
         assert.equal(await tab.locator("#server-problem").count(), 0);
         await tab.locator('#methods input[value="raw"]').check({ force: true });
+        await tab.waitForFunction(() => location.hash.includes("m=raw"));
+        // What the address does not say yet is not lost.
+        await tab.locator('#methods input[value="flow"]').check({ force: true });
+        await task("image");
+        await task("text");
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "flow");
+        await tab.locator('#methods input[value="raw"]').check({ force: true });
+        await tab.waitForFunction(() => location.hash.includes("m=raw"));
         await task("generation");
         assert.equal(await tab.locator("#page").count(), 0);
         assert.equal(await tab.locator("#welcome").count(), 1);
@@ -492,6 +500,12 @@ describe("each task", () => {
         assert.equal(await tab.locator("#methods input:checked").inputValue(), "raw");
         await task("generation");
         await tab.locator("#generated").waitFor();
+        await tab.waitForFunction(() => location.hash.includes("prompt"));
+        // And so does the way back.
+        await tab.goBack();
+        await tab.locator("#all-methods").waitFor();
+        assert.equal(await tab.locator('#tasks input[value="text"]').isChecked(), true);
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "raw");
         assert.equal(asks(server, "generate").length, 1);
         assert.equal(asks(server, "explain").length, 2);
       },

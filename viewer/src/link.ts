@@ -145,7 +145,9 @@ export function followLink(state: State): () => void {
     const parts = new URLSearchParams(location.hash.slice(1));
     return (parts.get("ask") ?? "") === (state.address.ask ?? "");
   };
-  if (mine()) state.restore(readLink(location.hash, report, initial));
+  // A page that is shown again is as it was left.
+  if (mine() && !state.followed) state.restore(readLink(location.hash, report, initial));
+  state.followed = true;
   return followAddress({
     fragment: () => writeLink(state.snapshot(), initial, state.address),
     settled: () => true,

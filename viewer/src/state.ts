@@ -96,6 +96,8 @@ export class State {
   address: Readonly<Record<string, string>> = {};
   /** What a link cannot hold, for people; "" when it holds all. */
   lacks = "";
+  /** The address has been read once. */
+  followed = false;
 
   /** @param shared choices that another state has already */
   constructor(

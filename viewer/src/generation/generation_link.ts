@@ -99,8 +99,10 @@ export function readGenerationLink(fragment: string, state: GenerationState) {
 export function followGenerationLink(state: GenerationState): () => void {
   // An address that asked something else says nothing of this report.
   const mine = () => (new URLSearchParams(location.hash.slice(1)).get("ask") ?? "") === (state.address.ask ?? "");
-  // What an address says fits a complete report.
-  if (!state.grew && /^#v=/.test(location.hash) && mine()) readGenerationLink(location.hash, state);
+  // What an address says fits a complete report. A page that is shown again is as it was left.
+  const first = !state.grew && !state.followed;
+  state.followed = true;
+  if (first && /^#v=/.test(location.hash) && mine()) readGenerationLink(location.hash, state);
   return followAddress({
     fragment: () => writeGenerationLink(state),
     settled: () => !state.playing.value && !state.arriving.value,

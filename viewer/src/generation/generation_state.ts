@@ -64,6 +64,8 @@ export class GenerationState {
   address: Readonly<Record<string, string>> = {};
   /** What a link cannot hold, for people; "" when it holds all. */
   lacks = "";
+  /** The address has been read once. */
+  followed = false;
   readonly pointed = signal<PointedColumn | null>(null);
   readonly announcement = signal("");
 

@@ -2,6 +2,7 @@
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../explanation";
+import { readGenerationLink } from "../generation/generation_link";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
 import { METHODS, type Method } from "../report/document";
@@ -265,11 +266,26 @@ export class ServerState {
     });
   }
 
+  /** Back, or forward, to what another task shows. */
+  private showAgain(task: Task) {
+    const shown = this.results.peek()[task];
+    if (this.task.peek() !== task && shown) {
+      if ("viewer" in shown) {
+        const { report, state } = shown.viewer;
+        state.restore(readLink(location.hash, report, state.initial));
+      } else {
+        const state = shown.live.state.peek();
+        if (state && !state.growing.peek()) readGenerationLink(location.hash, state);
+      }
+    }
+    this.choose(task);
+  }
+
   /** Asks what an address says, if it says something else than what is shown. */
   async followAddress() {
     const ask = askOfAddress();
     const there = ask && this.shownFor(ask);
-    if (there) this.choose(there);
+    if (there) this.showAgain(there);
     if (!ask || there) return;
     const found = readAsk(ask);
     if (!found) return;
