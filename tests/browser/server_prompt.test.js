@@ -1,0 +1,379 @@
+// Continuations in the page that `attnflow serve` sends (server_page.js): token by token, their options, their links, and
+// what becomes of them when they break off.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { startBrowser } from "./browser.js";
+import { answer, asks, meanOverLayers, serve as serveIn, stream } from "./server_page.js";
+
+let browser;
+const serve = (...rest) => serveIn(browser, ...rest);
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser?.close());
+
+describe("a prompt", () => {
+  test("is continued token by token, and then explained", async () => {
+    const words = ["Once", " upon", " a", " time"];
+    // A server that does not say what tokens drew on as they come.
+    const steps = [{ text: "Begin", tokens: [], layers: [1] }, ...words.map((text, index) => ({ index, text }))];
+    await serve({ steps, pause: 250 }, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#ask-prompt").fill("Begin");
+      await tab.locator("#sampling-button").click();
+      await tab.locator("#ask-tokens").fill("4");
+      await tab.locator("#ask-temperature").fill("0.5");
+      await tab.locator("#ask-chat").check();
+      await tab.locator("#ask-system").fill("Be brief.");
+      await tab.keyboard.press("Escape");
+      await tab.evaluate(() => {
+        window.seen = new Set();
+        const look = () => window.seen.add(document.querySelector("#generated .line")?.textContent);
+        new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });
+      });
+      await tab.locator("#continue").click();
+      await tab
+        .locator("#generated")
+        .filter({ hasText: /Once upon/ })
+        .waitFor();
+      await tab.locator("#rank").waitFor();
+      const seen = await tab.evaluate(() => [...window.seen]);
+      for (let k = 1; k <= words.length; ++k) {
+        assert.ok(seen.includes(words.slice(0, k).join("")), `never saw ${words.slice(0, k).join("")}: ${seen}`);
+      }
+      const [{ body }] = asks(server, "generate");
+      assert.deepEqual(body, {
+        model: "writer",
+        prompt: "Begin",
+        method: ["raw", "rollout"],
+        tokens: 4,
+        chat: true,
+        system: "Be brief.",
+        temperature: 0.5,
+        top_p: 1,
+        seed: 1,
+        generated_columns: true,
+        compact: true,
+      });
+    });
+  });
+
+  test("its options are asked for by the API's names, and reached from the keyboard", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#sampling-button").focus();
+      await tab.keyboard.press("Enter");
+      const reached = new Set();
+      for (let k = 0; k < 12; ++k) {
+        await tab.keyboard.press("Tab");
+        reached.add(await tab.evaluate(() => document.activeElement.id || document.activeElement.value));
+      }
+      for (const id of [
+        "ask-tokens",
+        "raw",
+        "rollout",
+        "flow",
+        "ask-layers",
+        "ask-drop-sink",
+        "ask-temperature",
+        "ask-chat",
+      ])
+        assert.ok(reached.has(id), id);
+      await tab.locator("#sampling-button").click();
+      if (!(await tab.locator("#ask-tokens").isVisible())) await tab.locator("#sampling-button").click();
+      assert.equal(await tab.locator("#ask-seed").count(), 0);
+      await tab.locator('#ask-methods input[value="flow"]').check();
+      await tab.locator('#ask-methods input[value="raw"]').uncheck();
+      await tab.locator('#ask-methods input[value="rollout"]').uncheck();
+      // One is left.
+      assert.equal(await tab.locator('#ask-methods input[value="flow"]').isDisabled(), true);
+      await tab.locator("#ask-layers").fill("1-2");
+      await tab.locator("#ask-drop-sink").check();
+      await tab.keyboard.press("Escape");
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.deepEqual(asks(server, "generate")[0].body, {
+        model: "writer",
+        prompt: "Once upon",
+        method: ["flow"],
+        tokens: 40,
+        chat: false,
+        temperature: 0,
+        drop_sink: true,
+        layers: "1-2",
+        generated_columns: true,
+        compact: true,
+      });
+    });
+  });
+
+  test("its link runs it again, with the same options and what was chosen", async () => {
+    const { report, steps } = stream();
+    const document = (path, body) => (path === "generate" ? report : answer(path, body));
+    let link = "";
+    let asked = null;
+    await serve({ steps, document }, async (tab, server) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#ask-prompt").fill("a & b # c");
+      await tab.locator("#sampling-button").click();
+      await tab.locator("#ask-temperature").fill("0.5");
+      await tab.locator("#ask-top-p").fill("0.9");
+      await tab.locator("#ask-seed").fill("77");
+      await tab.keyboard.press("Escape");
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.match(await tab.locator("#link-button").textContent(), /^Copy linkCopied$/);
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator('#generated [data-token="1"]').click();
+      await tab.locator("#look-button").click();
+      await tab.locator('#palettes input[value="grey"]').check();
+      await tab.waitForTimeout(600);
+      link = await tab.evaluate(() => location.hash);
+      asked = asks(server, "generate")[0].body;
+    });
+    assert.equal(asked.seed, 77);
+    await serve(
+      { steps, document, pause: 30 },
+      async (tab, server) => {
+        await tab
+          .locator("#status-text")
+          .filter({ hasText: "Running again from the link, with its seed 77" })
+          .waitFor();
+        await tab.locator("#map-card").waitFor();
+        assert.deepEqual(asks(server, "generate")[0].body, asked);
+        assert.equal(await tab.locator("#ask-prompt").inputValue(), "a & b # c");
+        assert.equal(await tab.locator("#methods input:checked").inputValue(), "flow");
+        assert.match(await tab.locator("#step").textContent(), /^2 of /);
+        await tab.locator("#look-button").click();
+        assert.equal(await tab.locator('#palettes input[value="grey"]').isChecked(), true);
+        assert.equal(await tab.evaluate(() => location.hash), link);
+        assert.equal(asks(server, "generate").length, 1);
+      },
+      { fragment: link },
+    );
+    // What an address cannot mean is not asked.
+    const ask = JSON.stringify({
+      prompt: "p",
+      tokens: 1e9,
+      method: ["x"],
+      temperature: "hot",
+      layers: 7,
+      model: "gone",
+    });
+    await serve(
+      { steps, document },
+      async (tab, server) => {
+        await tab.locator("#heat-card").waitFor();
+        const { body } = asks(server, "generate")[0];
+        assert.deepEqual([body.prompt, body.tokens, body.temperature, body.layers], ["p", 40, 0, undefined]);
+        assert.match(
+          await tab.locator("#server-notice").textContent(),
+          /“gone”, which this server does not have; “writer”/,
+        );
+      },
+      { fragment: `#v=1&ask=${encodeURIComponent(ask)}` },
+    );
+  });
+
+  test("that breaks off says why, and keeps what came", async () => {
+    const { steps } = stream();
+    const said = async (breaks, sentence, tokens) =>
+      serve(
+        { steps, breaks },
+        async (tab) => {
+          await tab.locator('#tasks input[value="generation"]').check({ force: true });
+          await tab.locator("#continue").click();
+          await tab
+            .locator(tokens ? "#failure" : "#server-problem")
+            .filter({ hasText: sentence })
+            .waitFor();
+          assert.equal(await tab.locator("#generated .token").count(), tokens);
+          assert.equal(await tab.locator("#status-text").count(), 0);
+          if (!tokens) {
+            assert.equal(await tab.locator("#page").count(), 0);
+            return;
+          }
+          assert.equal(await tab.locator("#server-problem").count(), 0);
+          assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+          assert.match(await tab.locator("#methods label").first().getAttribute("title"), /ended before its report/);
+          await tab.locator("#previous").click();
+          assert.equal(await tab.locator("#step").textContent(), `${tokens - 1} of ${tokens}`);
+        },
+        { allowed: [/ERR_|network error/i] },
+      );
+    await said({ after: 4 }, "the connection to the server broke before its answer was complete", 3);
+    await said(
+      { after: 3, error: { kind: "time_limit", message: "expected at most 60 s" } },
+      "expected at most 60 s",
+      2,
+    );
+    await said({ after: 1, error: { kind: "internal", message: "a sentence" } }, "a sentence", 0);
+  });
+
+  test("of one token, continued by one, and by a special one at the end", async () => {
+    const { report, steps } = stream();
+    const { input, generation: said, arrays } = report;
+    // The last token is one that ends the text.
+    said.tokens.at(-1).special = true;
+    steps.at(-1).special = true;
+    const last = said.tokens.length - 1;
+    await serve({ steps, document: () => report }, async (tab) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#continue").click();
+      await tab.locator("#heat-card").waitFor();
+      assert.equal(await tab.locator("#step").textContent(), `${last} of ${last + 1}`);
+      assert.match(await tab.locator("#heading").textContent(), new RegExp(`^What generated token ${last} “`, "u"));
+    });
+    const bytes = Buffer.from(arrays.rollout.data, "base64");
+    const one = {
+      ...report,
+      settings: { ...report.settings, method: ["rollout"], layers: [1] },
+      input: { ...input, text: "Hi", tokens: [{ text: "Hi", begin: 0, end: 2 }] },
+      generation: {
+        ...said,
+        text: "!",
+        tokens: [{ ...said.tokens[0], text: "!", begin: 0, end: 1 }],
+        flow_tokens: [],
+        flow_layers: [],
+        dropped: [],
+      },
+      arrays: { rollout: { ...arrays.rollout, shape: [1, 1, 1], data: bytes.subarray(0, 8).toString("base64") } },
+    };
+    const events = [
+      { ...steps[0], text: "Hi", tokens: one.input.tokens, layers: [1] },
+      { index: 0, text: "!", piece: "!", special: false, probability: 0.5, choices: [], rollout: [1] },
+    ];
+    await serve({ steps: events, document: () => one }, async (tab) => {
+      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator("#continue").click();
+      await tab.locator("#map-card").waitFor();
+      assert.equal(await tab.locator("#step").textContent(), "1 of 1");
+      for (const control of ["#previous", "#play", "#next", "#token"])
+        assert.equal(await tab.locator(control).isDisabled(), true);
+      assert.match(await tab.locator("#model").textContent(), /1 prompt token · 1 generated$/);
+    });
+  });
+
+  /** Runs a generation that stops behind each event until `go()`. */
+  async function held(run, more = {}) {
+    const { report, steps } = stream();
+    const waiting = [];
+    const hold = () => new Promise((done) => waiting.push(done));
+    const document = (path, body) => (path === "generate" ? report : answer(path, body));
+    await serve(
+      { steps, hold, document },
+      async (tab, server) => {
+        await tab.locator('#tasks input[value="generation"]').check({ force: true });
+        await tab.locator("#continue").click();
+        /** The next event, `count` times. */
+        const go = async (count = 1) => {
+          for (let k = 0; k < count; ++k) {
+            while (waiting.length === 0) await tab.waitForTimeout(10);
+            waiting.shift()();
+          }
+        };
+        await run({ tab, server, go, report, steps });
+      },
+      more,
+    );
+  }
+
+  /** What the tokens of a text show. */
+  const shown = (tab, id) =>
+    tab.$$eval(`#${id} .token`, (all) =>
+      all.map((one) => ({
+        text: one.textContent,
+        value: one.dataset.value,
+        background: one.style.backgroundColor,
+        classes: [...one.classList].sort().join(" "),
+      })),
+    );
+  const said = (tab, count) =>
+    tab.waitForFunction((n) => document.querySelectorAll("#generated .token").length === n, count);
+
+  test("the prompt is coloured by what the newest token drew on, and the report takes over in place", async () => {
+    await held(async ({ tab, go, report, steps }) => {
+      const rows = meanOverLayers(report.arrays.rollout);
+      const near = (found, row) => {
+        assert.equal(found.length, row.length);
+        for (const [j, { value }] of found.entries()) {
+          assert.ok(Math.abs(Number(value) - row[j]) <= 1e-3 * row[j], `${j}: ${value}, expected ${row[j]}`);
+        }
+      };
+      await tab.locator("#prompt").filter({ hasText: "What do people" }).waitFor();
+      await go(1);
+      const last = steps.length - 2;
+      for (const t of [0, 1, 2]) {
+        await said(tab, t + 1);
+        near(await shown(tab, "prompt"), rows[t]);
+        assert.equal(await tab.locator('#generated [aria-selected="true"]').getAttribute("data-token"), String(t));
+        await go(1);
+      }
+      // Every token can be chosen while others come, and stays so.
+      await said(tab, 4);
+      await tab.locator('#generated [data-token="1"]').click();
+      near(await shown(tab, "prompt"), rows[1]);
+      await go(1);
+      await said(tab, 5);
+      near(await shown(tab, "prompt"), rows[1]);
+      assert.equal(await tab.locator("#step").textContent(), "2 of 5");
+      assert.match(await tab.locator("#choices-help").textContent(), /Probability of the chosen token/);
+      // One layer is not known yet.
+      assert.equal(await tab.locator("#layers").isDisabled(), true);
+      await tab.keyboard.press("[");
+      assert.equal(await tab.locator("#layers").inputValue(), "all");
+      assert.equal(await tab.locator('#methods input[value="flow"]').isDisabled(), true);
+      assert.equal(await tab.locator("#heat-card").count(), 0);
+      // A prompt's token set aside stays so as well.
+      await tab.locator('#prompt [data-token="3"]').click();
+      await tab.locator("#next").click({ clickCount: 3 });
+      await go(last - 4);
+      await said(tab, last + 1);
+      await tab.locator("#generated .token").last().click();
+      const places = () =>
+        tab.evaluate(() =>
+          ["#heading", "#controls", "#text-card", "#prompt", "#generated", "#rank-card", "#choices-card"].map((id) => {
+            const { x, y, width } = document.querySelector(id).getBoundingClientRect();
+            return [id, x, y, width].map((value) => (typeof value === "number" ? Math.round(value) : value));
+          }),
+        );
+      const before = [await shown(tab, "prompt"), await shown(tab, "generated"), await places()];
+      await tab.evaluate(() => (window.element = document.querySelector('#prompt [data-token="5"]')));
+      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "true");
+      await go(1);
+      await tab.locator("#heat-card").waitFor();
+      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+      const after = [await shown(tab, "prompt"), await shown(tab, "generated"), await places()];
+      near(after[0], rows[last]);
+      const looks = (all) => all.map(({ text, classes }) => [text, classes]);
+      assert.deepEqual(after[2], before[2]);
+      assert.deepEqual(looks(after[0]), looks(before[0]));
+      assert.deepEqual(looks(after[1]), looks(before[1]));
+      // Four digits may lie on the other side of one of 256 steps.
+      const same = after[0].filter(({ background }, j) => background === before[0][j].background);
+      assert.ok(same.length >= after[0].length - 2, `${same.length} of ${after[0].length} colours are the same`);
+      assert.ok(await tab.evaluate(() => window.element.isConnected));
+      assert.equal(await tab.locator("#layers").isDisabled(), false);
+      assert.equal(await tab.locator('#prompt [data-token="3"]').getAttribute("aria-pressed"), "true");
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+    });
+  });
+
+  test("what came before it was cancelled stays", async () => {
+    await held(async ({ tab, server, go }) => {
+      await go(1);
+      await said(tab, 1);
+      await go(1);
+      await said(tab, 2);
+      await tab.locator("#cancel").click();
+      await tab.locator("#failure").filter({ hasText: "cancelled" }).waitFor();
+      await tab.waitForTimeout(100);
+      assert.equal(asks(server, "generate")[0].left, true);
+      assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+      await tab.locator('#generated [data-token="0"]').click();
+      assert.equal(await tab.locator("#step").textContent(), "1 of 2");
+      await go(1);
+    });
+  });
+});
