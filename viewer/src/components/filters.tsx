@@ -101,7 +101,7 @@ export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }
                 <button
                   type="button"
                   onClick={() => takeBack(key)}
-                  aria-label={kept ? `${label} counts by hand: undo` : `Take ${label} back in`}
+                  aria-label={kept ? `counts: ${label} ${place}, by hand; undo` : `${label} ${place}, take it back in`}
                 >
                   {kept && "counts: "}
                   <Own text={label} most={16} /> <span class="index">{place}</span> <span aria-hidden="true">×</span>
