@@ -13,6 +13,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/usage_error.h"
 
 namespace {
 
@@ -61,13 +62,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
     return app.exit(e);
-  } catch (const CLI::ExtrasError& e) {
-    return fail(
-        fmt::format("{}\nA text of several words needs quotes; 'attnflow COMMAND --help' lists the options.", e.what()),
-        static_cast<int>(attnflow::ErrorKind::kUsage));
   } catch (const CLI::ParseError& e) {
-    return fail(fmt::format("{}\nRun 'attnflow --help', or a command with --help.", e.what()),
-                static_cast<int>(attnflow::ErrorKind::kUsage));
+    return fail(attnflow::usage_message(app, e), static_cast<int>(attnflow::ErrorKind::kUsage));
   } catch (const attnflow::Error& e) {
     return fail(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {

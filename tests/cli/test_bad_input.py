@@ -252,6 +252,26 @@ class ModelTest(CommandTest):
 class UsageTest(CommandTest):
     """What is wrong whatever the input is."""
 
+    def test_command_lines(self):
+        for arguments, words in (
+            (["explain", "a", "--residul", "0.5"], ["an option of attnflow explain", "--residul;", "mean --residual?"]),
+            (["serve", "--prot=3"], ["an option of attnflow serve", "--prot;", "mean --port?"]),
+            (["explain", "a", "--output-tok", "b"], ["mean --output-token?"]),
+            (
+                ["explain", "a", "--zzzzzz"],
+                ["an option of attnflow explain, found --zzzzzz; 'attnflow explain --help'"],
+            ),
+            (["explain", "a", "b"], ["found 'b'", "quotes"]),
+            (["explain", "a", "--residual", "x"], ["--residual: expected a number, found 'x'"]),
+            (["serve", "--port", "999999"], ["--port: expected a whole number", "found '999999'"]),
+            (["explain", "a", "--residual"], ["--residual: expected a value behind it, found none"]),
+            (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
+            (["evaluate"], ["expected a command, found none", "attnflow evaluate --help"]),
+            ([], ["expected a command, found none"]),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refuse(USAGE, words, *arguments)
+
     def explain(self, words, *arguments, code=USAGE):
         return self.refuse(code, words, "explain", "a b", "--model", BERT, *arguments)
 
