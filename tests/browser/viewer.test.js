@@ -262,7 +262,7 @@ describe("filters", () => {
       await page.keyboard.press("x");
       assert.deepEqual(await ranked(), [0, 1, 2, 3, 5, 7]);
       await page.locator("#filters-button").click();
-      await page.locator("#left-out button").first().click();
+      await page.locator("#left-out-chips button").first().click();
       assert.deepEqual(await ranked(), [0, 1, 2, 3, 4, 5, 7]);
       await page.keyboard.press("Escape");
       assert.equal(await page.locator("#filters-panel").isVisible(), false);

@@ -95,7 +95,7 @@ export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }
           By hand: click a token with the control (⌘) key, or press <kbd>x</kbd> on it.
         </p>
         {byHand.length > 0 && (
-          <ul class="chips" id="left-out">
+          <ul class="chips" id="left-out-chips">
             {byHand.map(({ key, label, place, kept }) => (
               <li key={key}>
                 <button
