@@ -92,6 +92,9 @@ describe("on paper", () => {
       const screen = await onPaper(page);
       assert.ok(screen.controls.length > 5, "the screen has controls");
       await page.emulateMedia({ media: "print" });
+      await page.waitForFunction(
+        () => getComputedStyle(document.querySelector(".card")).backgroundColor === "rgb(255, 255, 255)",
+      );
       for (const size of [
         { width: SHORT, height: LONG },
         { width: LONG, height: SHORT },
@@ -183,7 +186,7 @@ describe("pictures of the whole page", () => {
     const rooms = () =>
       page.$$eval(".card-body", (all) => all.map((one) => Math.round(one.getBoundingClientRect().height)));
     await page.waitForFunction(() =>
-      [...document.querySelectorAll(".card-body")].every((one) => one.style.containIntrinsicBlockSize),
+      [...document.querySelectorAll(".card-body")].every((one) => "measured" in one.dataset),
     );
     const before = await rooms();
     await page.$$eval(".card-body", (all) => {

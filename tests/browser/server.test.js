@@ -6,7 +6,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
-import { asks, evaluation, PNG, serve as serveIn } from "./server_page.js";
+import { readJson } from "./mock_server.js";
+import { asks, evaluation, PNG, serve as serveIn, texts } from "./server_page.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { readJson, startMockServer } from "./mock_server.js";
 import { samplePages } from "./viewer_pages.js";
 
-const texts = new Map(samplePages("").map((page) => [page.name, page]));
+export const texts = new Map(samplePages("").map((page) => [page.name, page]));
 const picture = samplePages("image").find(({ name }) => name === "small");
 const generation = samplePages("generation").find(({ name }) => name === "usual");
 

@@ -43,17 +43,37 @@ function keepRoom(body: HTMLElement): () => void {
   if (!body.closest(".large") || typeof requestIdleCallback !== "function") return () => undefined;
   let waiting = 0;
   let tries = 0;
+  const later = () => {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(() => requestIdleCallback(measure), 250);
+  };
   const measure = () => {
     if (body.querySelector('[aria-busy="true"]') && ++tries < 40) {
-      waiting = window.setTimeout(() => requestIdleCallback(measure), 250);
+      later();
       return;
     }
-    // Asking for a part's place lays the card out, as nothing else here does.
-    const [first, last] = [body.firstElementChild, body.lastElementChild];
-    if (!first || !last || !body.isConnected) return;
-    const height = last.getBoundingClientRect().bottom - first.getBoundingClientRect().top;
-    if (height > 0) body.style.containIntrinsicBlockSize = `auto ${Math.ceil(height)}px`;
+    if (!body.isConnected) return;
+    // Browsers remember the height that a skipped element had when it was laid out last, and go by that alone.
+    body.style.contentVisibility = "visible";
+    requestAnimationFrame(() => {
+      requestAnimationFrame(() => {
+        body.style.contentVisibility = "";
+        body.dataset.measured = "";
+      });
+    });
   };
-  waiting = window.setTimeout(() => requestIdleCallback(measure), 250);
-  return () => clearTimeout(waiting);
+  const changes = new MutationObserver(later);
+  changes.observe(body, { childList: true, subtree: true, characterData: true });
+  let width = -1;
+  const widths = new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width !== width) later();
+    width = contentRect.width;
+  });
+  widths.observe(body);
+  later();
+  return () => {
+    clearTimeout(waiting);
+    changes.disconnect();
+    widths.disconnect();
+  };
 }
