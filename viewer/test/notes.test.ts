@@ -37,6 +37,38 @@ const NOTES = [
 ];
 
 describe("notes", () => {
+  test("are worded as attnflow words them, else the page does not know them", () => {
+    const files = import.meta.glob<string>("../../attnflow/{analysis,report,model}/*.cc", {
+      query: "?raw",
+      import: "default",
+      eager: true,
+    });
+    // Sentences are cut into lines there.
+    const sources = Object.values(files)
+      .join("\n")
+      .replaceAll(/"\s*\n\s*"/g, "");
+    expect(sources.length).toBeGreaterThan(100_000);
+    for (const part of [
+      "is mostly degenerate",
+      "The widest enclosure of a flow",
+      "more than --flow-tolerance ",
+      "Flow was asked for",
+      "Rollout multiplies I + G",
+      " --mixing gradient-renormalized or --normalize row makes them shares.",
+      "Receptive-field normalisation: ",
+      "--referents WORD,WORD compares",
+      "Rows of the attention were taken as they are (--any-weights)",
+      "No token is marked as a mask or class token",
+      " --words merges",
+      "a json or npz file has all numbers",
+      "--drop-sink sets that token aside.",
+      "--chat: the model's template begins",
+      "; --system TEXT ",
+    ]) {
+      expect(sources, part).toContain(part);
+    }
+  });
+
   test("name no option of a command in the server's page", () => {
     for (const recipe of [true, false]) {
       for (const note of NOTES) {

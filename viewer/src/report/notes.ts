@@ -86,8 +86,13 @@ const PHRASES: readonly Phrase[] = [
   },
   {
     says: /--drop-sink sets that token aside\.$/,
-    here: (note) =>
-      note.replace(/--drop-sink sets that token aside\.$/, "“Set aside” leaves it out of ranking and colours."),
+    here: (note, { served }) =>
+      note.replace(
+        /--drop-sink sets that token aside\.$/,
+        `“Filters” leaves it out of rankings and colours; ${
+          served ? "“Without attention on the first token”, under Options, sets" : "attnflow generate --drop-sink sets"
+        } it aside in every layer.`,
+      ),
   },
   {
     says: /^--chat: the model's template begins/,
