@@ -15,7 +15,6 @@ namespace attnflow {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
