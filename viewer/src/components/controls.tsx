@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { METHODS } from "../report/document";
 import { useViewer } from "../context";
+import { CheckBox } from "./check_box";
 import { Filters } from "./filters";
 import { Look } from "./look";
 import { shorten } from "../report/text";
@@ -79,15 +80,9 @@ export function Controls() {
       </div>
       {report.hasSpecial && (
         <div class="control check" id="special-control">
-          <label>
-            <input
-              id="skip-special"
-              type="checkbox"
-              checked={choices.skipSpecial.value}
-              onChange={(event) => (choices.skipSpecial.value = event.currentTarget.checked)}
-            />{" "}
+          <CheckBox id="skip-special" on={choices.skipSpecial}>
             Leave special tokens out
-          </label>
+          </CheckBox>
         </div>
       )}
       <div class="panels">

@@ -2,6 +2,7 @@
 import type { Signal } from "@preact/signals";
 import { massSetAside, readPattern, LONGEST_PATTERN } from "../filters";
 import { useViewer } from "../context";
+import { CheckBox } from "./check_box";
 import { Own } from "./own_text";
 import { Popover } from "./popover";
 
@@ -63,15 +64,9 @@ export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }
   const { problem } = readPattern(pattern.value);
   return (
     <>
-      <label class="check">
-        <input
-          id="skip-stop-words"
-          type="checkbox"
-          checked={skipStopWords.value}
-          onChange={(event) => (skipStopWords.value = event.currentTarget.checked)}
-        />{" "}
+      <CheckBox id="skip-stop-words" on={skipStopWords} class="check">
         Stop words (English) and punctuation
-      </label>
+      </CheckBox>
       <div class="field">
         <label for="pattern">Tokens that a regular expression finds</label>
         <input

@@ -9,6 +9,7 @@ import type { Recipe } from "../explanation";
 import { asideText, WordReport } from "../report/words";
 import type { Normalize } from "../state";
 import { AskFor } from "./ask_for";
+import { CheckBox } from "./check_box";
 import "../styles/pictures.css";
 
 export function RecipeControls() {
@@ -181,15 +182,9 @@ export function RecipeControls() {
       )}
       {hasWords && (
         <div class="control check">
-          <label>
-            <input
-              id="words"
-              type="checkbox"
-              checked={choices.words.value}
-              onChange={(event) => (choices.words.value = event.currentTarget.checked)}
-            />{" "}
+          <CheckBox id="words" on={choices.words}>
             Whole words
-          </label>
+          </CheckBox>
         </div>
       )}
       {anything && (

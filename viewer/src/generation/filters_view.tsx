@@ -1,4 +1,5 @@
 // What is left out of rankings and colours, and how much it holds.
+import { CheckBox } from "../components/check_box";
 import { FilterFields } from "../components/filters";
 import { Own } from "../components/own_text";
 import { Popover } from "../components/popover";
@@ -19,15 +20,9 @@ export function SpecialCheck() {
   if (drawable(state).length === 0) return null;
   return (
     <div class="control check" id="special-control">
-      <label>
-        <input
-          id="skip-special"
-          type="checkbox"
-          checked={state.skipSpecial.value}
-          onChange={(event) => (state.skipSpecial.value = event.currentTarget.checked)}
-        />{" "}
+      <CheckBox id="skip-special" on={state.skipSpecial}>
         Leave special tokens out
-      </label>
+      </CheckBox>
     </div>
   );
 }

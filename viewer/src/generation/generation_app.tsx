@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { KeysDialog } from "../components/help";
 import { HelpButton, LinkButton, ThemeButton } from "../components/toolbar";
 import { MOST_DRAWN } from "../components/card";
+import { NoteList } from "../components/note_list";
 import { PrintFacts } from "../components/print_facts";
 import { SavingContext } from "../export/name";
 import { notesHere } from "../report/notes";
@@ -146,13 +147,5 @@ function Notes({ served }: { served: boolean }) {
     served,
     recipe: false,
   };
-  const notes = notesHere(report.document.notes, place);
-  if (notes.length === 0) return null;
-  return (
-    <ul id="notes" class="wide">
-      {notes.map((note) => (
-        <li key={note}>{note}</li>
-      ))}
-    </ul>
-  );
+  return <NoteList notes={notesHere(report.document.notes, place)} />;
 }

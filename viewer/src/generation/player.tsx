@@ -1,6 +1,7 @@
 // Which generated token is explained, by which method and layers.
 import { effect, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { CheckBox } from "../components/check_box";
 import { METHODS, type Method } from "../report/document";
 import { LookPanel } from "../components/look";
 import { GenerationFilters, SpecialCheck } from "./filters_view";
@@ -194,15 +195,9 @@ export function GenerationControls() {
       <div class="panels">
         <GenerationFilters />
         <LookPanel palette={state.palette} threshold={state.threshold}>
-          <label class="check">
-            <input
-              id="from-least"
-              type="checkbox"
-              checked={state.fromLeast.value}
-              onChange={(event) => (state.fromLeast.value = event.currentTarget.checked)}
-            />{" "}
+          <CheckBox id="from-least" on={state.fromLeast} class="check">
             Scale from the least value
-          </label>
+          </CheckBox>
         </LookPanel>
       </div>
     </form>

@@ -1,5 +1,6 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
 import { useRef } from "preact/hooks";
+import { CheckBox } from "../components/check_box";
 import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
 import { Popover } from "../components/popover";
@@ -271,15 +272,9 @@ function PromptOptions({ state }: { state: ServerState }) {
         ))}
       </fieldset>
       <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />
-      <label class="check">
-        <input
-          type="checkbox"
-          id="ask-drop-sink"
-          checked={state.dropSink}
-          onChange={(event) => (state.dropSink.value = event.currentTarget.checked)}
-        />{" "}
+      <CheckBox id="ask-drop-sink" on={state.dropSink} class="check">
         Without attention on the first token (drop the sink)
-      </label>
+      </CheckBox>
       <NumberLine
         id="ask-temperature"
         label="Temperature (0: the most probable)"
@@ -293,15 +288,9 @@ function PromptOptions({ state }: { state: ServerState }) {
           <NumberLine id="ask-seed" label="Seed" value={state.seed} min={0} step={1} />
         </>
       )}
-      <label class="check">
-        <input
-          type="checkbox"
-          id="ask-chat"
-          checked={state.chat}
-          onChange={(event) => (state.chat.value = event.currentTarget.checked)}
-        />{" "}
+      <CheckBox id="ask-chat" on={state.chat} class="check">
         With the model's chat template
-      </label>
+      </CheckBox>
       {state.chat.value && <Line id="ask-system" label="System prompt" value={state.system} />}
     </Popover>
   );

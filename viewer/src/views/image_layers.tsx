@@ -1,5 +1,6 @@
 // The chosen output token after each layer, as small pictures.
 import { Card } from "../components/card";
+import { CheckBox } from "../components/check_box";
 import { useViewer } from "../context";
 import { exportedStages } from "../export/stages";
 import type { Method } from "../report/document";
@@ -66,15 +67,9 @@ export function ImageLayers() {
   };
   const tools = (
     <div class="control check">
-      <label>
-        <input
-          id="own-scale"
-          type="checkbox"
-          checked={ownScale}
-          onChange={(event) => (choices.ownScale.value = event.currentTarget.checked)}
-        />{" "}
+      <CheckBox id="own-scale" on={choices.ownScale}>
         Each layer on its own scale
-      </label>
+      </CheckBox>
     </div>
   );
   return (

@@ -2,6 +2,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
+import { CheckBox } from "../components/check_box";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
 import { pictureStyle, textWidth, unit } from "../components/measure";
@@ -303,15 +304,9 @@ export function LayerMap() {
       <div class="foot">
         {any && <Legend max={max} name={choices.ownScale.value ? "each layer's maximum" : undefined} />}
         <div class="control check">
-          <label>
-            <input
-              id="own-scale"
-              type="checkbox"
-              checked={choices.ownScale.value}
-              onChange={(event) => (choices.ownScale.value = event.currentTarget.checked)}
-            />{" "}
+          <CheckBox id="own-scale" on={choices.ownScale}>
             Each layer on its own scale
-          </label>
+          </CheckBox>
         </div>
         <p class="help">
           The same output token after each layer. Click a row to choose its layer, a label to choose its token.

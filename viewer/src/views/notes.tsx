@@ -1,4 +1,5 @@
 // What the report notes about what is shown.
+import { NoteList } from "../components/note_list";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
 import { isOfValues, notesHere, type NotePlace } from "../report/notes";
@@ -36,14 +37,4 @@ export function notesShown(viewer: Viewer): string[] {
   ];
 }
 
-export function Notes() {
-  const notes = notesShown(useViewer());
-  if (notes.length === 0) return null;
-  return (
-    <ul id="notes" class="wide">
-      {notes.map((note) => (
-        <li key={note}>{note}</li>
-      ))}
-    </ul>
-  );
-}
+export const Notes = () => <NoteList notes={notesShown(useViewer())} />;
