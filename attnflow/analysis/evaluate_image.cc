@@ -343,18 +343,24 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 
 namespace {
 
-// Where the class begins in a line: at the tab. Without one at the first comma that has a class behind it (both names
-// of files and of classes have commas), unless the whole line is a file's name; then at the last one, to be complained
-// of.
+// Where the class begins in a line: at the tab. Without one at the first comma that has a file before and a class
+// behind it (both names of files and of classes have commas), unless the whole line is a file's name; then at the last
+// one, to be complained of.
 std::size_t label_separator(const std::string& line, const std::filesystem::path& folder, const ModelInfo& info) {
   const std::size_t tab = line.find('\t');
   if (tab != std::string::npos) return tab;
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(folder / line, ignored)) return std::string::npos;
+  const auto is_file = [&](const std::string& name) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(folder / name, ignored);
+  };
+  if (is_file(line)) return std::string::npos;
+  std::optional<std::size_t> first;
   for (std::size_t comma = line.find(','); comma != std::string::npos; comma = line.find(',', comma + 1)) {
-    if (find_label(line.substr(comma + 1), info)) return comma;
+    if (!find_label(line.substr(comma + 1), info)) continue;
+    if (is_file(line.substr(0, comma))) return comma;
+    if (!first) first = comma;
   }
-  return line.rfind(',');
+  return first.value_or(line.rfind(','));
 }
 
 }  // namespace

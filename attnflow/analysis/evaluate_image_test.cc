@@ -295,9 +295,11 @@ TEST_F(PictureList, NamesAndNumbersOfClasses) {
   EXPECT_EQ(set.source, "list.tsv");
   EXPECT_EQ(labels("d,e.png,2\nd,e.png\ng, h.png\n"), (Labels{2, std::nullopt, std::nullopt}));
   // Classes with commas, behind a comma.
-  model_.changeable_info().labels = {"tench, Tinca tinca", "Tinca tinca", "crane"};
+  model_.changeable_info().labels = {"tench, Tinca tinca", "Tinca tinca", "tench,Tinca tinca"};
   EXPECT_EQ(labels("a.png,tench, Tinca tinca\nd,e.png,Tinca tinca\na.png,2"), (Labels{0, 1, 2}));
   EXPECT_EQ(read("d,e.png,tench, Tinca tinca").entries[0].name, "d,e.png");
+  test::put(folder_ / "photo,tench", "");
+  EXPECT_EQ(labels("photo,tench,Tinca tinca"), (Labels{1}));
   // Labels that are numerals: the name comes first, id:N is the number.
   model_.changeable_info().labels = {"2", "0", "1"};
   EXPECT_EQ(labels("a.png\t2\na.png\t0\na.png\t1\na.png\tid:2\na.png\tid:0"), (Labels{0, 1, 2, 2, 0}));

@@ -47,6 +47,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 // at most. Empty if none.
 std::string nearest_option(const CLI::App& command, std::string_view typed) {
   std::string nearest;
+  if (typed.size() < 4) return nearest;  // "--" and a letter begin many
   std::size_t least = std::max<std::size_t>(1, (typed.size() - 2) / 3) + 1;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) {
@@ -117,7 +118,9 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
     // "PICTURE is required"; "A subcommand is required"
     if (text.ends_with(" is required")) {
       std::string what = text.substr(0, text.size() - std::string_view(" is required").size());
-      if (what == "A subcommand") what = "a command";
+      if (what == "A subcommand") what = "a command of " + full_name(command);
+      const std::vector<std::string> extras = app.remaining(true);
+      if (!extras.empty()) return fmt::format("expected {}, found {}; {}", what, fmt::join(extras, " "), help);
       return fmt::format("expected {}, found none; {}", what, help);
     }
   }

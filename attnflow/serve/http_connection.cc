@@ -134,7 +134,7 @@ class HttpConnection::Handle final : public HttpExchange {
 
 bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
   const auto now = HttpConnection::Clock::now();
-  while (answer_bytes > 0 &&
+  while (answer_bytes > asking.kept_ &&
          bytes > options.most_answer_bytes_at_once - std::min(options.most_answer_bytes_at_once, answer_bytes)) {
     std::shared_ptr<HttpConnection> slowest;
     for (const auto& connection : connections) {
@@ -269,7 +269,8 @@ void HttpConnection::set_deadline(Clock::time_point time) {
 
 void HttpConnection::too_late() {
   if (deadline_.expiry() > asio::steady_timer::clock_type::now()) return;  // set again in the meantime
-  if (state_ == State::kHeader || state_ == State::kBody) {
+  // Where something is still being written (the leave to send a body), nothing can be said any more.
+  if (!writing_ && (state_ == State::kHeader || state_ == State::kBody)) {
     refuse(hub_->problem(408, "too_slow", "expected the whole request in less time"));
   } else {
     close();
@@ -330,9 +331,10 @@ void HttpConnection::parse() {
       hand_over();
       return;
     }
-    // The parser takes a body as it comes. What it leaves lying is the beginning of a chunk's extensions or of
-    // trailers, which have no limit in it.
-    if (state_ == State::kBody && buffer_.size() > hub_->options.most_header_bytes) {
+    // The parser takes a body as it comes. What it leaves lying, and wants more of, is the beginning of a chunk's
+    // extensions or of trailers, which have no limit in it.
+    const bool lies = used == 0 && error == http::error::need_more && parser_->chunked();
+    if (state_ == State::kBody && lies && buffer_.size() > hub_->options.most_header_bytes) {
       refuse(hub_->problem(
           431, "header_too_large",
           fmt::format("expected extensions and trailers of a chunked body of at most {} bytes, found more",
@@ -561,7 +563,8 @@ void HttpConnection::unanswered(const ExchangePointer& exchange) {
 void HttpConnection::hand_over() {
   state_ = State::kWork;
   release_body();
-  deadline_.expires_at(asio::steady_timer::time_point::max());
+  // The work has its own limit; what is being written keeps its deadline.
+  if (!writing_) deadline_.expires_at(asio::steady_timer::time_point::max());
   exchange_ = std::make_shared<Exchange>();
   exchange_->keep_alive = parser_->get().keep_alive();
   exchange_->chunks = parser_->get().version() >= 11;

@@ -44,7 +44,7 @@ struct HttpHub {
     return handler.problem(status, kind, message);
   }
   // Whether `asking` may keep `bytes` more for its client. Connections that have waited for theirs for long are closed
-  // to make it so. One answer alone is never too long.
+  // to make it so. Where no other keeps anything, no answer is too long.
   bool make_room(std::size_t bytes, const HttpConnection& asking);
   void forget(const std::shared_ptr<HttpConnection>& connection);
 };

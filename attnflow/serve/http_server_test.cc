@@ -160,6 +160,28 @@ TEST_F(ServerTest, RequestsAheadAreAnsweredInOrder) {
   EXPECT_NE(client.hear("<3>").find("200"), std::string::npos);
 }
 
+// Bodies that are there with their headers, and the requests behind them, are no extensions of a chunk.
+TEST_F(ServerTest, BodiesAheadAreAnsweredInOrder) {
+  most_body_ = 60'000;
+  start([](const auto& exchange) { exchange->respond(text(std::to_string(exchange->take_body().size()) + ";")); });
+  Client client(port());
+  std::string all;
+  std::string sizes;
+  for (const std::size_t size : {std::size_t{2}, std::size_t{30'000}, std::size_t{1}, std::size_t{20'000}}) {
+    all +=
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" + std::string(size, 'x');
+    sizes += std::to_string(size) + ";";
+  }
+  client.say(all + "GET /end HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  sizes += "0;";
+  const std::string heard = client.hear();
+  std::string answers;
+  for (std::size_t at = heard.find("\r\n\r\n"); at != std::string::npos; at = heard.find("\r\n\r\n", at + 4)) {
+    answers += heard.substr(at + 4, heard.find(';', at) - at - 3);
+  }
+  EXPECT_EQ(answers, sizes) << heard;
+}
+
 TEST_F(ServerTest, HeadHasNoBody) {
   start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("body")); });
   Client client(port());

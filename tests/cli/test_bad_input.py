@@ -266,8 +266,10 @@ class UsageTest(CommandTest):
             (["serve", "--port", "999999"], ["--port: expected a whole number", "found '999999'"]),
             (["explain", "a", "--residual"], ["--residual: expected a value behind it, found none"]),
             (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
-            (["evaluate"], ["expected a command, found none", "attnflow evaluate --help"]),
-            ([], ["expected a command, found none"]),
+            (["evaluate"], ["expected a command of attnflow evaluate, found none", "attnflow evaluate --help"]),
+            (["evaluate", "foo"], ["expected a command of attnflow evaluate, found foo"]),
+            (["explain", "a", "--=x"], ["found --; 'attnflow explain --help'"]),
+            ([], ["expected a command of attnflow, found none"]),
         ):
             with self.subTest(arguments=arguments):
                 self.refuse(USAGE, words, *arguments)
