@@ -267,6 +267,84 @@ describe("pictures of a report with heads", () => {
   });
 });
 
+describe("saved pictures of odd tokens", () => {
+  // What XML cannot hold, what looks like a reference or a mark of ours, and a text longer than its picture is wide.
+  const odd = ["\u0001a\u0008\u000b", "d\ud83d", '<a id="x">', "url(#top)", "°"];
+  const text = "字".repeat(119);
+  let browser, folder, page, watch, close;
+  before(async () => {
+    browser = await startBrowser();
+    folder = mkdtempSync(join(tmpdir(), "attnflow-odd-"));
+    const tokens = report.input.tokens.map((token, i) =>
+      odd[i] ? { ...token, text: odd[i], begin: 0, end: 0 } : token,
+    );
+    assert.ok(tokens.length >= odd.length);
+    writeFileSync(
+      join(folder, "report.json"),
+      JSON.stringify({ ...report, input: { ...report.input, text: `${report.input.text} ${text}`, tokens } }),
+    );
+    makePage(join(folder, "report.json"), join(folder, "report.html"));
+    ({ page, watch, close } = await open(browser, join(folder, "report.html")));
+  });
+  after(async () => {
+    await close?.();
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true });
+  });
+
+  for (const card of ["strip", "rank", "heat", "matrix", "graph"]) {
+    test(`${card} is well-formed, becomes a PNG, and says what the page says`, async () => {
+      const save = async (kind) => {
+        await page.locator(`#${card}-card .export > button`).first().click();
+        const [download] = await Promise.all([
+          page.waitForEvent("download"),
+          page.locator(`#${card}-card [data-kind="${kind}"]`).click(),
+        ]);
+        return readFileSync(await download.path());
+      };
+      const svg = (await save("svg")).toString();
+      // Away from the page's style sheet.
+      const blank = await page.context().newPage();
+      const found = await blank.evaluate((source) => {
+        const parsed = new DOMParser().parseFromString(source, "image/svg+xml");
+        document.body.append(document.importNode(parsed.documentElement, true));
+        const drawn = document.body.lastElementChild;
+        const width = Number(drawn.getAttribute("width"));
+        return {
+          problem: parsed.querySelector("parsererror")?.textContent,
+          words: [...parsed.querySelectorAll('[data-part="picture"] text')].map((one) => one.textContent).join("|"),
+          notes: [...parsed.querySelectorAll('[data-part="note"]')].map((one) => one.textContent),
+          subject: [...drawn.querySelectorAll('[data-part="subject"] text')].map((one) => one.textContent),
+          beyond: [...drawn.querySelectorAll('[data-part]:not([data-part="picture"]) > text')].flatMap((one) => {
+            const { x, width: own } = one.getBBox();
+            return x + own > width ? [`${one.textContent} ends at ${x + own} of ${width}`] : [];
+          }),
+        };
+      }, svg);
+      await blank.close();
+      assert.equal(found.problem, undefined);
+      for (const label of ['<a id="x">', "url(#top)", "°"]) {
+        assert.ok(found.words.includes(label), `${label} in ${found.words}`);
+      }
+      assert.doesNotMatch(svg, /[\u0001\u0008\u000b]/u);
+      // The ranking marks degenerate flow; the others have no more than a token of that look.
+      const marks = await page.locator(`#${card}-card .mark`).count();
+      assert.equal(marks > 0, card === "rank");
+      assert.equal(found.notes.filter((note) => note.startsWith("°")).length, marks > 0 ? 1 : 0);
+      assert.ok(found.subject.length > 1, "the text is broken over lines");
+      assert.match(
+        found.subject.join(" "),
+        new RegExp(` · ${report.model.name}$`, "u"),
+        "the end of the subject is there",
+      );
+      assert.deepEqual(found.beyond, []);
+      const png = await save("png");
+      assert.equal(png.subarray(1, 4).toString(), "PNG");
+      assert.deepEqual(watch, { requests: [], messages: [] });
+    });
+  }
+});
+
 describe("pictures of a report without heads", () => {
   test("say so, and show what there is", async () => {
     const browser = await startBrowser();

@@ -13,9 +13,11 @@ interface Fragment {
   rtl: boolean;
   /** where fragments may join into one text: letters of Arabic do across spans */
   line: Element | null;
+  /** what it stands for where it is a sign of ours: "degenerate" */
+  mark: string | undefined;
 }
 
-const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+export const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const ascents = new Map<string, number>();
 let measure: CanvasRenderingContext2D | null = null;
 
@@ -62,6 +64,7 @@ export function elementPicture(root: HTMLElement, padding = 8): string {
       style: before,
       rtl,
       line: null,
+      mark: undefined,
     });
   };
 
@@ -87,6 +90,7 @@ export function elementPicture(root: HTMLElement, padding = 8): string {
         style,
         rtl: RTL.test(part),
         line: node.parentElement?.closest(".chip") ? null : (node.parentElement?.closest(".line") ?? null),
+        mark: node.parentElement?.dataset.mark,
       });
     };
     range.selectNodeContents(node);
@@ -157,7 +161,8 @@ export function elementPicture(root: HTMLElement, padding = 8): string {
     const family = style.fontFamily.replaceAll('"', "'");
     return `font-family="${xmlText(family)}" font-size="${short(parseFloat(style.fontSize))}" font-weight="${style.fontWeight}"${underline}`;
   };
-  const span = ({ text, style }: Fragment) => `<tspan fill="${xmlText(style.color)}">${xmlText(text)}</tspan>`;
+  const span = ({ text, style, mark }: Fragment) =>
+    `<tspan${mark ? ` data-mark="${xmlText(mark)}"` : ""} fill="${xmlText(style.color)}">${xmlText(text)}</tspan>`;
   for (let k = 0; k < fragments.length;) {
     const first = fragments[k];
     let end = k + 1;

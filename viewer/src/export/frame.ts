@@ -1,8 +1,9 @@
 // What a picture needs outside the page: a title, what was explained and how, and what its colours mean, around it.
 import { DEGENERATE_WORDS } from "../report/setting_words";
 import { textWidth, unit } from "../components/measure";
+import { graphemes } from "../report/text";
 import type { Caption } from "./exporter";
-import { elementPicture } from "./element_picture";
+import { elementPicture, RTL } from "./element_picture";
 import { themeOf, xmlText } from "./picture";
 
 const PADDING = 16;
@@ -30,15 +31,54 @@ interface Word {
 
 const widthOf = (text: string, { size, weight }: Type) => textWidth(text, `${weight} ${size}px ${FAMILY}`);
 
-/** Words of a text; what is isolated (a token in quotes) stays together. */
-const wordsOf = (text: string, soft = false): Word[] =>
-  (text.match(/(?:[^\s\u2068]|\u2068[^\u2069]*\u2069)+/g) ?? []).map((word) => ({ text: word, soft }));
+/** Longer isolates are broken: a direction that is found anew in every line would depend on where. */
+const directed = (text: string) =>
+  text.replace(
+    /\u2068([^\u2069]{41,})/g,
+    (_, inner: string) => (RTL.test(/\p{L}/u.exec(inner)?.[0] ?? "") ? "\u2067" : "\u2066") + inner,
+  );
+
+/** Words of a text; what is isolated and short (a token in quotes) stays together. */
+export const wordsOf = (text: string, soft = false): Word[] =>
+  (directed(text).match(/(?:[^\s\u2068]|\u2068[^\u2069]*\u2069|\u2068)+/g) ?? []).map((word) => ({
+    text: word,
+    soft,
+  }));
+
+/** A word in pieces no wider than there is room. */
+function broken(word: Word, room: number, type: Type): Word[] {
+  if (widthOf(word.text, type) <= room) return [word];
+  const pieces: string[] = [];
+  for (const letter of graphemes(word.text)) {
+    const longer = (pieces.at(-1) ?? "") + letter;
+    if (pieces.length > 0 && widthOf(longer, type) <= room) pieces[pieces.length - 1] = longer;
+    else pieces.push(letter);
+  }
+  return pieces.map((text) => ({ ...word, text }));
+}
+
+/** Isolates that go on over lines end with each line and begin again in the next one. */
+function isolateLines(lines: Word[][]): Word[][] {
+  const open: string[] = [];
+  for (const line of lines) {
+    line[0].text = open.join("") + line[0].text;
+    open.length = 0;
+    for (const { text } of line) {
+      for (const letter of text) {
+        if (/[\u2066-\u2068]/.test(letter)) open.push(letter);
+        else if (letter === "\u2069") open.pop();
+      }
+    }
+    line[line.length - 1].text += "\u2069".repeat(open.length);
+  }
+  return lines;
+}
 
 /** Lines that are no wider than there is room, each of runs of one colour. */
-function linesOf(words: readonly Word[], room: number, type: Type): Word[][] {
+export function linesOf(words: readonly Word[], room: number, type: Type): Word[][] {
   const lines: Word[][] = [];
   let text = "";
-  for (const word of words) {
+  for (const word of words.flatMap((whole) => broken(whole, room, type))) {
     const longer = text ? `${text} ${word.text}` : word.text;
     const line = lines.at(-1);
     if (!line || (text && widthOf(longer, type) > room)) {
@@ -54,7 +94,7 @@ function linesOf(words: readonly Word[], room: number, type: Type): Word[][] {
       line.push({ ...word });
     }
   }
-  return lines;
+  return isolateLines(lines);
 }
 
 interface Size {
@@ -72,11 +112,18 @@ export function sizeOf(svg: string): Size {
 /** A document inside another one, at a place; names of its own, so that gradients of several do not meet. */
 export function nested(svg: string, x: number, y: number, prefix: string, part = ""): string {
   const attributes = `${part && ` data-part="${part}"`} x="${x}" y="${y}"`;
+  // Of tags alone, and of attributes that refer to something: texts and labels are the user's.
   return svg
     .trim()
-    .replace(/^<svg\b/, `<svg${attributes}`)
-    .replace(/ id="/g, ` id="${prefix}-`)
-    .replace(/url\((?:&quot;|&#34;)?#([^)&]*)(?:&quot;|&#34;)?\)/g, `url(#${prefix}-$1)`);
+    .replace(/<[^>]*>/g, (tag) =>
+      tag
+        .replace(/ id="/, ` id="${prefix}-`)
+        .replace(
+          / (fill|stroke|clip-path|mask|filter|marker-\w+)="url\((?:&quot;|&#34;)?#([^)&"]*)(?:&quot;|&#34;)?\)/g,
+          ` $1="url(#${prefix}-$2)`,
+        ),
+    )
+    .replace(/^<svg\b/, `<svg${attributes}`);
 }
 
 /** Documents beside each other, or below where that would be too wide, each with a title. */
@@ -148,7 +195,7 @@ export function framed(svg: string, caption: Caption, card: Element | null): str
   ]);
   write(facts.flat(), FACTS(), "facts");
   const notes = [...caption.notes];
-  const marked = />°</.test(svg) || svg.includes('data-mark="degenerate"');
+  const marked = /<[^>]* data-mark="degenerate"/.test(svg);
   if (marked && !notes.some((note) => note.startsWith("°"))) notes.push(`° ${DEGENERATE_WORDS}.`);
   for (const note of notes) write(wordsOf(note, true), FACTS(), "note");
   const height = Math.ceil(y + PADDING - 4);

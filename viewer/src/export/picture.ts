@@ -87,18 +87,15 @@ export function standalone(picture: SVGSVGElement): string {
     ground.setAttribute(name, String(value));
   }
   copy.prepend(ground);
-  return new XMLSerializer().serializeToString(copy);
+  return xmlCharacters(new XMLSerializer().serializeToString(copy));
 }
 
-/** Characters that XML cannot hold, even escaped, become U+FFFD. */
-export function xmlText(text: string): string {
-  return (
-    text
-      // eslint-disable-next-line no-control-regex
-      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
-      .replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
-  );
-}
+/** Characters that XML cannot hold, even escaped, become U+FFFD; halves of surrogate pairs are among them. */
+export const xmlCharacters = (text: string) =>
+  // eslint-disable-next-line no-control-regex
+  text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff\p{Cs}]/gu, "\ufffd");
+
+export const xmlText = (text: string) => xmlCharacters(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
 /** What a canvas shows, for an SVG `<image href>`: pixels of their own, never smoothed. */
 export const canvasUrl = (canvas: HTMLCanvasElement) => canvas.toDataURL("image/png");

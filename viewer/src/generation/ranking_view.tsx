@@ -45,7 +45,7 @@ export function Ranking() {
         <td class="number by" data-value={value} style={{ "--share": largest > 0 ? value / largest : 0 }}>
           {format(value)}
           {flag && (
-            <span class="mark" title={DEGENERATE}>
+            <span class="mark" data-mark="degenerate" title={DEGENERATE}>
               °
             </span>
           )}

@@ -156,7 +156,11 @@ export function ImageRanking() {
                   style={{ "--share": String(largest > 0 ? value / largest : 0) }}
                 >
                   {format(value)}
-                  {flags?.[token] ? <span class="mark">°</span> : null}
+                  {flags?.[token] ? (
+                    <span class="mark" data-mark="degenerate">
+                      °
+                    </span>
+                  ) : null}
                 </td>
                 {method !== "flow" && <td class="number">{percent(all > 0 ? value / all : 0)}</td>}
               </tr>

@@ -111,7 +111,11 @@ export function Ranking() {
                     style={name === method ? { "--share": String(max > 0 ? value / max : 0) } : undefined}
                   >
                     {format(row?.[token])}
-                    {name === "flow" && degenerate?.[token] ? <span class="mark">°</span> : null}
+                    {name === "flow" && degenerate?.[token] ? (
+                      <span class="mark" data-mark="degenerate">
+                        °
+                      </span>
+                    ) : null}
                   </td>
                 ))}
               </tr>

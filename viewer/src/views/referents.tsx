@@ -140,7 +140,11 @@ export function Referents() {
                         style={{ "--share": String(share ?? 0) }}
                       >
                         {format(value)}
-                        {degenerate && <span class="mark">°</span>}{" "}
+                        {degenerate && (
+                          <span class="mark" data-mark="degenerate">
+                            °
+                          </span>
+                        )}{" "}
                         <span class="index">{share === null ? "–" : `${(100 * share).toFixed(0)}%`}</span>
                       </td>
                     )),
