@@ -1,9 +1,11 @@
 // What pictures say of themselves when they leave the page: their frame and their captions.
 import { beforeAll, describe, expect, test, vi } from "vitest";
+import { Viewer } from "../src/context";
 import type { Caption } from "../src/export/exporter";
 import { framed, linesOf, nested, wordsOf } from "../src/export/frame";
-import { quoted } from "../src/export/name";
+import { captionOf, quoted } from "../src/export/name";
 import { xmlCharacters, xmlText } from "../src/export/picture";
+import { Report } from "../src/report/report";
 
 // Without a canvas, every UTF-16 unit is seven pixels wide.
 beforeAll(() => {
@@ -111,5 +113,51 @@ describe("the note on degenerate flow", () => {
   test("does not stand for tokens of the same look", () => {
     expect(noted("<text><tspan>°</tspan></text>")).not.toContain('data-part="note"');
     expect(noted('<text> data-mark="degenerate"</text>')).not.toContain('data-part="note"');
+  });
+});
+
+describe("the caption of an explanation", () => {
+  function made() {
+    const report = Report.read({
+      format: "attnflow-report",
+      version: 1,
+      settings: {
+        method: ["rollout"],
+        mixing: "attention",
+        heads: "mean",
+        residual: 0.5,
+        layers: [1],
+        to_layer: 0,
+        normalize: "none",
+      },
+      model: { name: "m", architecture: "bert", layers: 1, heads: 1, causal: false },
+      input: { kind: "text", text: "a b", tokens: [{ text: "a" }, { text: "b" }] },
+      notes: [],
+      arrays: {},
+    });
+    return report.then((read) => {
+      const viewer = new Viewer(read);
+      return { state: viewer.state, viewer };
+    });
+  }
+  const factOf = (viewer: Viewer, term: string) =>
+    Object.fromEntries(captionOf(viewer, "T", {}).facts)[term] as string | undefined;
+
+  test("names an expression that leaves tokens out, and none that is refused", async () => {
+    const { state, viewer } = await made();
+    const term = "Left out of rankings and colours";
+    state.choices.pattern.value = "^a$";
+    expect(factOf(viewer, term)).toBe("tokens that match /\u2068^a$\u2069/");
+    for (const refused of ["(a+)+", "(", "a?a?a?a?a?"]) {
+      state.choices.pattern.value = refused;
+      expect(factOf(viewer, term), refused).toBeUndefined();
+    }
+  });
+
+  test("says from which value on is drawn", async () => {
+    const { state, viewer } = await made();
+    expect(factOf(viewer, "Drawn")).toBeUndefined();
+    state.choices.threshold.value = 0.25;
+    expect(factOf(viewer, "Drawn")).toBe("values from 25% of the largest");
   });
 });

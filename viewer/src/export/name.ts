@@ -6,11 +6,13 @@ import {
   asideWords,
   discardWords,
   downToWords,
+  drawnWords,
   gradientMixing,
   headsWords,
   normalisationWords,
   residualWords,
 } from "../report/setting_words";
+import { readPattern } from "../filters";
 import { shorten, visible } from "../report/text";
 import { WordReport } from "../report/words";
 import type { Caption, Shown } from "./exporter";
@@ -69,7 +71,7 @@ function leftOutWords({ state, report }: Viewer): string {
   return [
     skipSpecial.value && report.hasSpecial ? "special tokens" : "",
     skipStopWords.value ? "stop words and punctuation" : "",
-    pattern.value ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
+    readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
     ...byHand,
   ]
     .filter(Boolean)
@@ -88,7 +90,6 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
     shown[name] === undefined ? usual : shown[name];
   const down = `each layer down to ${downToWords(recipe.toLayer)}`;
   const layer = `${choices.layer.value} of ${model.layers}, down to ${downToWords(recipe.toLayer)}`;
-  const { threshold } = choices;
   const facts: (readonly [string, string | null])[] = [
     ["Method", own("method", choices.method.value)],
     ["Output token", own("output", tokenWords(choices.token.value, report.tokens[choices.token.value].label))],
@@ -106,10 +107,9 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   }
   facts.push(["Tokens", words ? "pieces of a word merged" : ""]);
   if (shown.filters !== false) {
-    const least = (100 * threshold.value).toFixed(0);
     facts.push(
       ["Left out of rankings and colours", leftOutWords(viewer)],
-      ["Drawn", threshold.value > 0 ? `values from ${least}% of the largest` : ""],
+      ["Drawn", drawnWords(choices.threshold.value)],
     );
   }
   return {

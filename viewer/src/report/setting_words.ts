@@ -19,6 +19,9 @@ export const residualWords = (residual: number) =>
 export const downToWords = (layer: number) => (layer ? `layer ${layer}` : "the input");
 export const discardWords = (share: number) =>
   share > 0 ? `the smallest ${Number((100 * share).toPrecision(6))}% of each layer's weights` : "";
+/** Values from which share of the largest on are drawn; "" for all. */
+export const drawnWords = (threshold: number) =>
+  threshold > 0 ? `values from ${(100 * threshold).toFixed(0)}% of the largest` : "";
 export const asideWords = (columns: string) => ASIDES[columns] ?? `tokens ${columns}`;
 export const normalisationWords = (name: string) => NORMALISATIONS[name] ?? name;
 
