@@ -601,6 +601,37 @@ describe("generations", () => {
           const j = values.findIndex((_, token) => !aside.has(token));
           assertClose([parsed.cells[0]], [values[j]], precision, "svg");
         }
+        // What is left out, in the numbers of the panel and of the line below the text.
+        const facts = async (svg) =>
+          page.evaluate((text) => {
+            const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+            const lines = [...picture.querySelectorAll('[data-part="facts"] text')];
+            return lines.map((line) => line.textContent).join(" ");
+          }, svg);
+        await saidToken(page, 0).click();
+        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        const [, count, share] = /Out of ranking and scale (\d+ of \d+ tokens), ((?:under |over )?\d+%):/u.exec(
+          await facts(await save("text", "svg")),
+        );
+        assert.equal(await page.locator("#aside-share").textContent(), share);
+        await page.locator("#filters-button").click();
+        assert.equal(
+          await page.locator("#set-aside-share").textContent(),
+          `${count} are left out, ${share} of what the token drew on.`,
+        );
+        await page.keyboard.press("Escape");
+        await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
+        // A picture of every method is captioned with them all.
+        if (methods.length > 1) {
+          await saidToken(page, report.rowsOf("flow")[0] ?? 0).click();
+          await page.locator("#compare-button").click();
+          const drawn = await page.$$eval("#methods-card [data-strip]", (all) =>
+            all.filter((one) => one.querySelector(".legend")).map((one) => one.dataset.strip),
+          );
+          assert.ok(drawn.length > 1);
+          assert.match(await facts(await save("methods", "svg")), new RegExp(`^Method ${drawn.join(", ")};`, "u"));
+          await page.locator("#compare-button").click();
+        }
         assert.deepEqual(watch, { requests: [], messages: [] });
       });
 

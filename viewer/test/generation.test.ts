@@ -5,10 +5,12 @@ import { GenerationState } from "../src/generation/generation_state";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
 import { pieceName } from "../src/generation/piece";
+import { generationCaption } from "../src/generation/generation_caption";
+import { methodsShown } from "../src/generation/methods_view";
 import {
+  asideOf,
   reasonsAside,
   shareOf,
-  sharesAside,
   SPECIAL,
   specialColumns,
   toggled,
@@ -283,10 +285,24 @@ describe("what is set aside", () => {
     const reasons = reasonsAside(report, filters);
     expect(reasons).toEqual(["special tokens", "stop words (en)", "stop words (en)", "the expression", "", "", ""]);
     const values = report.values(rollout(1, [0])) as Float64Array;
-    const { all, parts } = sharesAside(values, report.whole(rollout(1, [0])), reasons);
-    expect(all).toBeCloseTo(0.8, 12);
-    expect(Object.fromEntries(parts)["special tokens"]).toBeCloseTo(0.5, 12);
-    expect(Object.fromEntries(parts)["stop words (en)"]).toBeCloseTo(0.2, 12);
+    const { among, all, parts } = asideOf(report, rollout(1, [0]), values, reasons);
+    expect(among).toBe(5);
+    expect(all.count).toBe(4);
+    expect(all.share).toBeCloseTo(0.8, 12);
+    expect(parts.map(({ reason, count }) => [reason, count])).toEqual([
+      ["special tokens", 1],
+      ["stop words (en)", 2],
+      ["the expression", 1],
+    ]);
+    expect(parts[0].share).toBeCloseTo(0.5, 12);
+    expect(parts[1].share).toBeCloseTo(0.2, 12);
+    // What comes after the token is no part of it.
+    const later = asideOf(report, rollout(1, [0]), values, ["", "", "", "", "", "by hand", "by hand"]);
+    expect(later).toEqual({ among: 5, all: { count: 0, share: 0 }, parts: [] });
+    expect(asideOf(report, flow, report.values(flow), reasons)).toMatchObject({
+      among: 4,
+      all: { count: 4, share: null },
+    });
     expect(shareOf(values, 1, (j) => j === 3)).toBeCloseTo(0.1, 12);
     expect(shareOf(new Float64Array(4), 0, () => true)).toBe(0);
     // Without the columns of generated tokens they are part of the whole all the same.
@@ -329,6 +345,47 @@ describe("what is set aside", () => {
     state.skipStopWords.value = true;
     expect(state.reasons.value.slice(0, 4)).toEqual(["", ...Array(2).fill("stop words and punctuation"), ""]);
     expect(state.reasons.value.slice(4)).toEqual(Array(3).fill("stop words and punctuation"));
+  });
+});
+
+describe("captions of saved pictures", () => {
+  const facts = (state: GenerationState, shown = {}) =>
+    Object.fromEntries(generationCaption(state, "T", shown).facts) as Record<string, string | undefined>;
+
+  test("count what is left out of what the token could draw on, as the panel does", async () => {
+    const state = new GenerationState(await read({ dropped: [{ rule: "stop words (en)", tokens: [1, 2, 5, 6] }] }));
+    const term = "Out of ranking and scale";
+    state.span.value = "one";
+    state.from.value = 2;
+    state.step(1);
+    expect(facts(state)[term]).toBe("3 of 5 tokens, 70%: special tokens (1, 50%), stop words (en) (2, 20%)");
+    state.step(2);
+    expect(facts(state)[term]).toBe("4 of 6 tokens, 96%: special tokens (1, 90%), stop words (en) (3, 6%)");
+    state.choose("flow");
+    state.step(1);
+    expect(facts(state)[term]).toBe("3 of 4 tokens: special tokens (1), stop words (en) (2)");
+    state.countAll();
+    expect(facts(state)[term]).toBeUndefined();
+  });
+
+  test("say from which value on is drawn", async () => {
+    const state = new GenerationState(await read());
+    expect(facts(state).Drawn).toBeUndefined();
+    state.threshold.value = 0.1;
+    expect(facts(state).Drawn).toBe("values from 10% of the largest");
+  });
+
+  test("name every method where all are drawn, and the layers of each", async () => {
+    const state = new GenerationState(await read());
+    state.step(1);
+    const shown = methodsShown(state, ["rollout", "flow"]);
+    expect(facts(state, shown)).toMatchObject({
+      Method: "rollout, flow",
+      Layers: "rollout: mean over 2 of the layers 2–5, flow: 5",
+    });
+    state.span.value = "last";
+    expect(facts(state, methodsShown(state, ["rollout", "flow"])).Layers).toBe("5");
+    expect(generationCaption(state, "T", shown).notes).toHaveLength(1);
   });
 });
 

@@ -8,7 +8,7 @@ import { format, percent } from "../report/text";
 import { sum } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { positionText } from "./piece_view";
-import { shareOf, sharesAside, specialColumns, SPECIAL } from "./set_aside";
+import { asideOf, columnsBefore, shareOf, specialColumns, SPECIAL } from "./set_aside";
 
 /** Special tokens that can be drawn on: nothing comes after the last token. */
 const drawable = ({ report }: GenerationState) =>
@@ -41,7 +41,7 @@ export function Special() {
   };
   return (
     <SpecialNote
-      count={special.length}
+      count={special.filter((j) => j < columnsBefore(report, state.selection.value, values)).length}
       held={values && special.length > 0 ? held(values) : ""}
       out={state.skipSpecial.value}
       set={(out) => (state.skipSpecial.value = out)}
@@ -58,19 +58,17 @@ export function GenerationFilters() {
   const reasons = state.reasons.value;
   const shares = report.isShare(selection);
   const whole = report.whole(selection);
+  const { among, all } = asideOf(report, selection, values, reasons);
   /** "3 tokens, 12%"; of flow the largest value, for its values are no shares. */
   const held = (tokens: readonly number[]) => {
-    const own = new Set(tokens);
+    const own = new Set(tokens.filter((j) => j < among));
     const count = `${own.size} ${own.size === 1 ? "token" : "tokens"}`;
     if (!values) return count;
     if (shares) return `${count}, ${percent(shareOf(values, whole, (j) => own.has(j)))}`;
     return `${count}, at most ${format(Math.max(0, ...[...own].map((j) => values[j])))} each`;
   };
   const drawn = values && values.length > m ? sum(values.subarray(m)) : null;
-  // What comes after the token is no part of this.
-  const among = m + (values && values.length > m ? selection.token : 0);
-  const left = reasons.slice(0, among).filter(Boolean).length;
-  const share = values && shares && left > 0 ? sharesAside(values, whole, reasons).all : null;
+  const share = all.count > 0 ? all.share : null;
   const byHand = [...state.byHand.value].map(([column, aside]) => ({
     key: column,
     label: report.columns[column].name.text,
@@ -109,9 +107,9 @@ export function GenerationFilters() {
         clear={() => (state.byHand.value = new Map())}
       />
       <p id="set-aside-share" class="strong">
-        {left === 0
+        {all.count === 0
           ? "Every token counts."
-          : `${left} of ${among} tokens are left out${share === null ? "" : `, ${percent(share)} of what the token drew on`}.`}
+          : `${all.count} of ${among} tokens are left out${share === null ? "" : `, ${percent(share)} of what the token drew on`}.`}
       </p>
       <button
         type="button"

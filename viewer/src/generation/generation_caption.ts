@@ -1,14 +1,18 @@
 // What a saved picture of a continuation says of itself.
 import type { Caption, Shown } from "../export/exporter";
 import { quoted, said, titleOf, tokenWords } from "../export/name";
-import { asideWords, downToWords, headsWords, residualWords } from "../report/setting_words";
+import { asideWords, downToWords, drawnWords, headsWords, residualWords } from "../report/setting_words";
+import { percent } from "../report/text";
 import type { GenerationState } from "./generation_state";
+import { asideOf } from "./set_aside";
 
-/** "special tokens (2), by hand (1)": why tokens of the prompt take no part in ranking and scale. */
-function asideReasons(reasons: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const reason of reasons) if (reason) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  return [...counts].map(([reason, count]) => `${reason} (${count})`).join(", ");
+/** "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": what takes no part in ranking and scale, and why. */
+function asideReasons({ report, selection, values, reasons }: GenerationState): string {
+  const { among, all, parts } = asideOf(report, selection.value, values.value, reasons.value);
+  if (all.count === 0) return "";
+  const share = (of: number | null) => (of === null ? "" : `, ${percent(of)}`);
+  const why = parts.map((part) => `${part.reason} (${part.count}${share(part.share)})`);
+  return `${all.count} of ${among} tokens${share(all.share)}: ${why.join(", ")}`;
 }
 
 export function generationCaption(state: GenerationState, title: string, shown: Shown): Caption {
@@ -32,7 +36,9 @@ export function generationCaption(state: GenerationState, title: string, shown: 
     );
   }
   facts.push(["Tokens", settings.words ? "pieces of a word merged" : ""]);
-  if (shown.filters !== false) facts.push(["Out of ranking and scale", asideReasons(state.reasons.value)]);
+  if (shown.filters !== false) {
+    facts.push(["Out of ranking and scale", asideReasons(state)], ["Drawn", drawnWords(state.threshold.value)]);
+  }
   return {
     title: titleOf(title, shown),
     subject: [`${quoted(input.text, 60)} continued with ${quoted(fields.text, 60)}`, model.name].filter(Boolean),

@@ -202,8 +202,8 @@ export class GenerationState {
   }
 
   /** "mean over layers 1–6" */
-  spanText(positions: readonly number[] = this.layers.value): string {
-    const layers = positions.map((at) => this.report.layersOf(this.method.value)[at]);
+  spanText(positions: readonly number[] = this.layers.value, method = this.method.value): string {
+    const layers = positions.map((at) => this.report.layersOf(method)[at]);
     const [first, last] = [layers[0], layers[layers.length - 1]];
     if (layers.length === 0) return "no layer";
     if (layers.length === 1) return `layer ${first}`;

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { pictureOf } from "../export/element_picture";
+import type { Shown } from "../export/exporter";
 import type { Method } from "../report/document";
 import type { Report } from "../report/report";
 import { useGeneration, type GenerationState } from "./generation_state";
@@ -23,7 +24,15 @@ export function EveryMethod() {
       id="methods"
       title="Every method"
       wide
-      exporter={{ svg: () => pictureOf("all-methods"), rows: () => methodRows(state, values) }}
+      exporter={{
+        svg: () => pictureOf("all-methods"),
+        shown: () =>
+          methodsShown(
+            state,
+            report.methods.filter((method) => values(method) !== null),
+          ),
+        rows: () => methodRows(state, values),
+      }}
     >
       <div class="compare" id="all-methods">
         {report.methods.map((method) => (
@@ -36,6 +45,21 @@ export function EveryMethod() {
       </p>
     </Card>
   );
+}
+
+/** What a picture of these methods says of itself. */
+export function methodsShown(state: GenerationState, methods: readonly Method[]): Shown {
+  const all = methods.map((method) => state.selectionOf(method));
+  const spans = all.map(({ method, layers }) => state.spanText(layers, method).replace(/^layer /, ""));
+  const alike = new Set(spans).size < 2;
+  return {
+    title: "Every method",
+    method: all.map(({ method, normalized }) => (normalized ? `${method} (normalised)` : method)).join(", "),
+    // Flow is of fewer layers, perhaps.
+    layers: alike ? spans[0] : all.map(({ method }, k) => `${method}: ${spans[k]}`).join(", "),
+    notes: ["Each method on a scale of its own: flows do not sum to 1, shares do."],
+    file: [`position${state.token.value}`],
+  };
 }
 
 function methodRows(state: GenerationState, valuesOf: (method: Method) => Float64Array | null) {

@@ -1,6 +1,6 @@
 // What is left out of rankings and of the scale of colours: by kind, by the report's rules, by an expression, by hand.
 import { isStopWord, matches } from "../filters";
-import type { GenerationReport } from "./generation_report";
+import type { GenerationReport, Selection } from "./generation_report";
 
 export interface Filters {
   /** special tokens, wherever they stand; also those that the report's rule of that name holds */
@@ -62,13 +62,34 @@ export function shareOf(values: Float64Array, whole: number, holds: (column: num
   return values.reduce((held, value, j) => held + (holds(j) ? value : 0), 0) / whole;
 }
 
-/** Each reason's share of all that was drawn on, and all of them together. */
-export function sharesAside(
-  values: Float64Array,
-  whole: number,
+/** How many columns a token can draw on, of those that its values tell of: what comes after it is no part of this. */
+export const columnsBefore = ({ m }: GenerationReport, { token }: Selection, values: Float64Array | null) =>
+  m + (values && values.length > m ? token : 0);
+
+/** Tokens left out, with their share of all that was drawn on; null where values are no shares. */
+export interface Aside {
+  count: number;
+  share: number | null;
+}
+
+/** What is left out of those that a token can draw on: all of it, and each reason's part. */
+export function asideOf(
+  report: GenerationReport,
+  selection: Selection,
+  values: Float64Array | null,
   reasons: readonly string[],
-): { all: number; parts: [string, number][] } {
-  const names = new Set(reasons.slice(0, values.length).filter(Boolean));
-  const parts = [...names].map((name): [string, number] => [name, shareOf(values, whole, (j) => reasons[j] === name)]);
-  return { all: shareOf(values, whole, (j) => reasons[j] !== ""), parts };
+): { among: number; all: Aside; parts: (Aside & { reason: string })[] } {
+  const among = columnsBefore(report, selection, values);
+  const before = reasons.slice(0, among);
+  const shared = values && report.isShare(selection) ? { values, whole: report.whole(selection) } : null;
+  const part = (isOut: (reason: string) => boolean): Aside => ({
+    count: before.filter(isOut).length,
+    share: shared && shareOf(shared.values, shared.whole, (j) => j < among && isOut(before[j])),
+  });
+  const names = [...new Set(before.filter(Boolean))];
+  return {
+    among,
+    all: part((reason) => reason !== ""),
+    parts: names.map((name) => ({ reason: name, ...part((reason) => reason === name) })),
+  };
 }

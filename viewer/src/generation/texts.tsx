@@ -11,7 +11,7 @@ import { sum } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { ScaleLegend } from "./scale_legend";
 import { Named } from "./piece_view";
-import { sharesAside, SPECIAL } from "./set_aside";
+import { asideOf, SPECIAL } from "./set_aside";
 
 const ASIDES: Record<string, string> = { first: "the first token", special: "special tokens" };
 
@@ -258,20 +258,19 @@ export function textReadout(state: GenerationState, column: number | null): Comp
 function Shares() {
   const state = useGeneration();
   const { report } = state;
-  const { m } = report;
   const selection = state.selection.value;
   const values = state.values.value;
   const reasons = state.reasons.value;
   if (!values) return <p class="readout" id="shares" role="status" />;
-  if (!report.isShare(selection)) {
-    const counted = reasons.slice(0, m).filter(Boolean).length;
-    const aside = values.subarray(0, m).filter((_, j) => reasons[j]);
+  const { among, all, parts } = asideOf(report, selection, values, reasons);
+  if (all.share === null) {
+    const aside = values.subarray(0, among).filter((_, j) => reasons[j]);
     return (
       <p class="readout" id="shares" role="status">
         Each value is the most that can flow from that one token: values do not add up to a whole.{" "}
-        {counted > 0 && (
+        {all.count > 0 && (
           <>
-            Left out: {counted} of the prompt's {m} tokens, the largest with{" "}
+            Left out: {all.count} of {among} tokens, the largest with{" "}
             <b id="aside-largest">{format(Math.max(...aside))}</b>.
           </>
         )}
@@ -279,14 +278,13 @@ function Shares() {
     );
   }
   const elsewhere = report.generatedShare(selection);
-  const { all, parts } = sharesAside(values, report.whole(selection), reasons);
   return (
     <p class="readout" id="shares" role="status">
       {elsewhere !== null &&
         `Of what it drew on, ${percent(1 - elsewhere)} lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
-      Left out: <b id="aside-share">{percent(all)}</b> in all
-      {parts.some(([reason]) => reason !== SPECIAL) &&
-        ` (${parts.map(([reason, share]) => `${reason} ${percent(share)}`).join(", ")})`}
+      Left out: <b id="aside-share">{percent(all.share)}</b> in all
+      {parts.some(({ reason }) => reason !== SPECIAL) &&
+        ` (${parts.map(({ reason, share }) => `${reason} ${percent(share ?? 0)}`).join(", ")})`}
       .
     </p>
   );
