@@ -383,6 +383,10 @@ describe("captions of saved pictures", () => {
       Method: "rollout, flow",
       Layers: "rollout: mean over 2 of the layers 2–5, flow: 5",
     });
+    // Each has shares of its own.
+    expect(facts(state, shown)["Out of ranking and scale"]).toBe(
+      "3 of 5 tokens: special tokens (1), stop words (en) (2)",
+    );
     state.span.value = "last";
     expect(facts(state, methodsShown(state, ["rollout", "flow"])).Layers).toBe("5");
     expect(generationCaption(state, "T", shown).notes).toHaveLength(1);

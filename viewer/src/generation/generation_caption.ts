@@ -6,11 +6,14 @@ import { percent } from "../report/text";
 import type { GenerationState } from "./generation_state";
 import { asideOf } from "./set_aside";
 
-/** "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": what takes no part in ranking and scale, and why. */
-function asideReasons({ report, selection, values, reasons }: GenerationState): string {
+/**
+ * "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": what takes no part in ranking and scale, and why.
+ * @param shared whether a picture is of the chosen method alone: each has shares of its own
+ */
+function asideReasons({ report, selection, values, reasons }: GenerationState, shared: boolean): string {
   const { among, all, parts } = asideOf(report, selection.value, values.value, reasons.value);
   if (all.count === 0) return "";
-  const share = (of: number | null) => (of === null ? "" : `, ${percent(of)}`);
+  const share = (of: number | null) => (of === null || !shared ? "" : `, ${percent(of)}`);
   const why = parts.map((part) => `${part.reason} (${part.count}${share(part.share)})`);
   return `${all.count} of ${among} tokens${share(all.share)}: ${why.join(", ")}`;
 }
@@ -37,7 +40,10 @@ export function generationCaption(state: GenerationState, title: string, shown: 
   }
   facts.push(["Tokens", settings.words ? "pieces of a word merged" : ""]);
   if (shown.filters !== false) {
-    facts.push(["Out of ranking and scale", asideReasons(state)], ["Drawn", drawnWords(state.threshold.value)]);
+    facts.push(
+      ["Out of ranking and scale", asideReasons(state, shown.method === undefined)],
+      ["Drawn", drawnWords(state.threshold.value)],
+    );
   }
   return {
     title: titleOf(title, shown),
