@@ -326,7 +326,7 @@ describe("saved pictures of odd tokens", () => {
       for (const label of ['<a id="x">', "url(#top)", "°"]) {
         assert.ok(found.words.includes(label), `${label} in ${found.words}`);
       }
-      assert.doesNotMatch(svg, /[\u0001\u0008\u000b]/u);
+      for (const letter of ["\u0001", "\u0008", "\u000b"]) assert.ok(!svg.includes(letter));
       // The ranking marks degenerate flow; the others have no more than a token of that look.
       const marks = await page.locator(`#${card}-card .mark`).count();
       assert.equal(marks > 0, card === "rank");
