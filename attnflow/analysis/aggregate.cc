@@ -173,6 +173,24 @@ ResidualRule rule_for_flow(ResidualRule rule) {
   return rule == ResidualRule::kAdded ? ResidualRule::kAddedNormalized : rule;
 }
 
+// Decoders attend to the first token for want of anything else, and rollout multiplies that up to nearly everything.
+void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
+  constexpr double kMuch = 0.3;
+  if (!report.model.causal || output == 0 || report.settings.set_aside != "none" ||
+      graph.residual_rule != ResidualRule::kConvex) {
+    return;
+  }
+  double sum = 0.0;
+  for (std::size_t l = 0; l < graph.layers(); ++l) sum += graph.weights(l, output, 0);
+  const double mean = sum / static_cast<double>(graph.layers());
+  // Of few tokens each has much.
+  if (mean < std::max(kMuch, 2.0 / static_cast<double>(output + 1))) return;
+  report.notes.push_back(fmt::format(
+      "{:.0f}% of the output token's attention falls on the first token, '{}', on average over layers: decoders park "
+      "there what they do not need. --set-aside first sets that token aside.",
+      100.0 * mean, display_text(report, 0)));
+}
+
 // What has to be known of values that gradients made.
 void note_gradients(Report& report, const AttentionGraph& graph) {
   if (graph.residual_rule == ResidualRule::kConvex) return;
@@ -261,6 +279,7 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
   std::size_t output = resolve_output_token(report, report.notes);
   report.all_output_tokens = settings.output_token == "all";
   const std::vector<CertifiedPair> certified = certified_pairs(options, report.input.tokens, report.model.causal);
+  note_sink(report, graph, output);
   if (settings.words) {
     question.groups = merge_words(report, output);
   }

@@ -295,6 +295,29 @@ std::vector<std::string> notes_about(const Report& report, const std::string& wo
   return notes;
 }
 
+// Half of the last token's attention on the first of ten, in both layers.
+TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
+  AttentionInput input;
+  Tensor<float> weights({2, 1, 10, 10});
+  for (std::size_t l = 0; l < 2; ++l) {
+    weights(l, 0, 0, 0) = 1.0F;
+    for (std::size_t i = 1; i < 10; ++i) {
+      weights(l, 0, i, 0) = 0.5F;
+      for (std::size_t j = 1; j <= i; ++j) weights(l, 0, i, j) = 0.5F / static_cast<float>(i);
+    }
+  }
+  input.stack = AttentionStack(std::move(weights));
+  ExplainOptions options;
+  const std::vector<std::string> notes = notes_about(explain_attention(input, options), "--set-aside first");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("50% of the output token's attention"), std::string::npos) << notes[0];
+  options.settings.output_token = "2";  // of three tokens, half is not much
+  EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
+  options.settings.output_token = "last";
+  options.settings.set_aside = "first";
+  EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
+}
+
 TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   AttentionInput deep;
   deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});

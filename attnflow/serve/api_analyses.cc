@@ -106,6 +106,8 @@ WorkOptions Api::work_options_for(const HttpRequest& request, const ShelfModel& 
   options.streams = wants_events(request, events);
   options.timeout = options_.limits.timeout;
   options.exclusive = shelf.exclusive();
+  options.model_path = shelf.path;
+  options.model_name = shelf.name;
   return options;
 }
 

@@ -54,6 +54,14 @@ std::string with_field_names(const std::string& message) {
   return result;
 }
 
+std::string without_path(std::string message, const std::string& path, const std::string& name) {
+  if (path.empty()) return message;
+  for (std::size_t at = message.find(path); at != std::string::npos; at = message.find(path, at + name.size())) {
+    message.replace(at, path.size(), name);
+  }
+  return message;
+}
+
 ApiError api_error_of(const std::exception& error, bool input_is_file) {
   if (const auto* api = dynamic_cast<const ApiError*>(&error)) return *api;
   const std::string message = with_field_names(error.what());

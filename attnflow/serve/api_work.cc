@@ -108,7 +108,10 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
     } catch (const Cancelled&) {
       answer_failure(open, options.streams, stop_error(open->stop_reason()));
     } catch (const std::exception& error) {
-      answer_failure(open, options.streams, api_error_of(error, options.input_is_file));
+      const ApiError known = api_error_of(error, options.input_is_file);
+      answer_failure(
+          open, options.streams,
+          {known.status(), known.kind(), without_path(known.what(), options.model_path, options.model_name)});
     }
   };
   if (queue.submit(std::move(job))) return;

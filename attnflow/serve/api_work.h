@@ -40,6 +40,9 @@ struct WorkOptions {
   std::chrono::seconds timeout{60};
   const void* exclusive = nullptr;
   bool input_is_file = false;  // see api_error_of()
+  // What messages call by its name alone.
+  std::string model_path = {};
+  std::string model_name = {};
 };
 
 // Puts the work into the queue and answers with what `run` gives, a JSON document, or throws. Answers 503 when the

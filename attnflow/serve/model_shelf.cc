@@ -96,12 +96,14 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references) {
     if (is_gguf(reference)) {
       add(std::filesystem::path(reference).stem().string());
       models_.back().gguf_ = reference;
+      models_.back().path = reference;
       continue;
     }
     const Folder folder = find_model(reference);
     if (folder.is_built_in()) continue;  // is on the shelf
     add(folder.name());
     models_.back().folder_ = folder;
+    models_.back().path = folder.path().string();
   }
   for (ShelfModel& model : models_) {
     model.info = model.folder_ ? read_model_info(*model.folder_) : read_gguf_info(model.gguf_);

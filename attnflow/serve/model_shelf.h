@@ -43,6 +43,7 @@ struct LoadedModel {
 class ShelfModel {
  public:
   std::string name;
+  std::string path;  // as messages of what reads it have it; empty of a built-in one
   ModelKind kind = ModelKind::kText;
   // Of a GGUF file: name, architecture, layers, heads and positions, as its header says.
   ModelInfo info;

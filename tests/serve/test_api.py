@@ -271,6 +271,12 @@ class ApiTest(ServerTest):
         notes = self.server.post("evaluate", ask | {"output_token": 0}).json()["notes"]
         self.assertTrue(any("output token at position 0: they answer different questions" in note for note in notes))
 
+    def test_messages_name_models_and_no_path(self):
+        answer = self.server.post("evaluate", {"text": "The author", "model": GGUF.stem})
+        self.refuse(answer, 422, "unsupported_model", "expected a model that gives gradients")
+        self.assertTrue(answer.message.startswith(f"{GGUF.stem}: "), answer.message)
+        self.assertNotIn("/", answer.message)
+
     def test_evaluate_a_classifier(self):
         ask = {"text": TEXT, "model": "agreement"}
         result = self.server.post("evaluate", ask).json()

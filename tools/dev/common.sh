@@ -135,6 +135,13 @@ python_venv() {
   echo "$folder"
 }
 
+# What the build of a preset needs, in one place: who builds, calls this.
+require_build() { # require_build PRESET
+  require_packages build
+  if [[ "$1" != consumer ]]; then require_rust && require_viewer; fi
+  if [[ "$1" == release || "$1" == dev ]]; then require_llama; fi
+}
+
 # Sets RUFF.
 # shellcheck disable=SC2034  # used by the commands
 require_ruff() { RUFF="$(python_venv ruff "ruff==$RUFF_VERSION")/bin/ruff"; }

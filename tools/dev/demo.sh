@@ -2,9 +2,8 @@
 #: explain a sentence with the built-in model: a table here, a page and a picture in build/demo
 
 command_demo() {
-  say '1 of 4: what the build needs (Debian packages, Rust)'
-  require_packages build
-  require_rust
+  say '1 of 4: what the build needs (Debian packages, Rust, npm packages, libllama)'
+  require_build release
   # Only the program, not its tests.
   say "2 of 4: building build/release/bin/attnflow (-j $JOBS); the first time this takes some minutes"
   build_preset release attnflow attnflow_torch

@@ -12,7 +12,7 @@ command_setup() {
   require_packages "${groups[@]}"
   for group in "${groups[@]}"; do
     case "$group" in
-      build) require_rust && require_viewer && require_minilm && require_llama ;;
+      build) require_build release && require_minilm ;;
       test) require_npm_packages && require_smollm2 ;;
       lint) require_rust_lint && require_ruff && require_viewer && require_npm_packages ;;
     esac

@@ -62,6 +62,7 @@ describe("notes", () => {
       " --words merges",
       "a json or npz file has all numbers",
       "--drop-sink sets that token aside.",
+      "--set-aside first sets that token aside.",
       "--chat: the model's template begins",
       "; --system TEXT ",
     ]) {

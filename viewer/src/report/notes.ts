@@ -95,6 +95,14 @@ const PHRASES: readonly Phrase[] = [
       ),
   },
   {
+    says: /--set-aside first sets that token aside\.$/,
+    applies: ({ asWritten, ownToken }) => asWritten && ownToken,
+    here: (note, place) =>
+      note.replace(/ --set-aside first sets that token aside\.$/, (sentence) =>
+        place.recipe ? " “Set aside” above can leave it out in every layer." : byCommand(place, sentence.trim()),
+      ),
+  },
+  {
     says: /^--chat: the model's template begins/,
     here(note, { served }) {
       const options = served ? "“System prompt”, under Options," : "attnflow generate --system TEXT";
