@@ -2,6 +2,15 @@
 // generation/generation_link.ts).
 import { effect } from "@preact/signals";
 
+/** Characters of what was asked that an address holds at most (server/ask.ts). */
+export const LONGEST_ASK = 8000;
+/** What was asked comes first in a fragment; escaped, a character of it takes up to nine. The choices come behind. */
+const LONGEST_FRAGMENT = 9 * LONGEST_ASK + 20_000;
+
+/** The parts of a fragment, which may come from anyone: of one that is too long, the first of them. */
+export const fragmentParts = (fragment: string) =>
+  new URLSearchParams(fragment.replace(/^#/, "").slice(0, LONGEST_FRAGMENT));
+
 export interface Follower {
   /** What is chosen now. Signals that are read here are followed. */
   fragment(): string;

@@ -1,6 +1,6 @@
 // What is chosen, as the fragment of the page's address: #v=1&m=flow&l=3&t=5. Only what differs from what the page opens
 // with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
-import { addressWith, followAddress } from "./address";
+import { addressWith, followAddress, fragmentParts } from "./address";
 import { OVERLAYS } from "./color/overlay";
 import { LONGEST_PATTERN } from "./filters";
 import { METHODS, type Method } from "./report/document";
@@ -126,7 +126,7 @@ export function writeLink(choices: Choices, initial: Choices, address: Readonly<
 /** What a fragment says, over what the page opens with. Unknown keys and values that do not fit are left alone. */
 export function readLink(fragment: string, report: Report, initial: Choices): Choices {
   const choices = { ...initial } as Record<keyof Choices, unknown>;
-  const parts = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 20_000));
+  const parts = fragmentParts(fragment);
   if (parts.get("v") !== VERSION) return { ...initial };
   for (const name of NAMES) {
     const field = FIELDS[name] as Field<unknown>;

@@ -4,9 +4,11 @@ import { readGenerationLink, writeGenerationLink } from "../src/generation/gener
 import { GenerationState } from "../src/generation/generation_state";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
+import { LONGEST_ASK } from "../src/address";
 import { pieceName } from "../src/generation/piece";
 import { generationCaption } from "../src/generation/generation_caption";
 import { methodsShown } from "../src/generation/methods_view";
+import { writePromptAsk } from "../src/server/ask";
 import {
   asideOf,
   reasonsAside,
@@ -445,6 +447,15 @@ describe("what is chosen", () => {
     expect([other.palette.value, other.threshold.value, other.fromLeast.value]).toEqual(["cividis", 0.12, true]);
     expect(other.comparing.value).toBe(true);
     expect(writeGenerationLink(other)).toBe(writeGenerationLink(state));
+    // Behind the longest prompt as well.
+    state.address = {
+      ask: writePromptAsk({ prompt: "漢".repeat(LONGEST_ASK - writePromptAsk({ prompt: "" }).length) }),
+    };
+    expect(state.address.ask).not.toBe("");
+    const third = new GenerationState(report);
+    third.address = state.address;
+    readGenerationLink(`#${writeGenerationLink(state)}`, third);
+    expect(writeGenerationLink(third)).toBe(writeGenerationLink(state));
     // What does not fit is left alone.
     readGenerationLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1&p=red&c=9&im=x", other);
     expect([other.method.value, other.token.value, other.span.value]).toEqual(["rollout", 0, "all"]);

@@ -1,16 +1,17 @@
 // What the page's shell computes: filters, the link, counterparts of tokens, tables, and the server's events.
 import { describe, expect, test, vi } from "vitest";
+import { fragmentParts, LONGEST_ASK } from "../src/address";
 import { Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
-import { isStopWord, massSetAside, readPattern } from "../src/filters";
+import { isStopWord, LONGEST_PATTERN, massSetAside, readPattern } from "../src/filters";
 import { readLink, writeLink } from "../src/link";
 import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { WordReport } from "../src/report/words";
 import { readEvents } from "../src/server/events";
 import type { Client } from "../src/server/client";
-import { readAsk } from "../src/server/ask";
+import { readAsk, writeTextAsk } from "../src/server/ask";
 import { ServerState } from "../src/server/server_state";
 import { initialChoices } from "../src/state";
 import { missingSides, recipesApart } from "../src/views/compare_difference";
@@ -129,6 +130,22 @@ describe("the link", () => {
       "v=1&t=1.5&t=%00",
     ]) {
       expect(readLink(text, of, initial), text).toEqual(initial);
+    }
+  });
+
+  test("keeps the choices behind the longest text in any script", async () => {
+    const of = await report(["a", "b"]);
+    const initial = initialChoices(of);
+    const chosen = { ...initial, method: "raw" as const, token: 0, pattern: "漢".repeat(LONGEST_PATTERN) };
+    for (const letter of ["漢", "\u{1f469}\u{1f3fd}\u200d\u{1f680}", '"', "\ud800", "é", "a "]) {
+      const room = LONGEST_ASK - writeTextAsk({ text: "" }).length;
+      const count = Math.floor(room / (JSON.stringify(letter).length - 2));
+      expect(writeTextAsk({ text: letter.repeat(count + 1) }), letter).toBe("");
+      const ask = writeTextAsk({ text: letter.repeat(count) });
+      expect(ask, letter).not.toBe("");
+      const link = `#${writeLink(chosen, initial, { ask })}`;
+      expect(fragmentParts(link).get("ask") === ask, letter).toBe(true);
+      expect(readLink(link, of, initial), letter).toEqual(chosen);
     }
   });
 

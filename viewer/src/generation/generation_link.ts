@@ -1,7 +1,7 @@
 // What is chosen in the page of a generation, as the fragment of its address: #v=1&m=flow&t=5&l=2-4. Only what differs
 // from what the page opens with. A fragment may come from anyone, so every value is checked against this report.
 import { batch } from "@preact/signals";
-import { addressWith, followAddress } from "../address";
+import { addressWith, followAddress, fragmentParts } from "../address";
 import type { PaletteName } from "../color/scale";
 import { LONGEST_PATTERN } from "../filters";
 import { METHODS } from "../report/document";
@@ -54,7 +54,7 @@ export function untouched(state: GenerationState): boolean {
 
 /** Chooses what the fragment says; the rest is as the page opens. */
 export function readGenerationLink(fragment: string, state: GenerationState) {
-  const parts = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 20_000));
+  const parts = fragmentParts(fragment);
   const { report } = state;
   const get = (key: string) => (parts.get("v") === VERSION ? parts.get(key) : null);
   batch(() => {

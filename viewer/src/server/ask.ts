@@ -1,9 +1,9 @@
 // What was asked of the server, as the part "ask" of an address: it is asked again when the address is opened. Pictures
 // do not fit into an address; theirs says which one was shown.
+import { LONGEST_ASK } from "../address";
 import { METHODS, type Method } from "../report/document";
 
 const TEXT = ["model", "text", "pair", "mixing", "target", "candidates", "referents"] as const;
-const LONGEST = 8000;
 const LONGEST_LAYERS = 200;
 
 export type TextAsk = { text: string } & Partial<Record<(typeof TEXT)[number], string>>;
@@ -62,7 +62,7 @@ const PICTURE: Checks<PictureAsk> = { picture: isText, model: isText };
 /** For the address; "" when it is too long for one. */
 const written = (ask: Ask) => {
   const text = JSON.stringify(ask);
-  return text.length <= LONGEST ? text : "";
+  return text.length <= LONGEST_ASK ? text : "";
 };
 
 export function writeTextAsk(body: Record<string, unknown>): string {
@@ -86,7 +86,7 @@ function checked<T>(value: Record<string, unknown>, checks: Checks<T>): T {
 
 /** Known names with fitting values only: the address may come from anyone. */
 export function readAsk(text: string): Ask | null {
-  if (text.length > LONGEST) return null;
+  if (text.length > LONGEST_ASK) return null;
   try {
     const value = JSON.parse(text) as Record<string, unknown> | null;
     if (typeof value !== "object" || value === null) return null;
