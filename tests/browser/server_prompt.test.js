@@ -360,6 +360,68 @@ describe("a prompt", () => {
     });
   });
 
+  test("one that is asked before the first token of another, and fails, leaves what was there before both", async () => {
+    const { report, steps } = stream();
+    let first = true;
+    const waiting = [];
+    const hold = async () => first || new Promise((done) => waiting.push(done));
+    const document = (_, body) => {
+      if (body.layers === "99") throw { status: 400, kind: "bad_request", message: "expected layers up to 2" };
+      return report;
+    };
+    await serve(
+      { steps, hold, document },
+      async (tab, server) => {
+        await tab.locator('#tasks input[value="generation"]').check({ force: true });
+        const layers = async (text) => {
+          await tab.locator("#sampling-button").click();
+          await tab.locator("#ask-layers").fill(text);
+          await tab.keyboard.press("Escape");
+        };
+        /** Continues a prompt that gets no token. */
+        const wait = async (text) => {
+          const count = asks(server, "generate").length;
+          await layers("");
+          await tab.locator("#ask-prompt").fill(text);
+          await tab.locator("#continue").click();
+          while (waiting.length === 0) await tab.waitForTimeout(10);
+          waiting.length = 0;
+          await tab.locator("#heading").filter({ hasText: "Generating" }).waitFor();
+          assert.equal(asks(server, "generate").length, count + 1);
+        };
+        const refused = async () => {
+          await layers("99");
+          await tab.locator("#continue").click();
+          await tab.locator("#server-problem").filter({ hasText: "expected layers up to 2" }).waitFor();
+        };
+        // Nothing was there before.
+        first = false;
+        await wait("one");
+        await refused();
+        assert.equal(await tab.locator("#page").count(), 0);
+        await wait("two");
+        await wait("three");
+        await tab.locator("#cancel").click();
+        await tab.locator("#welcome").waitFor();
+        // A report was.
+        first = true;
+        await layers("");
+        await tab.locator("#continue").click();
+        await tab.locator("#heat-card").waitFor();
+        first = false;
+        for (const end of [refused, () => tab.locator("#cancel").click()]) {
+          await wait("four");
+          await wait("five");
+          await end();
+          await tab.locator("#heat-card").waitFor();
+          assert.doesNotMatch(await tab.locator("#heading").textContent(), /Generating|ended early/);
+          assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
+        }
+      },
+      { allowed: [/status of 400/] },
+    );
+  });
+
   test("what came before it was cancelled stays", async () => {
     await held(async ({ tab, server, go }) => {
       await go(1);

@@ -70,6 +70,12 @@ export class GenerationLive {
     return this.stage;
   }
 
+  /** Whether nothing has come yet. */
+  get waits(): boolean {
+    const phase = this.stage.peek();
+    return (phase === "running" || phase === "stopping") && this.texts.peek().length === 0;
+  }
+
   /** Why it failed, a sentence for the user. */
   get failure(): ReadonlySignal<string> {
     return this.problem;

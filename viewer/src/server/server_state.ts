@@ -102,6 +102,8 @@ export class ServerState {
   readonly evaluationProblem = signal("");
   readonly announcement = signal("");
   private readonly asked: Partial<Record<Task, Asked>> = {};
+  /** What was shown before the newest continuation: it comes back where nothing comes of that. */
+  private beneath: Shown = null;
   private running: AbortController | null = null;
 
   readonly models: ReadonlySignal<ServedModel[]> = computed(() => {
@@ -465,7 +467,11 @@ export class ServerState {
     const asked = this.promptRequest();
     const body = { ...asked, generated_columns: true, compact: true };
     const ask = writePromptAsk(asked);
-    const before = this.results.peek().generation;
+    const now = this.results.peek().generation;
+    // Nothing will come of one that waits for its first token: this one ends it.
+    const nothing = now && "live" in now && now.live.waits;
+    const before = nothing ? this.beneath : now;
+    this.beneath = before;
     const look = before && "live" in before ? before.live.state.peek() : null;
     const live = new GenerationLive(this.prompt.value, {
       asked,
@@ -500,9 +506,10 @@ export class ServerState {
       // Said where the text is.
       live.fail(problem || "it was cancelled");
       if (mine) this.say("generation", "");
-    } else if (mine) {
+    } else {
+      live.fail("it was cancelled");
       // Nothing came of it: what was shown before stays.
-      this.put("generation", before);
+      if (mine) this.put("generation", before);
     }
   }
 
