@@ -20,17 +20,24 @@ export interface Follower {
   onMove(): void;
 }
 
+/** Another fragment, without "#", in the address: a new entry of the history, or in place of the one that is there. */
+export function moveTo(fragment: string, how: "push" | "replace" = "push") {
+  const address = fragment ? `#${fragment}` : location.pathname + location.search;
+  try {
+    if (how === "push") history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+  } catch {
+    // A page in a frame without a history of its own; the link button still works.
+  }
+}
+
 /** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
 export function followAddress({ fragment, settled, onMove }: Follower): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const write = (next: string) => {
     const here = location.hash.replace(/^#/, "");
     if (next === here || (next === "" && !here.startsWith("v="))) return;
-    try {
-      history.pushState(null, "", next ? `#${next}` : location.pathname + location.search);
-    } catch {
-      // A page in a frame without a history of its own; the link button still works.
-    }
+    moveTo(next);
   };
   const stop = effect(() => {
     const next = fragment();

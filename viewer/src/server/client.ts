@@ -1,5 +1,6 @@
 // The client of `attnflow serve` (attnflow/serve/openapi.json).
 import { signal } from "@preact/signals";
+import { moveTo } from "../address";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { readEvents } from "./events";
 
@@ -75,8 +76,7 @@ export class Client {
     if (given) {
       this.useToken(given);
       parts.delete("token");
-      const rest = parts.toString();
-      history.replaceState(null, "", location.pathname + location.search + (rest ? `#${rest}` : ""));
+      moveTo(parts.toString(), "replace");
     }
   }
 

@@ -1,5 +1,6 @@
 // What is asked of the server, and what became of it.
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
+import { moveTo } from "../address";
 import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../explanation";
 import { readGenerationLink } from "../generation/generation_link";
@@ -85,15 +86,16 @@ export class ServerState {
 
   readonly progress = signal<Progress | null>(null);
   readonly working = signal("");
-  /** What a link asks for and the page cannot do. */
-  readonly notice = signal("");
   /** The picture that a link shows and cannot hold, with the link's fragment. */
   readonly wanted = signal<{ name: string; fragment: string } | null>(null);
   /** the picture that was sent last */
   readonly sent = signal<Sent | null>(null);
+  /** What a link asks for and the page cannot do. */
+  private readonly notices = signal<Partial<Record<Task, string>>>({});
   private readonly problems = signal<Partial<Record<Task, string>>>({});
   private readonly results = signal<Readonly<Record<Task, Shown>>>({ text: null, image: null, generation: null });
-  /** Problems and reports are those of their task. */
+  /** Notices, problems and reports are those of their task. */
+  readonly notice: ReadonlySignal<string> = computed(() => this.notices.value[this.task.value] ?? "");
   readonly problem: ReadonlySignal<string> = computed(() => this.problems.value[this.task.value] ?? "");
   readonly shown: ReadonlySignal<Shown> = computed(() => this.results.value[this.task.value]);
   readonly blanked = signal<readonly number[]>([]);
@@ -147,10 +149,11 @@ export class ServerState {
 
   /** Another thing to ask. What is said and shown is what belongs to it. */
   choose(task: Task) {
-    batch(() => {
-      this.task.value = task;
-      this.notice.value = "";
-    });
+    this.task.value = task;
+  }
+
+  private note(task: Task, notice: string) {
+    this.notices.value = { ...this.notices.peek(), [task]: notice };
   }
 
   private say(task: Task, problem: string) {
@@ -255,7 +258,6 @@ export class ServerState {
         this.evaluation.value = null;
         this.evaluationProblem.value = "";
       }
-      this.notice.value = "";
       this.put(task, { viewer });
     });
   }
@@ -290,20 +292,35 @@ export class ServerState {
     if (there) this.showAgain(there);
     if (!ask || there) return;
     const found = readAsk(ask);
-    if (!found) return;
+    // What models there are is not known before the server has said it.
+    if (!found || !this.table.peek()) return;
     if ("text" in found) await this.askAgain(found);
     else if ("prompt" in found) await this.continueAgain(found);
     else this.wantPicture(found);
   }
 
+  /**
+   * What a link came to be asked as, in its place. A model that is not here, or a link by hand, is asked in other words:
+   * each way back to them would be another thing to ask.
+   */
+  private settle(ask: string) {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    if (ask) parts.set("ask", ask);
+    else parts.delete("ask");
+    const fragment = parts.toString();
+    if (fragment !== location.hash.slice(1)) moveTo(fragment, "replace");
+  }
+
   /** The task and model of a link. A model that is not here is said to be missing. */
   private take(task: Task, model: string | undefined) {
     this.choose(task);
+    this.note(task, "");
     if (!model) return;
     if (this.models.value.some(({ name }) => name === model)) {
       this.model.value = { ...this.model.value, [task]: model };
     } else {
-      this.notice.value = `The link names the model “${model}”, which this server does not have; “${this.chosen.value?.name ?? ""}” is asked.`;
+      const asked = this.chosen.value?.name ?? "";
+      this.note(task, `The link names the model “${model}”, which this server does not have; “${asked}” is asked.`);
     }
   }
 
@@ -317,9 +334,8 @@ export class ServerState {
       this.candidates.value = found.candidates ?? "";
       this.referents.value = found.referents ?? "";
     });
-    const missing = this.notice.peek();
-    await this.explainText("Explaining again, from the link");
-    this.notice.value = missing;
+    this.settle(writeTextAsk(this.request()));
+    await this.askText("Explaining again, from the link");
   }
 
   private async continueAgain(found: PromptAsk) {
@@ -336,21 +352,26 @@ export class ServerState {
       this.dropSink.value = found.drop_sink ?? false;
       this.layers.value = found.layers ?? "";
     });
-    const missing = this.notice.peek();
+    this.settle(writePromptAsk(this.promptRequest()));
     const seed = this.temperature.peek() > 0 ? `, with its seed ${this.seed.peek()}` : "";
     await this.generate({ what: `Running again from the link${seed}`, fragment: location.hash });
-    this.notice.value = missing;
   }
 
   private wantPicture({ picture, model }: PictureAsk) {
     batch(() => {
       this.take("image", model);
+      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? ""));
       this.wanted.value = { name: picture, fragment: location.hash };
       this.put("image", null);
     });
   }
 
-  async explainText(what = "Explaining") {
+  explainText() {
+    this.note("text", "");
+    return this.askText("Explaining");
+  }
+
+  private async askText(what: string) {
     const body = this.request();
     const report = await this.explain(body, what);
     if (report) this.show(report, { text: body });
@@ -434,6 +455,7 @@ export class ServerState {
       this.say("image", `expected a PNG, JPEG or WebP picture, found ${picture.name}${type}`);
       return;
     }
+    if (!this.wanted.peek()) this.note("image", "");
     const { sent } = this;
     if (sent.value) URL.revokeObjectURL(sent.value.url);
     sent.value = { name: picture.name, bytes: picture.size, url: URL.createObjectURL(picture) };
@@ -464,6 +486,7 @@ export class ServerState {
 
   /** @param fragment what a link says of the page: chosen when the report is there */
   async generate({ what = "Generating", fragment = "" } = {}) {
+    if (!fragment) this.note("generation", "");
     const asked = this.promptRequest();
     const body = { ...asked, generated_columns: true, compact: true };
     const ask = writePromptAsk(asked);
@@ -490,8 +513,9 @@ export class ServerState {
     this.put("generation", { live });
     const done = await this.work(what, async (handlers, signal) => {
       const prompt = (event: LivePrompt) => {
-        if (ask && askOfAddress() !== ask)
-          history.pushState(null, "", `#v=1&${new URLSearchParams({ ask }).toString()}`);
+        // The address of another task is that task's.
+        const here = this.task.peek() === "generation";
+        if (here && ask && askOfAddress() !== ask) moveTo(`v=1&${new URLSearchParams({ ask }).toString()}`);
         live.begin(event);
       };
       const token = (event: LiveToken) => live.token(event);
