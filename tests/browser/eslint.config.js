@@ -14,8 +14,8 @@ export default [
             "setInterval TextDecoder TextEncoder",
         ),
         ...names(
-          "Buffer clearTimeout console DataTransfer dispatchEvent DOMParser fetch File location MessageChannel MutationObserver navigator " +
-            "performance PerformanceObserver process requestAnimationFrame scrollTo setTimeout URL window",
+          "Buffer clearTimeout console DataTransfer dispatchEvent DOMException DOMParser fetch File history location MessageChannel MutationObserver navigator " +
+            "performance PerformanceObserver process requestAnimationFrame scrollTo setTimeout URL URLSearchParams window",
         ),
       },
     },

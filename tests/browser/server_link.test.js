@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
-import { answer, asks, serve as serveIn, stream } from "./server_page.js";
+import { answer, asks, PNG, serve as serveIn, stream } from "./server_page.js";
 
 let browser;
 const serve = (...rest) => serveIn(browser, ...rest);
@@ -148,6 +148,84 @@ describe("a continuation's address", () => {
       await tab.locator("#heat-card").waitFor();
       assert.equal(await tab.locator("#server-problem").count(), 0);
       assert.equal(await chosenTask(tab), "generation");
+    });
+  });
+});
+
+describe("the way back and forward through pictures", () => {
+  const choose = async (tab, name) => {
+    await tab.locator("#picture-file").setInputFiles({ name, mimeType: "image/png", buffer: PNG });
+    await tab.locator("#picture-sent").filter({ hasText: name }).waitFor();
+    await tab.waitForFunction(() => !document.getElementById("status-text"));
+    await tab.waitForFunction((part) => decodeURIComponent(location.hash).includes(part), name);
+    await settled(tab);
+  };
+  const sent = async (tab) => (await tab.locator("#picture-sent").textContent()).trim().split(/\s/u)[0];
+  const wanted = (tab) => tab.locator("#picture-wanted");
+  const method = (tab) => tab.locator("#methods input:checked").inputValue();
+
+  test("shows them again as they were, without asking", async () => {
+    await serve({}, async (tab, server) => {
+      await task(tab, "image");
+      await choose(tab, "a.png");
+      await tab.locator('#methods input[value="raw"]').check({ force: true });
+      await tab.waitForFunction(() => location.hash.includes("m=raw"));
+      await choose(tab, "b.png");
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.waitForFunction(() => location.hash.includes("m=flow"));
+      const { entries } = await address(tab);
+      await tab.goBack();
+      assert.equal((await address(tab)).ask.picture, "b.png");
+      await tab.goBack();
+      await tab.locator("#picture-sent").filter({ hasText: "a.png" }).waitFor();
+      assert.equal(await tab.locator("#picture-sent img").evaluate((image) => image.decode().then(() => true)), true);
+      assert.equal(await method(tab), "raw");
+      await tab.goBack();
+      await tab.waitForFunction(() => !location.hash.includes("m=raw"));
+      assert.equal(await sent(tab), "a.png");
+      assert.notEqual(await method(tab), "raw");
+      await settled(tab);
+      for (const name of ["a.png", "b.png", "b.png"]) {
+        await tab.goForward();
+        await tab.waitForTimeout(100);
+        assert.equal(await sent(tab), name);
+      }
+      assert.equal(await method(tab), "flow");
+      // From another task as well, to a picture that is not the one it shows.
+      await task(tab, "text");
+      await tab.evaluate(() => history.go(-2));
+      await tab.locator("#picture-sent").filter({ hasText: "a.png" }).waitFor();
+      assert.equal(await chosenTask(tab), "image");
+      await settled(tab);
+      assert.deepEqual([(await address(tab)).entries, await wanted(tab).count()], [entries, 0]);
+      assert.equal(asks(server, "image").length, 2);
+    });
+  });
+
+  test("keeps what is shown where one is not there any more, and asks for it in a line", async () => {
+    await serve({}, async (tab, server) => {
+      await task(tab, "image");
+      await choose(tab, "a.png");
+      await choose(tab, "b.png");
+      await tab.reload();
+      await wanted(tab).filter({ hasText: "b.png" }).waitFor();
+      await choose(tab, "b.png");
+      assert.equal(await wanted(tab).count(), 0);
+      await tab.goBack();
+      await wanted(tab).filter({ hasText: "a.png" }).waitFor();
+      await settled(tab);
+      assert.equal(await tab.locator("#page").count(), 1);
+      assert.equal(await sent(tab), "b.png");
+      const { ask, forward } = await address(tab);
+      assert.deepEqual([ask.picture, forward], ["a.png", true]);
+      await tab.goForward();
+      await wanted(tab).waitFor({ state: "detached" });
+      await tab.goBack();
+      await choose(tab, "a.png");
+      assert.deepEqual([await wanted(tab).count(), await sent(tab)], [0, "a.png"]);
+      await tab.goForward();
+      await tab.locator("#picture-sent").filter({ hasText: "b.png" }).waitFor();
+      assert.equal(asks(server, "image").length, 4);
     });
   });
 });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { Picture, smoothMap } from "../src/report/picture";
 import { Report } from "../src/report/report";
+import type { Viewer } from "../src/context";
+import { KeptPictures, MOST_KEPT, problemOf } from "../src/server/pictures";
 
 /** [CLS] and 2 x 3 patches over columns 10 to 70 of a picture of 80 x 30 pixels, five rows of black below. */
 async function sample(changes: Record<string, unknown> = {}) {
@@ -86,5 +88,33 @@ describe("a smooth map", () => {
     const smooth = smoothMap(map, 2, 3, 7);
     expect(Math.max(...smooth)).toBeLessThanOrEqual(Math.fround(0.9));
     expect(Math.min(...smooth)).toBeGreaterThanOrEqual(Math.fround(0.1));
+  });
+});
+
+describe("pictures that were sent", () => {
+  const viewerOf = (ask?: string) => ({ state: { address: ask ? { ask } : {} } }) as unknown as Viewer;
+  const asked = { picture: new File([], "a.png"), options: {} };
+
+  test("are kept by what asked for them, the last few", () => {
+    const kept = new KeptPictures();
+    const names = Array.from({ length: MOST_KEPT }, (_, k) => `ask ${k}`);
+    for (const name of names) kept.keep(viewerOf(name), asked);
+    // Shown again, and the newest of its name.
+    const again = viewerOf(names[0]);
+    kept.keep(again, asked);
+    kept.keep(viewerOf("one more"), asked);
+    kept.keep(viewerOf(), asked);
+    expect(kept.get(names[0])?.viewer).toBe(again);
+    expect(kept.get(names[1])).toBeUndefined();
+    for (const name of [...names.slice(2), "one more"]) expect(kept.get(name), name).toBeDefined();
+    expect(kept.get("")).toBeUndefined();
+  });
+
+  test("are of a kind that the server reads", () => {
+    for (const type of ["image/png", "image/jpeg", "image/webp"])
+      expect(problemOf(new File([], "a", { type }))).toBe("");
+    expect(problemOf(new File([], "a.gif", { type: "image/gif" }))).toMatch(/found a\.gif \(image\/gif\)$/);
+    const large = { size: 64 * 2 ** 20 + 1, type: "image/png", name: "b.png" } as File;
+    expect(problemOf(large)).toMatch(/at most 64 MB, found b\.png$/);
   });
 });

@@ -22,6 +22,7 @@ import {
 } from "./ask";
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
+import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
 
 export type Task = "text" | "image" | "generation";
 
@@ -31,20 +32,12 @@ const TASKS: readonly Task[] = ["text", "image", "generation"];
 export type Shown = { viewer: Viewer } | { live: GenerationLive } | null;
 
 /** What a report was asked with: it is asked again with other settings, or with blanked tokens. */
-type Asked = { text: Record<string, unknown> } | { picture: File; options: Record<string, string> };
-
-/** A picture that was sent, and where the page can show it from. */
-export interface Sent {
-  name: string;
-  bytes: number;
-  url: string;
-}
+type Asked = { text: Record<string, unknown> } | AskedPicture;
 
 /** What the server is doing while it evaluates. */
 export const EVALUATING = "Evaluating";
 /** of a continuation */
 export const USUAL_TOKENS = 40;
-const MOST_PICTURE_BYTES = 64 * 2 ** 20;
 /** Single heads of short texts only: they are L H n² numbers. */
 const MOST_TEXT_WITH_HEADS = 240;
 
@@ -86,8 +79,8 @@ export class ServerState {
 
   readonly progress = signal<Progress | null>(null);
   readonly working = signal("");
-  /** The picture that a link shows and cannot hold, with the link's fragment. */
-  readonly wanted = signal<{ name: string; fragment: string } | null>(null);
+  /** What the address asks for now. */
+  readonly wanted = signal<WantedPicture | null>(null);
   /** the picture that was sent last */
   readonly sent = signal<Sent | null>(null);
   /** What a link asks for and the page cannot do. */
@@ -103,6 +96,7 @@ export class ServerState {
   readonly evaluation = signal<Evaluation | null>(null);
   readonly evaluationProblem = signal("");
   readonly announcement = signal("");
+  private readonly pictures = new KeptPictures();
   private readonly asked: Partial<Record<Task, Asked>> = {};
   /** What was shown before the newest continuation: it comes back where nothing comes of that. */
   private beneath: Shown = null;
@@ -230,7 +224,8 @@ export class ServerState {
     this.results.value = { ...this.results.peek(), [task]: shown };
   }
 
-  private show(report: Report, asked: Asked) {
+  /** @param wanted what the picture was chosen for */
+  private show(report: Report, asked: Asked, wanted: WantedPicture | null = null) {
     const task = "text" in asked ? "text" : "image";
     const before = this.results.peek()[task];
     const viewer = new Viewer(report);
@@ -245,21 +240,27 @@ export class ServerState {
     const ask = "text" in asked ? writeTextAsk(asked.text) : writePictureAsk(asked.picture.name, asked.options.model);
     state.address = ask ? { ask } : {};
     state.lacks = "text" in asked ? (ask ? "" : "the long text") : "the picture";
-    const wanted = this.wanted.peek();
-    if (task === "image" && wanted) {
-      state.restore(readLink(wanted.fragment, report, state.initial));
-      this.wanted.value = null;
-    }
+    if (wanted) state.restore(readLink(wanted.fragment, report, state.initial));
     viewer.askServer.value = (asking, what) => void this.recompute(asking, what);
     batch(() => {
-      this.asked[task] = asked;
-      if (task === "text") {
-        this.blanked.value = [];
-        this.evaluation.value = null;
-        this.evaluationProblem.value = "";
+      if ("picture" in asked) {
+        this.showPicture(viewer, asked);
+        return;
       }
-      this.put(task, { viewer });
+      this.asked.text = asked;
+      this.blanked.value = [];
+      this.evaluation.value = null;
+      this.evaluationProblem.value = "";
+      this.put("text", { viewer });
     });
+  }
+
+  private showPicture(viewer: Viewer, asked: AskedPicture) {
+    this.pictures.keep(viewer, asked);
+    this.asked.image = asked;
+    this.wanted.value = null;
+    this.sent.value = sendingOf(asked.picture, this.sent.peek());
+    this.put("image", { viewer });
   }
 
   /** The task whose report an address asks for, where it is there already. */
@@ -282,6 +283,7 @@ export class ServerState {
         if (state && !state.growing.peek()) readGenerationLink(location.hash, state);
       }
     }
+    if (task === "image") this.wanted.value = null;
     this.choose(task);
   }
 
@@ -296,7 +298,7 @@ export class ServerState {
     if (!found || !this.table.peek()) return;
     if ("text" in found) await this.askAgain(found);
     else if ("prompt" in found) await this.continueAgain(found);
-    else this.wantPicture(found);
+    else this.wantPicture(found, ask);
   }
 
   /**
@@ -357,12 +359,19 @@ export class ServerState {
     await this.generate({ what: `Running again from the link${seed}`, fragment: location.hash });
   }
 
-  private wantPicture({ picture, model }: PictureAsk) {
+  /** Shows a picture again, or asks for it. What is shown meanwhile stays. */
+  private wantPicture({ picture, model }: PictureAsk, ask: string) {
+    const kept = this.pictures.get(ask);
     batch(() => {
       this.take("image", model);
+      if (kept) {
+        const { state, report } = kept.viewer;
+        state.restore(readLink(location.hash, report, state.initial));
+        this.showPicture(kept.viewer, kept.asked);
+        return;
+      }
       this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? ""));
       this.wanted.value = { name: picture, fragment: location.hash };
-      this.put("image", null);
     });
   }
 
@@ -446,24 +455,19 @@ export class ServerState {
 
   async explainPicture(picture: File) {
     if (this.task.peek() !== "image") this.choose("image");
-    if (picture.size > MOST_PICTURE_BYTES) {
-      this.say("image", `expected a picture of at most ${MOST_PICTURE_BYTES / 2 ** 20} MB, found ${picture.name}`);
+    const problem = problemOf(picture);
+    if (problem) {
+      this.say("image", problem);
       return;
     }
-    if (!["image/png", "image/jpeg", "image/webp"].includes(picture.type)) {
-      const type = picture.type && ` (${picture.type})`;
-      this.say("image", `expected a PNG, JPEG or WebP picture, found ${picture.name}${type}`);
-      return;
-    }
-    if (!this.wanted.peek()) this.note("image", "");
-    const { sent } = this;
-    if (sent.value) URL.revokeObjectURL(sent.value.url);
-    sent.value = { name: picture.name, bytes: picture.size, url: URL.createObjectURL(picture) };
+    const wanted = this.wanted.peek();
+    if (!wanted) this.note("image", "");
+    this.sent.value = sendingOf(picture, this.sent.peek());
     const options = { model: this.chosen.value?.name ?? "", name: picture.name, compact: "true" };
     const report = await this.work("Explaining the picture", async (handlers, signal) =>
       Report.read(await this.client.image(picture, { method: METHODS.join(","), ...options }, handlers, signal)),
     );
-    if (report) this.show(report, { picture, options });
+    if (report) this.show(report, { picture, options }, wanted);
   }
 
   /** What is asked of a continuation; what samples is said only where it does. */
