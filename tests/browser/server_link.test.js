@@ -13,7 +13,8 @@ before(async () => {
 after(() => browser?.close());
 
 const linkTo = (ask, choices = "") => `#v=1&ask=${encodeURIComponent(JSON.stringify(ask))}${choices}`;
-const task = (tab, name) => tab.locator(`#tasks input[value="${name}"]`).check({ force: true });
+/** Tasks can be chosen once the models are known. */
+const task = (tab, name) => tab.locator(`#tasks input[value="${name}"]:enabled`).check({ force: true });
 const chosenTask = (tab) => tab.locator("#tasks input:checked").inputValue();
 /** Until a choice would stand in the address. */
 const settled = (tab) => tab.waitForTimeout(700);

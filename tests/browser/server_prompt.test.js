@@ -19,7 +19,7 @@ describe("a prompt", () => {
     // A server that does not say what tokens drew on as they come.
     const steps = [{ text: "Begin", tokens: [], layers: [1] }, ...words.map((text, index) => ({ index, text }))];
     await serve({ steps, pause: 250 }, async (tab, server) => {
-      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
       await tab.locator("#ask-prompt").fill("Begin");
       await tab.locator("#sampling-button").click();
       await tab.locator("#ask-tokens").fill("4");
@@ -61,7 +61,7 @@ describe("a prompt", () => {
 
   test("its options are asked for by the API's names, and reached from the keyboard", async () => {
     await serve({}, async (tab, server) => {
-      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
       await tab.locator("#sampling-button").focus();
       await tab.keyboard.press("Enter");
       const reached = new Set();
@@ -114,7 +114,7 @@ describe("a prompt", () => {
     let link = "";
     let asked = null;
     await serve({ steps, document }, async (tab, server) => {
-      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
       await tab.locator("#ask-prompt").fill("a & b # c");
       await tab.locator("#sampling-button").click();
       await tab.locator("#ask-temperature").fill("0.5");
@@ -182,7 +182,7 @@ describe("a prompt", () => {
       serve(
         { steps, breaks },
         async (tab) => {
-          await tab.locator('#tasks input[value="generation"]').check({ force: true });
+          await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
           await tab.locator("#continue").click();
           await tab
             .locator(tokens ? "#failure" : "#server-problem")
@@ -219,7 +219,7 @@ describe("a prompt", () => {
     steps.at(-1).special = true;
     const last = said.tokens.length - 1;
     await serve({ steps, document: () => report }, async (tab) => {
-      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
       await tab.locator("#continue").click();
       await tab.locator("#heat-card").waitFor();
       assert.equal(await tab.locator("#step").textContent(), `${last} of ${last + 1}`);
@@ -245,7 +245,7 @@ describe("a prompt", () => {
       { index: 0, text: "!", piece: "!", special: false, probability: 0.5, choices: [], rollout: [1] },
     ];
     await serve({ steps: events, document: () => one }, async (tab) => {
-      await tab.locator('#tasks input[value="generation"]').check({ force: true });
+      await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
       await tab.locator("#continue").click();
       await tab.locator("#map-card").waitFor();
       assert.equal(await tab.locator("#step").textContent(), "1 of 1");
@@ -264,7 +264,7 @@ describe("a prompt", () => {
     await serve(
       { steps, hold, document },
       async (tab, server) => {
-        await tab.locator('#tasks input[value="generation"]').check({ force: true });
+        await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
         await tab.locator("#continue").click();
         /** The next event, `count` times. */
         const go = async (count = 1) => {
@@ -372,7 +372,7 @@ describe("a prompt", () => {
     await serve(
       { steps, hold, document },
       async (tab, server) => {
-        await tab.locator('#tasks input[value="generation"]').check({ force: true });
+        await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
         const layers = async (text) => {
           await tab.locator("#sampling-button").click();
           await tab.locator("#ask-layers").fill(text);
