@@ -103,17 +103,12 @@ export class Explanation {
 
   /** Flags of flow values that repeat an end of the network; null where there are none. */
   degenerate(layer: number, outputToken: number): Numbers | null {
-    return this.asComputed
-      ? this.report.row("flow_degenerate", layer, outputToken)
-      : this.answered("flow_degenerate", layer, outputToken);
+    return this.besideFlow("flow_degenerate", layer, outputToken);
   }
 
-  private answered(array: string, layer: number, outputToken: number): Numbers | null {
-    for (const answer of this.answers) {
-      const values = answer.row(array, layer, outputToken);
-      if (values) return values;
-    }
-    return null;
+  /** What the report that has the flow says of it: the document may know a recipe and lack its flow, of words above all. */
+  private besideFlow(array: string, layer: number, outputToken: number): Numbers | null {
+    return this.result("flow", layer, outputToken)?.from?.row(array, layer, outputToken) ?? null;
   }
 
   /** Output tokens that a server computed this recipe for, in any of its answers. */
@@ -154,13 +149,8 @@ export class Explanation {
     const result = this.result(method, layer, outputToken);
     if (!result) return [];
     const { values, error } = result;
-    const gaps =
-      method !== "flow"
-        ? null
-        : this.asComputed
-          ? this.report.row("flow_gap", layer, outputToken)
-          : this.answered("flow_gap", layer, outputToken);
-    const widest = method === "flow" && !gaps ? (this.report.document.flow_gap_max ?? 0) : 0;
+    const gaps = method === "flow" ? this.besideFlow("flow_gap", layer, outputToken) : null;
+    const widest = method === "flow" && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
     const order = [...values.keys()].filter((i) => counts[i]);
     order.sort((a, b) => (values[b] || 0) - (values[a] || 0) || a - b);
     let rank = 0;

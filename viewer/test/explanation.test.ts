@@ -4,6 +4,7 @@ import { Explanation, type Recipe } from "../src/explanation";
 import type { EncodedArray, EncodedBytes, ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { format, formatWithin } from "../src/report/text";
+import { WordReport } from "../src/report/words";
 import text from "./fixtures/text.json?raw";
 
 const N = 4;
@@ -75,4 +76,32 @@ test("rounded values have two digits", () => {
   expect(formatWithin(0.123456, LOG_ERROR)).toBe("about 0.12");
   expect(formatWithin(0.000123456, LOG_ERROR)).toBe("about 1.2e-4");
   expect(formatWithin(0, LOG_ERROR)).toBe("0");
+});
+
+test("flow that a server computed of whole words keeps its flags and its enclosures", async () => {
+  const document = (JSON.parse(text) as { report: ReportDocument }).report;
+  const report = await Report.read(document);
+  const words = WordReport.of(report);
+  if (!words) throw new Error("no word has several pieces");
+  const n = words.n;
+  const row = (numbers: number[]): EncodedArray => ({ shape: [1, 1, n], ...f32(numbers) });
+  const answer = await Report.read({
+    ...words.document,
+    settings: { ...document.settings, words: true, layers: [6], method: ["flow"] },
+    output_tokens: [],
+    flow_output_tokens: [1],
+    flow_gap_max: 0.2,
+    arrays: {
+      flow: row([0.1, 0.6, 0.5, 0.3]),
+      flow_gap: row([0, 0, 0.15, 0]),
+      flow_degenerate: row([0, 1, 0, 1]),
+    },
+  });
+  const explanation = new Explanation(words, recipe(words), [answer]);
+  // The page's own document answers the recipe, too, and has no flow of words.
+  expect(explanation.asComputed).toBe(true);
+  expect(explanation.result("flow", 6, 1)?.source).toBe("server");
+  expect([...(explanation.degenerate(6, 1) ?? [])]).toEqual([0, 1, 0, 1]);
+  expect(explanation.ranking("flow", 6, 1, all).map(({ rank }) => rank)).toEqual([1, 1, 3, 4]);
+  expect(new Explanation(words, recipe(words)).degenerate(6, 1)).toBeNull();
 });

@@ -7,6 +7,7 @@ import { SpecialNote } from "../components/special_note";
 import { largest } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import { massSetAside } from "../filters";
+import { DEGENERATE_WORDS } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import { useViewer, type Viewer } from "../context";
 
@@ -16,6 +17,10 @@ export function Strip() {
   const { choices, counts, pointed } = state;
   const row = explanation.value.row(choices.method.value, choices.layer.value, choices.token.value);
   const max = row ? largest(row, counts.value) : 0;
+  const flags =
+    row && choices.method.value === "flow"
+      ? explanation.value.degenerate(choices.layer.value, choices.token.value)
+      : null;
   const choose = (token: number) => (choices.token.value = token);
   const exporter = {
     svg: () => pictureOf("strip"),
@@ -52,6 +57,7 @@ export function Strip() {
         {row && <Legend max={max} />}
         <p class="help" id="strip-help">
           Colour: what the chosen output token draws on. Choose another with a click or the arrow keys.
+          {flags?.some((flag, i) => flag && row?.[i]) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
     </Card>
@@ -89,14 +95,20 @@ function lookIn({ report, state, explanation, scale }: Viewer): (token: number) 
   const used = counts.value;
   const colours = scale.value;
   const max = row ? largest(row, used) : 0;
+  const flags =
+    row && choices.method.value === "flow" ? explanation.value.degenerate(choices.layer.value, chosen) : null;
   return (token) => {
     const value = row?.[token];
     const coloured = value !== undefined && used[token];
+    const flagged = Boolean(flags?.[token] && value);
+    const classes = row && !used[token] ? ["left-out"] : [];
+    if (flagged) classes.push("degenerate");
     return {
       value,
-      classes: row && !used[token] ? ["left-out"] : [],
+      classes,
       attributes: { "aria-selected": String(token === chosen) },
-      name: () => `${report.tokens[token].label}, ${value === undefined ? "not computed" : format(value)}`,
+      name: () =>
+        `${report.tokens[token].label}, ${value === undefined ? "not computed" : format(value)}${flagged ? ", degenerate" : ""}`,
       ...(coloured ? { background: colours.css(value, max), ink: colours.ink(value, max) } : {}),
     };
   };
