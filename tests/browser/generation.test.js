@@ -560,7 +560,7 @@ describe("generations", () => {
         assert.equal(parsed.root, "svg");
         assert.equal(parsed.errors, 0);
         assert.equal(parsed.caption[0], "By layer");
-        assert.match(parsed.caption[1], new RegExp(`^Method ${first}; Generated token ${report.n - 1} `));
+        assert.match(parsed.caption[1], new RegExp(`^Method ${first}; Generated token ${report.n} of ${report.n} “`));
         assert.equal(parsed.legend, (await page.locator("#heat-card .legend").textContent()).trim());
         // Marks of the text are those of the screen, once for each line that a token stands on.
         const marksOf = async () =>

@@ -584,13 +584,13 @@ describe("files", () => {
       };
       const titles = { methods: "Every method", compare: "Compared" };
       const captions = {
-        methods: /^Method raw, rollout, flow; Output token 6 “\[MASK\]”; Layers 6 of 6, down to the input; /,
-        compare: /^Method rollout, layer 6, and flow, layer 6; Output token 6 /,
-        heat: /^Method rollout; Output token 6 “\[MASK\]”; Layers 1 to 6, each layer down to the input; /,
+        methods: /^Method raw, rollout, flow; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; /,
+        compare: /^Method rollout, layer 6, and flow, layer 6; Output token “\[MASK\]” \(position 6\);/,
+        heat: /^Method rollout; Output token “\[MASK\]” \(position 6\); Layers 1 to 6, each layer down to the input; /,
         matrix: /^Method rollout; Output token all, a row each; Layers 6 of 6/,
       };
       const usual =
-        /^Method rollout; Output token 6 “\[MASK\]”; Layers 6 of 6, down to the input; Heads mean over heads; Residual 0\.5 of each token stays in place in every layer\.$/;
+        /^Method rollout; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; Heads mean over heads; Residual 0\.5 of each token stays in place in every layer\.$/;
       const cards = await page.$$eval(".card .export", (all) =>
         all.map((menu) => menu.closest(".card").id.replace(/-card$/, "")),
       );

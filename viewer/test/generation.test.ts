@@ -5,6 +5,7 @@ import { GenerationState } from "../src/generation/generation_state";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
 import { LONGEST_ASK } from "../src/address";
+import { settingsRows } from "../src/generation/settings_view";
 import { pieceName } from "../src/generation/piece";
 import { generationCaption } from "../src/generation/generation_caption";
 import { methodsShown } from "../src/generation/methods_view";
@@ -409,6 +410,17 @@ describe("what is chosen", () => {
     state.choose("flow");
     expect(state.from.value).toBe(5);
     expect(state.layers.value).toEqual([0]);
+  });
+
+  test("says which layers each method has, and counts generated tokens from 1", async () => {
+    const state = new GenerationState(await read());
+    state.span.value = "all";
+    expect(state.spanText(state.selectionOf("rollout"))).toBe("mean over 2 of the layers 2–5");
+    expect(state.spanText(state.selectionOf("flow"))).toBe("layer 5");
+    state.step(2);
+    const facts = new Map(state.saving.caption("", {}).facts);
+    expect(facts.get("Generated token")).toMatch(/^3 of 3 “/u);
+    expect(settingsRows(state.report).find(([term]) => term === "Layers")?.[1]).toBe("2, 5");
   });
 
   test("colours run from 0 or the least value to the top, and leave small ones blank", async () => {

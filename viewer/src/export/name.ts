@@ -56,7 +56,11 @@ export function stemOf(document: ReportDocument, title: string, shown: Shown, us
 // Whatever stands around it, a user's text keeps its own direction.
 const [ISOLATE, END] = ["\u2068", "\u2069"];
 export const quoted = (text: string, most = 120) => `“${ISOLATE}${shorten(visible(text.trim()), most)}${END}”`;
-export const tokenWords = (index: number, label: string) => `${index} ${quoted(label, 30)}`;
+/** Positions count from 0, and say that they are positions: whoever reads a bare number counts from 1. */
+export const tokenWords = (position: number, label: string) => `${quoted(label, 30)} (position ${position})`;
+/** "12 of 12 “.”": the place of a generated token, counted from 1. */
+export const placeWords = (token: number, count: number, label: string) =>
+  `${token + 1} of ${count} ${quoted(label, 30)}`;
 export const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
 
 /** Facts that say something. */

@@ -1,6 +1,6 @@
 // What a saved picture of a continuation says of itself.
 import type { Caption, Shown } from "../export/exporter";
-import { quoted, said, titleOf, tokenWords } from "../export/name";
+import { placeWords, quoted, said, titleOf } from "../export/name";
 import { asideWords, downToWords, drawnWords, headsWords, residualWords } from "../report/setting_words";
 import { percent } from "../report/text";
 import type { GenerationState } from "./generation_state";
@@ -27,7 +27,7 @@ export function generationCaption(state: GenerationState, title: string, shown: 
     shown[name] === undefined ? usual : shown[name];
   const facts: (readonly [string, string | null])[] = [
     ["Method", own("method", normalized ? `${method}, normalised` : method)],
-    ["Generated token", own("output", tokenWords(token, report.columns[m + token].name.text))],
+    ["Generated token", own("output", placeWords(token, report.n, report.columns[m + token].name.text))],
     ["Layers", own("layers", state.spanText().replace(/^layer /, ""))],
   ];
   if (shown.recipe !== false) {

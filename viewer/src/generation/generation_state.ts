@@ -202,7 +202,7 @@ export class GenerationState {
   }
 
   /** "mean over layers 1–6" */
-  spanText(positions: readonly number[] = this.layers.value, method = this.method.value): string {
+  spanText({ method, layers: positions }: Pick<Selection, "method" | "layers"> = this.selection.value): string {
     const layers = positions.map((at) => this.report.layersOf(method)[at]);
     const [first, last] = [layers[0], layers[layers.length - 1]];
     if (layers.length === 0) return "no layer";

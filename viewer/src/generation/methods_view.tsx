@@ -19,6 +19,11 @@ export function EveryMethod() {
   const { report } = state;
   if (!state.comparing.value || !comparable(state)) return null;
   const values = (method: Method) => report.values(state.selectionOf(method));
+  const spans = new Set(report.methods.map((method) => state.spanText(state.selectionOf(method))));
+  const same =
+    spans.size === 1
+      ? "The same generated token and the same layers"
+      : "The same generated token, after the layers that each method has here and its title names";
   return (
     <Card
       id="methods"
@@ -39,10 +44,7 @@ export function EveryMethod() {
           <MethodStrip key={method} method={method} values={values(method)} />
         ))}
       </div>
-      <p class="help">
-        The same generated token and the same layers, each method on a scale of its own: flows do not sum to 1, shares
-        do.
-      </p>
+      <p class="help">{same}; each method on a scale of its own: flows do not sum to 1, shares do.</p>
     </Card>
   );
 }
@@ -50,7 +52,7 @@ export function EveryMethod() {
 /** What a picture of these methods says of itself. */
 export function methodsShown(state: GenerationState, methods: readonly Method[]): Shown {
   const all = methods.map((method) => state.selectionOf(method));
-  const spans = all.map(({ method, layers }) => state.spanText(layers, method).replace(/^layer /, ""));
+  const spans = all.map((selection) => state.spanText(selection).replace(/^layer /, ""));
   const alike = new Set(spans).size < 2;
   return {
     title: "Every method",
@@ -149,7 +151,7 @@ function MethodStrip({ method, values }: { method: Method; values: Float64Array 
   return (
     <section class="half" data-strip={method} aria-label={method}>
       <h3>
-        {method}
+        {method}, {state.spanText(state.selectionOf(method))}
         {state.method.value === method && <span class="index"> shown above</span>}
       </h3>
       <div

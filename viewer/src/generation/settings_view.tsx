@@ -1,6 +1,6 @@
 // How the numbers were made.
 import { Card } from "../components/card";
-import { asideWords, downToWords, headsWords, residualWords } from "../report/setting_words";
+import { asideWords, downToWords, headsWords, layersWords, residualWords } from "../report/setting_words";
 import type { GenerationReport } from "./generation_report";
 import { useGeneration } from "./generation_state";
 
@@ -13,8 +13,6 @@ export function settingsRows({ document, fields, settings, methods }: Generation
     interrupted: "it was interrupted",
   };
   const { temperature, top_p: topP, seed } = fields;
-  const { layers } = settings;
-  const last = layers[layers.length - 1];
   const arrays = Object.values(document.arrays);
   const half = arrays.some(({ dtype }) => dtype === "f16");
   const error = Math.max(0, ...arrays.map((array) => array.error ?? 0));
@@ -28,7 +26,7 @@ export function settingsRows({ document, fields, settings, methods }: Generation
     ["Methods", settings.method.join(", ")],
     ["Heads", headsWords(settings.heads)],
     ["Residual", residualWords(settings.residual)],
-    ["Layers", `${layers.length > 1 ? `${layers.length} from ${layers[0]} to ` : ""}${last}`],
+    ["Layers", layersWords(settings.layers)],
     ["Down to", downToWords(settings.to_layer)],
     ["Columns set aside", asideWords(settings.set_aside)],
     ["Tokens", settings.words ? "pieces of a word merged" : ""],

@@ -3,6 +3,7 @@ import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
 import { recipeOf, type Recipe } from "../explanation";
 import { pictureOf } from "../export/element_picture";
+import { tokenWords } from "../export/name";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
 import {
@@ -45,7 +46,7 @@ function precision({ report, state, explanation }: Viewer): string {
   if (error > 0 || kept) {
     const parts = error > 0 ? [`values within ${(100 * error).toPrecision(2)}%`] : [];
     if (kept) parts.push("of each row the largest; the others share the rest evenly");
-    return `${parts.join("; ")}. Those of output token ${own ?? 0} are exact`;
+    return `${parts.join("; ")}. Those of the output token at position ${own ?? 0} are exact`;
   }
   return array?.dtype === "f16" ? "3 digits" : "";
 }
@@ -127,7 +128,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
   const threshold = choices.threshold.value;
   const rows: Setting[] = [
     ...pictureRows(report).map(plain),
-    { term: "Shown", text: `${method} of output token ${token}, ${report.tokens[token].label}` },
+    { term: "Shown", text: `${method} of output token ${tokenWords(token, report.tokens[token].label)}` },
     { term: "Numbers", text: source(viewer) },
     { term: "Mixing", text: report.gradient ? gradientMixing(report) : "" },
     setting("Heads", "heads", headsText),
