@@ -2,7 +2,9 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
+import { Shades } from "./color/shades";
 import { Explanation, type Recipe } from "./explanation";
 import type { Method } from "./report/document";
 import type { Report } from "./report/report";
@@ -79,6 +81,12 @@ export class Viewer {
   /** This viewer, or the one with words merged, as is chosen. */
   get shown(): Viewer {
     return (this.state.choices.words.value && this.merged.value) || this;
+  }
+
+  /** Colours of values between the ends of a scale. */
+  shades({ least, top }: Ends): Shades {
+    const { fromLeast, threshold } = this.state.choices;
+    return new Shades(this.scale.value, fromLeast.value ? least : 0, threshold.value * top);
   }
 
   /** What a token is called where one is named: its label and, in grey, its position. */

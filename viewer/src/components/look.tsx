@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useViewer } from "../context";
 import { Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
+import { CheckBox } from "./check_box";
 import { Popover } from "./popover";
 
 const PALETTES: { name: PaletteName; label: string }[] = [
@@ -19,9 +20,22 @@ const THEMES: { name: Theme; label: string }[] = [
 const STOPS = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
 
 export function Look() {
-  const { palette, threshold } = useViewer().state.choices;
-  return <LookPanel palette={palette} threshold={threshold} />;
+  const { report, state } = useViewer();
+  const { palette, threshold, fromLeast } = state.choices;
+  return (
+    <LookPanel palette={palette} threshold={threshold}>
+      {/* Pictures have it beside their other choices. */}
+      {report.document.input.kind !== "image" && <FromLeast on={fromLeast} />}
+    </LookPanel>
+  );
 }
+
+/** For flow above all, whose values lie close together far above 0. */
+export const FromLeast = ({ on }: { on: Signal<boolean> }) => (
+  <CheckBox id="from-least" on={on} class="check">
+    Scale from the least value
+  </CheckBox>
+);
 
 interface LookPanelProps {
   palette: Signal<PaletteName>;

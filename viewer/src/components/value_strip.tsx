@@ -2,6 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
+import { endsOf, isAbove } from "../color/ends";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Numbers } from "../report/values";
@@ -15,12 +16,15 @@ export interface ValueStripProps {
   values: Numbers;
   /** which tokens are coloured and set the scale; without it all */
   counts?: readonly boolean[];
+  /** the output token that the values are of; null: none */
+  output?: number | null;
   /** what pointing at a token calls this view */
   view: string;
 }
 
-export function ValueStrip({ name, title, values, counts, view }: ValueStripProps) {
-  const { report, state, scale } = useViewer();
+export function ValueStrip({ name, title, values, counts, output = null, view }: ValueStripProps) {
+  const viewer = useViewer();
+  const { report, state } = viewer;
   const { pointed } = state;
   const parts = useMemo(() => report.stripParts(), [report]);
   const box = useRef<HTMLDivElement>(null);
@@ -29,7 +33,11 @@ export function ValueStrip({ name, title, values, counts, view }: ValueStripProp
     for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");
     if (input !== undefined) box.current?.querySelector(`[data-token="${input}"]`)?.classList.add("pointed");
   });
-  const max = largest(values, counts ?? report.tokens.map(() => true));
+  const used = counts ?? report.tokens.map(() => true);
+  const max = largest(values, used);
+  // Other scores than explanations park nothing anywhere.
+  const ends = output === null ? { least: 0, top: max, above: max } : endsOf(report, [values], output, used);
+  const shades = viewer.shades(ends);
   const lines: ComponentChildren[][] = [[]];
   for (const [k, part] of parts.entries()) {
     if ("line" in part) lines.push([]);
@@ -37,15 +45,18 @@ export function ValueStrip({ name, title, values, counts, view }: ValueStripProp
     else {
       const { label, segment, begin, end } = report.tokens[part.token];
       const value = values[part.token];
-      const drawn = counts?.[part.token] ?? true;
+      const drawn = used[part.token];
+      const above = drawn && isAbove(value, ends);
       lines.at(-1)?.push(
         <span
           key={k}
-          class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}`}
+          class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}${above ? " above" : ""}`}
           data-token={part.token}
           data-value={value}
           dir={part.chip ? "auto" : undefined}
-          style={drawn ? { background: scale.value.css(value, max), color: scale.value.ink(value, max) } : undefined}
+          style={
+            drawn ? { backgroundColor: shades.css(value, ends.top), color: shades.ink(value, ends.top) } : undefined
+          }
         >
           {part.chip ? label : report.slice(segment, begin, end)}
         </span>,
@@ -70,7 +81,7 @@ export function ValueStrip({ name, title, values, counts, view }: ValueStripProp
           </div>
         ))}
       </div>
-      <Legend max={max} />
+      <Legend ends={ends} />
     </section>
   );
 }

@@ -1,5 +1,6 @@
 // A report document of kind "generation" with its arrays decoded: which tokens of the prompt (and, where the document
 // holds them, of the text generated so far) each generated token drew on.
+import { EndsOf, type Ends } from "../color/ends";
 import {
   checkDocument,
   type EncodedArray,
@@ -39,15 +40,6 @@ export interface RankedColumn {
   value: number;
   /** the value equals a cut at an end of the network */
   degenerate: boolean;
-}
-
-/** Of a scale of colours. */
-export interface Ends {
-  /** the least value, or 0 where there is none below the top */
-  least: number;
-  top: number;
-  /** the largest value, which may lie above the scale */
-  above: number;
 }
 
 /** An array [tokens, columns, layers]. */
@@ -292,24 +284,17 @@ export class GenerationReport {
    * @param tokens the generated token of each row
    */
   scale(rows: readonly (Float64Array | null)[], tokens: readonly number[], reasons: readonly string[]): Ends {
-    let parked = 0;
-    let rest = 0;
-    let least = Infinity;
+    const all = new EndsOf();
     for (const [r, row] of rows.entries()) {
       if (!row) continue;
       // Token t was chosen at the position before it: the prompt's last, or generated token t - 1.
       const itself = this.m - 1 + tokens[r];
       for (let j = 0; j < row.length; ++j) {
-        const value = row[j];
-        if (reasons[j] || !(value < Infinity)) continue;
-        if (j < this.m + tokens[r]) least = Math.min(least, value);
-        if (j === 0 || j === itself || this.columns[j].special) parked = Math.max(parked, value);
-        else rest = Math.max(rest, value);
+        if (reasons[j]) continue;
+        all.add(row[j], j === 0 || j === itself || this.columns[j].special, j < this.m + tokens[r]);
       }
     }
-    const above = Math.max(parked, rest);
-    const top = rest > 0 && parked > 2 * rest ? rest : above;
-    return { least: least < top ? least : 0, top, above };
+    return all.ends;
   }
 }
 

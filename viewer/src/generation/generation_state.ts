@@ -10,7 +10,8 @@ import { readPattern } from "../filters";
 import type { Method } from "../report/document";
 import { dark } from "../theme";
 import { generationCaption } from "./generation_caption";
-import type { Ends, GenerationReport, RankedColumn, Selection } from "./generation_report";
+import type { Ends } from "../color/ends";
+import type { GenerationReport, RankedColumn, Selection } from "./generation_report";
 import { reasonsAside, toggled, type Filters } from "./set_aside";
 
 /** Which layers' mean is shown. */

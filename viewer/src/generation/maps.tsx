@@ -5,7 +5,7 @@ import { Card } from "../components/card";
 import { CellPicture, exportedCells, type CellLabel } from "../components/cell_picture";
 import { layersWords } from "../report/setting_words";
 import { format, percent } from "../report/text";
-import type { Ends } from "./generation_report";
+import type { Ends } from "../color/ends";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { Named } from "./piece_view";
 import { ScaleLegend } from "./scale_legend";

@@ -1,9 +1,8 @@
 // Which generated token is explained, by which method and layers.
 import { effect, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { CheckBox } from "../components/check_box";
 import { METHODS, type Method } from "../report/document";
-import { LookPanel } from "../components/look";
+import { FromLeast, LookPanel } from "../components/look";
 import { GenerationFilters, SpecialCheck } from "./filters_view";
 import { followGenerationKeys } from "./generation_keys";
 import { useGeneration, type GenerationState, type Span } from "./generation_state";
@@ -195,9 +194,7 @@ export function GenerationControls() {
       <div class="panels">
         <GenerationFilters />
         <LookPanel palette={state.palette} threshold={state.threshold}>
-          <CheckBox id="from-least" on={state.fromLeast} class="check">
-            Scale from the least value
-          </CheckBox>
+          <FromLeast on={state.fromLeast} />
         </LookPanel>
       </div>
     </form>

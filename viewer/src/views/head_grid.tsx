@@ -76,7 +76,7 @@ export function HeadGrid() {
   );
   const outputs = useMemo(() => report.tokens.map((token) => token.index), [report]);
   const { found: block, busy: drawing } = useFound<Block>(
-    () => blockOf(outputs, n, (query) => report.headRow(layer, head, query), counts.value),
+    () => blockOf(report, outputs, (query) => report.headRow(layer, head, query), counts.value),
     [report, layer, head, counts.value, outputs],
     n <= 512,
   );
@@ -280,7 +280,7 @@ export function HeadGrid() {
               </>
             )}
           </p>
-          <div class="foot">{block && <Legend max={block.max} />}</div>
+          <div class="foot">{block && <Legend ends={block.ends} />}</div>
         </div>
       </div>
       <div class="foot">

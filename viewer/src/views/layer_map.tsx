@@ -7,7 +7,7 @@ import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
-import { largest } from "../explanation";
+import { endsOf, EndsOf, isAbove, type Ends } from "../color/ends";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
 import { layersWords } from "../report/setting_words";
@@ -42,13 +42,17 @@ export function LayerMap() {
   );
   const cost = layers.reduce((sum, layer) => sum + explained.cost(method, layer), 0);
   const { found, busy } = useFound(
-    function* (): Work<{ rows: (Numbers | null)[]; maxima: number[] }> {
+    function* (): Work<{ rows: (Numbers | null)[]; own: Ends[]; all: Ends }> {
       const rows: (Numbers | null)[] = [];
       for (const layer of layers) {
         rows.push(explained.row(method, layer, token));
         yield;
       }
-      return { rows, maxima: rows.map((row) => (row ? largest(row, counts.value) : 0)) };
+      return {
+        rows,
+        own: rows.map((row) => endsOf(report, [row], token, counts.value)),
+        all: endsOf(report, rows, token, counts.value),
+      };
     },
     [explained, method, token, layers, counts.value],
     cost < CHEAP,
@@ -59,8 +63,7 @@ export function LayerMap() {
   const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 16)), [report]);
   const labelWidth = useMemo(() => widest(labels), [labels, u]);
   const rows = found && found.rows.length === layers.length ? found.rows : layers.map(() => null);
-  const maxima = found?.maxima ?? [];
-  const max = Math.max(0, ...maxima);
+  const all = found?.all ?? new EndsOf().ends;
   const any = rows.some(Boolean);
 
   const left = 12 + textWidth(`Layer ${report.model.layers}`);
@@ -79,11 +82,20 @@ export function LayerMap() {
   const size = { width: left + n * cell + right, height: 2 + layers.length * ROW + bottom };
   const top = (index: number) => 2 + (layers.length - 1 - index) * ROW;
   const inRects = n * layers.length <= MOST_RECTS;
-  const scaleOf = (index: number) => (choices.ownScale.value ? maxima[index] : max);
+  const endsIn = (index: number) => (choices.ownScale.value ? found?.own[index] : null) ?? all;
   const scale = viewer.scale.value;
-  const least = choices.threshold.value;
-  const colour = (value: number, index: number) =>
-    scale.css(value < least * scaleOf(index) ? 0 : value, scaleOf(index));
+  const [least, fromLeast] = [choices.threshold.value, choices.fromLeast.value];
+  const shadesIn = layers.map((_, index) => viewer.shades(endsIn(index)));
+
+  /** Of cells above the scale. */
+  const corners = () =>
+    rows
+      .flatMap((row, index) =>
+        Array.from(row ?? [], (value, i) =>
+          counts.value[i] && isAbove(value, endsIn(index)) ? `M${left + (i + 1) * cell - 7} ${top(index)}h6v6z` : "",
+        ),
+      )
+      .join("");
 
   const middle = useRef(0.5);
   const stretchTo = (to: number) => {
@@ -154,19 +166,19 @@ export function LayerMap() {
                 top={2}
                 width={n * cell}
                 height={layers.length * ROW}
-                inputs={[rows, maxima, scale, counts.value, choices.ownScale.value, least, cell]}
+                inputs={[found, scale, counts.value, choices.ownScale.value, least, fromLeast, cell]}
                 draw={(context, ratio) => {
                   // Where a pixel holds several tokens, the largest shows.
                   const columns = Math.min(n, Math.round(n * cell * ratio));
                   const steps = new Int16Array(layers.length * columns).fill(-1);
                   const used = counts.value;
                   for (const [index, row] of rows.entries()) {
-                    const most = scaleOf(index);
+                    const { top: most } = endsIn(index);
                     const base = (layers.length - 1 - index) * columns;
                     for (let i = 0; row && i < n; ++i) {
                       if (!used[i]) continue;
                       const at = base + Math.floor((i * columns) / n);
-                      steps[at] = Math.max(steps[at], row[i] < least * most ? 0 : scale.step(row[i], most));
+                      steps[at] = Math.max(steps[at], shadesIn[index].step(row[i], most));
                     }
                   }
                   context.imageSmoothingEnabled = false;
@@ -215,7 +227,8 @@ export function LayerMap() {
                       ? null
                       : Array.from(row, (value, i) => {
                           const used = counts.value[i];
-                          const fill = used ? colour(value, index) : "url(#left-out)";
+                          const { top: most } = endsIn(index);
+                          const fill = used ? shadesIn[index].css(value, most) : "url(#left-out)";
                           const x = left + i * cell;
                           return [
                             <rect
@@ -232,11 +245,7 @@ export function LayerMap() {
                                 y={top(index) + 17 * u}
                                 text-anchor="middle"
                                 class="value"
-                                fill={
-                                  used
-                                    ? scale.ink(value < least * scaleOf(index) ? 0 : value, scaleOf(index))
-                                    : "currentColor"
-                                }
+                                fill={used ? shadesIn[index].ink(value, most) : "currentColor"}
                               >
                                 {format(value)}
                               </text>
@@ -244,6 +253,7 @@ export function LayerMap() {
                           ];
                         }),
                   )}
+                {inRects && cell >= 9 && <path class="corners" d={corners()} />}
               </g>
               {layers.map((layer, index) => (
                 <text
@@ -302,7 +312,7 @@ export function LayerMap() {
       )}
       <Readout view="heat" />
       <div class="foot">
-        {any && <Legend max={max} name={choices.ownScale.value ? "each layer's maximum" : undefined} />}
+        {any && <Legend ends={all} name={choices.ownScale.value ? "each layer's maximum" : undefined} />}
         <div class="control check">
           <CheckBox id="own-scale" on={choices.ownScale}>
             Each layer on its own scale

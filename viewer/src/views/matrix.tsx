@@ -27,7 +27,12 @@ export function Matrix() {
   const cost = outputs.length * (explained.cost(method, layer) + n);
   const { found: block, busy } = useFound(
     () =>
-      blockOf(outputs, n, cost < MOST ? (output) => explained.row(method, layer, output) : () => null, counts.value),
+      blockOf(
+        report,
+        outputs,
+        cost < MOST ? (output) => explained.row(method, layer, output) : () => null,
+        counts.value,
+      ),
     [explained, method, layer, outputs, counts.value],
     cost < CHEAP && n * outputs.length <= 3e5,
   );
@@ -68,7 +73,7 @@ export function Matrix() {
       />
       <Readout view="matrix" />
       <div class="foot">
-        {block && <Legend max={block.max} />}
+        {block && <Legend ends={block.ends} />}
         <p class="help">
           {cost >= MOST
             ? "All pairs with these settings are too many to compute in the page. "

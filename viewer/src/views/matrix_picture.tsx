@@ -4,43 +4,45 @@ import { select } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Ref } from "preact";
+import { EndsOf, isAbove, type Ends } from "../color/ends";
 import { pictureStyle, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
-import { largest } from "../explanation";
 import { format, shorten } from "../report/text";
+import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
 import { printing } from "../theme";
 import { Sheet, stepImageWork, ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
 
-/** The values of all rows, and the largest of those that count. */
+/** The values of all rows, and the ends of the scale of those that count. */
 export interface Block {
   /** [rows, columns]; NaN where there is none */
   values: Float32Array;
   rows: number;
   columns: number;
-  max: number;
+  ends: Ends;
 }
 
 /** Collects rows, yielding in between. */
 export function* blockOf(
+  report: Report,
   outputs: readonly number[],
-  columns: number,
   row: (output: number) => Numbers | null,
   counts: readonly boolean[],
 ): Work<Block> {
+  const columns = report.n;
   const values = new Float32Array(outputs.length * columns).fill(NaN);
-  let max = 0;
+  const ends = new EndsOf();
   for (const [r, output] of outputs.entries()) {
     const found = row(output);
     if (found) {
       values.set(found, r * columns);
-      max = Math.max(max, largest(found, counts));
+      ends.addRow(report, found, output, counts);
     }
     yield;
   }
-  return { values, rows: outputs.length, columns, max };
+  return { values, rows: outputs.length, columns, ends: ends.ends };
 }
 
 /** Steps of the colour scale. */
@@ -126,13 +128,14 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const { found: rasters } = useFound<Raster[]>(
     function* () {
       if (!block) return [];
-      const { values, columns, max } = block;
+      const { values, columns, ends } = block;
+      const shading = viewer.shades(ends);
       let steps = new Int16Array(values.length);
       const used = counts.value;
       for (let r = 0; r < block.rows; ++r) {
         for (let i = 0, e = r * columns; i < columns; ++i, ++e) {
           const value = values[e];
-          steps[e] = !used[i] || Number.isNaN(value) ? -1 : value < least * max ? 0 : scale.step(value, max);
+          steps[e] = !used[i] || Number.isNaN(value) ? -1 : shading.step(value, ends.top);
         }
         if (r % 64 === 63) yield;
       }
@@ -156,7 +159,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
       return all;
     },
     // The steps of all scales are alike.
-    [block, counts.value, least],
+    [block, counts.value, least, state.choices.fromLeast.value],
     (block?.values.length ?? 0) <= AT_ONCE,
   );
   // The finest raster whose cells are no smaller than a pixel; its colours only.
@@ -277,9 +280,19 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const labelledX = pitchX >= LABELLED * u;
   const labelledY = pitchY >= LABELLED * u;
   const row = outputs.indexOf(chosen);
-  const max = block?.max ?? 0;
+  const ends = block?.ends ?? new EndsOf().ends;
+  const shades = viewer.shades(ends);
   const printed = block !== null && pitchX >= PRINTED * u && pitchY >= 18 * u;
   const clip = `${id}-clip`;
+  /** Of cells in sight that lie above the scale. */
+  const corners = () =>
+    range(visible.rows)
+      .flatMap((r) =>
+        range(visible.columns).map((i) =>
+          counts.value[i] && isAbove(valueAt(r, i), ends) ? `M${left(i + 1) - 7} ${top(r) + 1}h6v6z` : "",
+        ),
+      )
+      .join("");
   return (
     <div class="picture" id={id} ref={box} aria-busy={busy}>
       {width > 0 && (
@@ -362,7 +375,6 @@ export function MatrixPicture(props: MatrixPictureProps) {
                 range(visible.rows).flatMap((r) =>
                   range(visible.columns).map((i) => {
                     const value = valueAt(r, i);
-                    const drawn = value < least * max ? 0 : value;
                     return Number.isNaN(value) ? null : (
                       <text
                         key={`${r} ${i}`}
@@ -370,7 +382,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                         x={left(i + 0.5)}
                         y={top(r + 0.5) + 4 * u}
                         text-anchor="middle"
-                        fill={counts.value[i] ? scale.ink(drawn, max) : "currentColor"}
+                        fill={counts.value[i] ? shades.ink(value, ends.top) : "currentColor"}
                         data-value={value}
                       >
                         {format(value)}
@@ -378,6 +390,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                     );
                   }),
                 )}
+              {Math.min(pitchX, pitchY) >= 9 && ends.above > ends.top && <path class="corners" d={corners()} />}
               {row >= 0 && (
                 <rect
                   class="frame"

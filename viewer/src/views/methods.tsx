@@ -58,5 +58,14 @@ function MethodStrip({ method }: { method: Method }) {
       {chosen && <span class="index"> shown above</span>}
     </>
   );
-  return <ValueStrip name={method} title={title} values={row} counts={counts.value} view="methods" />;
+  return (
+    <ValueStrip
+      name={method}
+      title={title}
+      values={row}
+      counts={counts.value}
+      output={choices.token.value}
+      view="methods"
+    />
+  );
 }

@@ -1,4 +1,5 @@
 // The user's own text, coloured by what the chosen output token draws on.
+import { endsOf, isAbove } from "../color/ends";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { PaintedText, type Look } from "../components/painted_text";
@@ -16,7 +17,6 @@ export function Strip() {
   const { report, state, explanation } = viewer;
   const { choices, counts, pointed } = state;
   const row = explanation.value.row(choices.method.value, choices.layer.value, choices.token.value);
-  const max = row ? largest(row, counts.value) : 0;
   const flags =
     row && choices.method.value === "flow"
       ? explanation.value.degenerate(choices.layer.value, choices.token.value)
@@ -54,7 +54,7 @@ export function Strip() {
       <Readout view="strip" />
       <Special />
       <div class="foot">
-        {row && <Legend max={max} />}
+        {row && <Legend ends={endsOf(report, [row], choices.token.value, counts.value)} />}
         <p class="help" id="strip-help">
           Colour: what the chosen output token draws on. Choose another with a click or the arrow keys.
           {flags?.some((flag, i) => flag && row?.[i]) && ` ° ${DEGENERATE_WORDS}.`}
@@ -88,13 +88,14 @@ function Special() {
   );
 }
 
-function lookIn({ report, state, explanation, scale }: Viewer): (token: number) => Look {
+function lookIn(viewer: Viewer): (token: number) => Look {
+  const { report, state, explanation } = viewer;
   const { choices, counts } = state;
   const chosen = choices.token.value;
   const row = explanation.value.row(choices.method.value, choices.layer.value, chosen);
   const used = counts.value;
-  const colours = scale.value;
-  const max = row ? largest(row, used) : 0;
+  const ends = endsOf(report, [row], chosen, used);
+  const shades = viewer.shades(ends);
   const flags =
     row && choices.method.value === "flow" ? explanation.value.degenerate(choices.layer.value, chosen) : null;
   return (token) => {
@@ -102,6 +103,7 @@ function lookIn({ report, state, explanation, scale }: Viewer): (token: number) 
     const coloured = value !== undefined && used[token];
     const flagged = Boolean(flags?.[token] && value);
     const classes = row && !used[token] ? ["left-out"] : [];
+    if (coloured && isAbove(value, ends)) classes.push("above");
     if (flagged) classes.push("degenerate");
     return {
       value,
@@ -109,7 +111,7 @@ function lookIn({ report, state, explanation, scale }: Viewer): (token: number) 
       attributes: { "aria-selected": String(token === chosen) },
       name: () =>
         `${report.tokens[token].label}, ${value === undefined ? "not computed" : format(value)}${flagged ? ", degenerate" : ""}`,
-      ...(coloured ? { background: colours.css(value, max), ink: colours.ink(value, max) } : {}),
+      ...(coloured ? { background: shades.css(value, ends.top), ink: shades.ink(value, ends.top) } : {}),
     };
   };
 }

@@ -1,0 +1,61 @@
+// The ends of a scale of colours, from the values that it is for.
+import type { Report } from "../report/report";
+import type { Numbers } from "../report/values";
+
+export interface Ends {
+  /** the least value, or 0 where there is none below the top */
+  least: number;
+  top: number;
+  /** the largest value, which may lie above the scale */
+  above: number;
+}
+
+/**
+ * Collects values. The first token and special ones, where decoders park what they do not need, and a token's own
+ * position do not set the top when they lie far above the rest: every other value would be as good as none.
+ */
+export class EndsOf {
+  private parked = 0;
+  private rest = 0;
+  private least = Infinity;
+
+  /** @param seen a value, not the 0 of what could not be drawn on */
+  add(value: number, parked: boolean, seen = true) {
+    if (!(value < Infinity)) return;
+    if (seen && value < this.least) this.least = value;
+    if (parked) {
+      if (value > this.parked) this.parked = value;
+    } else if (value > this.rest) this.rest = value;
+  }
+
+  /** A row of an explanation; its output token sees none of those after it where the model is causal. */
+  addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[]) {
+    const { causal } = report.model;
+    for (let j = 0; j < row.length; ++j) {
+      if (!counts[j]) continue;
+      this.add(row[j], causal && (j === 0 || j === output || report.tokens[j].special), !causal || j <= output);
+    }
+  }
+
+  get ends(): Ends {
+    const { parked, rest, least } = this;
+    const above = Math.max(parked, rest);
+    const top = rest > 0 && parked > 2 * rest ? rest : above;
+    return { least: least < top ? least : 0, top, above };
+  }
+}
+
+/** Of rows of the same output token, after one layer or several. */
+export function endsOf(
+  report: Report,
+  rows: readonly (Numbers | null)[],
+  output: number,
+  counts: readonly boolean[],
+): Ends {
+  const all = new EndsOf();
+  for (const row of rows) if (row) all.addRow(report, row, output, counts);
+  return all.ends;
+}
+
+/** Whether a value lies above its scale, beyond rounding. */
+export const isAbove = (value: number, { top }: Pick<Ends, "top">) => value > top * (1 + 1e-6);
