@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { Viewer } from "../src/context";
 import type { ReportDocument } from "../src/report/document";
-import { notesHere, type NotePlace } from "../src/report/notes";
+import { degenerateShown, notesHere, type NotePlace } from "../src/report/notes";
 import { Report } from "../src/report/report";
 import { notesShown } from "../src/views/notes";
 import { settingsShown } from "../src/views/settings";
@@ -200,4 +200,10 @@ describe("what is shown", async () => {
     choices.layer.value = 2;
     expect(setting(viewer, "Flow")?.text).toMatch(/closed form/);
   });
+});
+
+test("the flow that is shown is counted: what holds nothing is no value", () => {
+  const said = degenerateShown([1, 0, 1, 1], [0.5, 0.2, 0, 0.3], "layer 5");
+  expect(said).toMatch(/^° 2 of 3 flow values shown \(layer 5\) repeat /);
+  expect(degenerateShown(null, [0.5], "layer 5")).toBe("");
 });

@@ -1,7 +1,7 @@
 // What the pointer is over, in words; without one, what the chosen output token draws on most.
 import type { ComponentChildren } from "preact";
 import { useViewer } from "../context";
-import { format } from "../report/text";
+import { format, isPunctuation } from "../report/text";
 import { TokenName } from "./own_text";
 
 /** @param view the view it stands under: it answers to pointers in that view and, softly, to those in others */
@@ -16,7 +16,7 @@ export function Readout({ view }: { view: string }) {
   const output = here?.output ?? choices.token.value;
   const input = pointed?.input ?? null;
   const row = explanation.value.row(method, layer, output);
-  const name = (token: number) => <TokenName {...viewer.name(token)} />;
+  const name = (token: number) => <TokenName {...viewer.name(token)} said />;
   let content: ComponentChildren;
   if (row === null) {
     const rows = explanation.value.outputTokens(method);
@@ -39,7 +39,8 @@ export function Readout({ view }: { view: string }) {
     content = (
       <>
         {method}, layer {layer}: {name(output)} draws most on {best ? name(best.token) : "nothing"}
-        {best && ` (${format(best.value)})`}
+        {best &&
+          (isPunctuation(viewer.name(best.token).label) ? `, ${format(best.value)}` : ` (${format(best.value)})`)}
       </>
     );
   } else {

@@ -8,7 +8,7 @@ import { MOST_DRAWN } from "../components/card";
 import { NoteList } from "../components/note_list";
 import { PrintFacts } from "../components/print_facts";
 import { SavingContext } from "../export/name";
-import { notesHere } from "../report/notes";
+import { degenerateShown, notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { copyGenerationLink, GENERATION_KEYS, toggleComparison } from "./generation_keys";
 import { followGenerationLink } from "./generation_link";
@@ -138,7 +138,13 @@ function Header() {
 }
 
 function Notes({ served }: { served: boolean }) {
-  const { report, selection } = useGeneration();
+  const state = useGeneration();
+  const { report, selection } = state;
+  const flow = degenerateShown(
+    report.degenerate(selection.value),
+    report.promptValues(selection.value),
+    state.spanText(),
+  );
   const place = {
     methods: [selection.value.method],
     asWritten: true,
@@ -147,5 +153,5 @@ function Notes({ served }: { served: boolean }) {
     served,
     recipe: false,
   };
-  return <NoteList notes={notesHere(report.document.notes, place)} />;
+  return <NoteList notes={notesHere(report.document.notes, place)} flow={flow} />;
 }

@@ -1,5 +1,5 @@
 // A piece where it is named: a grey sign for the space that it begins with, its characters, its position.
-import { shorten } from "../report/text";
+import { isPunctuation, shorten } from "../report/text";
 import type { Column } from "./generation_report";
 import { SPACE_SIGN, type PieceName } from "./piece";
 
@@ -24,9 +24,12 @@ export const positionText = ({ generated, position }: Column) => `${generated ? 
 
 /** A token in a sentence. @param brief the chosen token, whose place the page says elsewhere */
 export function Named({ column, brief = false }: { column: Column; brief?: boolean }) {
+  const quotes = isPunctuation(column.name.text);
   return (
     <span class="token-name">
+      {quotes && "“"}
       <Piece name={column.name} class="name" />
+      {quotes && "”"}
       {!brief && (
         <span class="index" title={column.generated ? "among the generated tokens, from 0" : "in the prompt, from 0"}>
           {" "}

@@ -27,13 +27,36 @@ interface Phrase {
   here?(note: string, place: NotePlace): string;
 }
 
+const DEGENERATE_FLOW = /Flow from layers? .* is mostly degenerate/;
+export const isOfDegenerateFlow = (note: string): boolean => DEGENERATE_FLOW.test(note);
+
+/** "° 7 of 12 values at layer 5 repeat …": of the flow that is shown; "" where its flags are not known. */
+export function degenerateShown(
+  flags: ArrayLike<number> | null,
+  values: ArrayLike<number> | null,
+  where: string,
+): string {
+  if (!flags || !values) return "";
+  let [count, all] = [0, 0];
+  for (let i = 0; i < flags.length; ++i) {
+    if (!(values[i] > 0)) continue;
+    ++all;
+    if (flags[i]) ++count;
+  }
+  const repeat =
+    count === 1
+      ? "repeats the first layer's attention or is as large as it can be"
+      : "repeat the first layer's attention or are as large as they can be";
+  return `° ${count} of ${all} flow values shown (${where}) ${repeat}. About other layers and tokens`;
+}
+
 const flowShown = ({ methods, asWritten }: NotePlace) => asWritten && methods.includes("flow");
 /** What only a command can do, where there is one. */
 const byCommand = ({ served }: NotePlace, sentence: string) => (served ? "" : ` ${sentence}`);
 
 const PHRASES: readonly Phrase[] = [
   {
-    says: /Flow from layers? .* is mostly degenerate/,
+    says: DEGENERATE_FLOW,
     applies: flowShown,
     here(note, place) {
       const another = note.includes("--residual") ? "Another “Down to” or “Residual”" : "Another “Down to”";

@@ -107,20 +107,22 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const margin = Math.min(labelWidth + 14, Math.max(40, width * 0.22));
   const cell = Math.max(0.01, Math.min(64 * u, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
   const height = rows < 6 ? Math.max(18 * u, Math.min(48 * u, cell)) : cell;
+  // On a narrow screen, whose cells have no room for names, these would stand in an empty strip until one zooms.
+  const head = width < 480 * u && cell < LABELLED * u ? Math.min(margin, 30 * u) : margin;
   const plot = { width: n * cell, height: rows * height };
-  const size = { width: margin + plot.width + 4, height: margin + plot.height + 4 };
+  const size = { width: margin + plot.width + 4, height: head + plot.height + 4 };
   const { k } = transform;
   const [pitchX, pitchY] = [cell * k, height * k];
   const left = (i: number) => transform.applyX(margin + i * cell);
-  const top = (r: number) => transform.applyY(margin + r * height);
+  const top = (r: number) => transform.applyY(head + r * height);
   const visible = {
     columns: [
       Math.max(0, Math.floor((transform.invertX(margin) - margin) / cell)),
       Math.min(n, Math.ceil((transform.invertX(margin + plot.width) - margin) / cell)),
     ],
     rows: [
-      Math.max(0, Math.floor((transform.invertY(margin) - margin) / height)),
-      Math.min(rows, Math.ceil((transform.invertY(margin + plot.height) - margin) / height)),
+      Math.max(0, Math.floor((transform.invertY(head) - head) / height)),
+      Math.min(rows, Math.ceil((transform.invertY(head + plot.height) - head) / height)),
     ],
   };
 
@@ -181,8 +183,8 @@ export function MatrixPicture(props: MatrixPictureProps) {
     if (!svg.current) return;
     const element = svg.current;
     const extent: [[number, number], [number, number]] = [
-      [margin, margin],
-      [margin + plot.width, margin + plot.height],
+      [margin, head],
+      [margin + plot.width, head + plot.height],
     ];
     const zooming = zoom<SVGSVGElement, unknown>()
       .extent(extent)
@@ -203,7 +205,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
     return () => {
       selection.on(".zoom", null);
     };
-  }, [svg.current, margin, plot.width, plot.height]);
+  }, [svg.current, margin, head, plot.width, plot.height]);
   // Another report, another width: whole again.
   useEffect(() => {
     if (svg.current && behaviour.current) behaviour.current.transform(select(svg.current), zoomIdentity);
@@ -224,10 +226,10 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const locate = (event: MouseEvent) => {
     const frame = (event.currentTarget as Element).getBoundingClientRect();
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
-    const inside = y >= margin && y < margin + plot.height;
+    const within = y >= head && y < head + plot.height;
     return {
       input: x >= margin ? Math.floor((transform.invertX(x) - margin) / cell) : -1,
-      output: inside ? outputs[Math.floor((transform.invertY(y) - margin) / height)] : undefined,
+      output: within ? outputs[Math.floor((transform.invertY(y) - head) / height)] : undefined,
     };
   };
   const point = (output: number, input: number) => {
@@ -257,9 +259,9 @@ export function MatrixPicture(props: MatrixPictureProps) {
       const name = (i: number) => report.tokens[i].label;
       viewer.announcement.value = `${name(outputs[r])} draws ${format(valueAt(r, input))} on ${name(input)}`;
       // What is read stays in sight.
-      const [x, y] = [margin + (input + 0.5) * cell, margin + (r + 0.5) * height];
+      const [x, y] = [margin + (input + 0.5) * cell, head + (r + 0.5) * height];
       const [sx, sy] = [transform.applyX(x), transform.applyY(y)];
-      const out = sx < margin || sx > margin + plot.width || sy < margin || sy > margin + plot.height;
+      const out = sx < margin || sx > margin + plot.width || sy < head || sy > head + plot.height;
       if (out && svg.current && behaviour.current) behaviour.current.translateTo(select(svg.current), x, y);
     } else if (event.key === "+" || event.key === "=") zoomBy(1.6);
     else if (event.key === "-") zoomBy(1 / 1.6);
@@ -271,12 +273,14 @@ export function MatrixPicture(props: MatrixPictureProps) {
   };
   const shown = (names: readonly string[], [begin, end]: number[], pitch: number) =>
     pitch >= LABELLED * u ? names.slice(begin, end).map((_, at) => begin + at) : ticks(begin, end, pitch, 44 * u);
-  const xs = shown(labels, visible.columns, pitchX);
+  // Of a row or column that is cut off, the name would stand beside the picture.
+  const inside = (at: number, begin: number, length: number) => at >= begin && at <= begin + length;
+  const xs = shown(labels, visible.columns, pitchX).filter((i) => inside(left(i + 0.5), margin, plot.width));
   const ys = shown(
     outputs.map((output) => labels[output]),
     visible.rows,
     pitchY,
-  );
+  ).filter((r) => inside(top(r + 0.5), head, plot.height));
   const labelledX = pitchX >= LABELLED * u;
   const labelledY = pitchY >= LABELLED * u;
   const row = outputs.indexOf(chosen);
@@ -301,10 +305,10 @@ export function MatrixPicture(props: MatrixPictureProps) {
             <Sheet
               of={size}
               left={margin}
-              top={margin}
+              top={head}
               width={plot.width}
               height={plot.height}
-              inputs={[drawing, transform, cell, margin]}
+              inputs={[drawing, transform, cell, margin, head]}
               draw={(context) => {
                 const { canvas, at } = drawing;
                 const share = 2 ** at;
@@ -314,7 +318,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                 context.drawImage(
                   canvas,
                   left(0) - margin,
-                  top(0) - margin,
+                  top(0) - head,
                   canvas.width * share * pitchX,
                   canvas.height * share * pitchY,
                 );
@@ -347,14 +351,21 @@ export function MatrixPicture(props: MatrixPictureProps) {
           >
             <defs>
               <clipPath id={clip}>
-                <rect x={margin - 2} y={margin - 2} width={plot.width + 4} height={plot.height + 4} />
+                <rect x={margin - 2} y={head - 2} width={plot.width + 4} height={plot.height + 4} />
               </clipPath>
             </defs>
             {xs.map((i) =>
               labelledX ? (
-                <TokenLabel key={i} x={left(i + 0.5)} y={margin - 6} label={labels[i]} level={false} above />
+                <TokenLabel
+                  key={i}
+                  x={left(i + 0.5)}
+                  y={head - 6}
+                  label={shorten(labels[i], Math.max(4, Math.floor(head / (7 * u))))}
+                  level={false}
+                  above
+                />
               ) : (
-                <text key={i} class="tick" x={left(i + 0.5)} y={margin - 6} text-anchor="middle">
+                <text key={i} class="tick" x={left(i + 0.5)} y={head - 6} text-anchor="middle">
                   {i}
                 </text>
               ),
@@ -363,7 +374,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
               <text
                 key={r}
                 class={labelledY ? (outputs[r] === chosen ? "label chosen" : "label") : "tick"}
-                x={margin - 8}
+                x={margin - (labelledY ? 8 : 13)}
                 y={top(r + 0.5) + 4 * u}
                 text-anchor="end"
               >
@@ -402,7 +413,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
               )}
               <Crosshair id={id} outputs={outputs} left={left} top={top} pitchX={pitchX} pitchY={pitchY} n={n} />
             </g>
-            {row >= 0 && !labelledY && top(row + 0.5) >= margin && top(row + 0.5) <= margin + plot.height && (
+            {row >= 0 && !labelledY && inside(top(row + 0.5), head, plot.height) && (
               <path class="pointer" d={`M${margin - 10} ${top(row + 0.5) - 5}l9 5l-9 5z`} />
             )}
           </svg>

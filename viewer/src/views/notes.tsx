@@ -2,7 +2,7 @@
 import { NoteList } from "../components/note_list";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
-import { isOfValues, notesHere, type NotePlace } from "../report/notes";
+import { degenerateShown, isOfValues, notesHere, type NotePlace } from "../report/notes";
 import { WordReport } from "../report/words";
 
 /** Methods whose values stand in views of their own, not only beside others. */
@@ -37,4 +37,15 @@ export function notesShown(viewer: Viewer): string[] {
   ];
 }
 
-export const Notes = () => <NoteList notes={notesShown(useViewer())} />;
+export function Notes() {
+  const viewer = useViewer();
+  const { method, layer, token } = viewer.state.choices;
+  const [l, t] = [layer.value, token.value];
+  const explained = viewer.explanation.value;
+  // Beside another method the note may be of what is compared.
+  const flow =
+    method.value === "flow"
+      ? degenerateShown(explained.degenerate(l, t), explained.row("flow", l, t), `layer ${l}`)
+      : "";
+  return <NoteList notes={notesShown(viewer)} flow={flow} />;
+}
