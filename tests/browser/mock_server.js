@@ -26,6 +26,7 @@ export async function startMockServer({ page, document, token = "", steps = [], 
     models: [
       model("masked-model", "text", "masked", { gradients: true }),
       model("classifier", "text", "classification", { labels: ["singular", "plural"] }),
+      model("encoder", "text", "none"),
       model("pictures", "image", "classification"),
       model("writer", "generation", "causal"),
     ],

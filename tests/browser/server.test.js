@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
 import { readJson } from "./mock_server.js";
-import { asks, evaluation, PNG, serve as serveIn, texts } from "./server_page.js";
+import { answer, asks, evaluation, PNG, serve as serveIn, texts } from "./server_page.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -149,6 +149,18 @@ describe("beside it", () => {
       await tab.locator(".predictions-pair").waitFor();
       assert.deepEqual(asks(server, "explain")[1].body.blank, [2]);
       assert.match(await tab.locator(".predictions-pair").textContent(), /blanked/);
+      // Which token is gone: in the title, in the text, and in the prediction's one heading.
+      const second = tab.locator('.half[data-side="second"]');
+      assert.equal(await second.locator("h3").textContent(), "rollout, layer 6, without “key”");
+      assert.deepEqual(await second.locator(".absent").allTextContents(), ["key (gone)"]);
+      assert.equal(await second.locator(".absent").getAttribute("data-token"), "2");
+      assert.match(await second.locator(".absent").evaluate((one) => getComputedStyle(one).textDecoration), /through/);
+      assert.equal(await tab.locator('.half:not([data-side="second"]) .absent').count(), 0);
+      const headings = await tab.locator(".predictions-pair h3").allTextContents();
+      assert.equal(headings.length, 4);
+      assert.match(headings[0], /^This report's prediction at /u);
+      assert.match(headings[2], /^Prediction without “key” at /u);
+      assert.match(await tab.locator(".compare-bar").textContent(), /this text without “key”/u);
       await tab.locator("#blank-token").selectOption("1");
       await tab.locator("#blank").click();
       await tab.waitForFunction(() => document.querySelectorAll("#blanked li").length === 2);
@@ -167,6 +179,7 @@ describe("beside it", () => {
       await tab.locator("#compare-ask").click();
       await tab.locator(".predictions-pair").waitFor();
       assert.equal(asks(server, "explain")[1].body.text, "another");
+      assert.equal(await tab.locator(".absent").count(), 0);
     });
   });
 
@@ -438,6 +451,59 @@ describe("do the methods agree with blank-out", () => {
       },
       { allowed: [/status of 422/] },
     );
+  });
+});
+
+describe("what a model can be asked", () => {
+  const of = (change) => (path, body) => {
+    const report = answer(path, body);
+    change(report);
+    return report;
+  };
+  const chosen = async (tab, model) => {
+    await tab.locator("#model-choice").selectOption(model);
+    await tab.locator("#explain").click();
+    await tab.locator("#all-methods").waitFor();
+  };
+
+  test("a sentence encoder predicts nothing: no card says that it does", async () => {
+    await serve({ document: of((report) => delete report.predictions) }, async (tab) => {
+      await chosen(tab, "encoder");
+      assert.equal(await tab.locator("#agreement-card").count(), 0);
+      await tab.locator("#blank").click();
+      await tab.locator("#compare-readout").waitFor();
+      assert.equal(await tab.locator(".predictions-pair").count(), 0);
+    });
+  });
+
+  test("a decoder without gradients has nothing to blank and nothing to score", async () => {
+    await serve({ document: of((report) => (report.model.causal = true)) }, async (tab) => {
+      await chosen(tab, "writer");
+      assert.equal(await tab.locator("#agreement-card").count(), 0);
+      assert.equal(await tab.locator("#what-if-card").count(), 0);
+    });
+  });
+
+  test("a text without a mask says what it lacks", async () => {
+    await serve({ document: of((report) => delete report.predictions) }, async (tab) => {
+      await chosen(tab, "masked-model");
+      assert.equal(await tab.locator("#evaluate").isDisabled(), true);
+      assert.match(await tab.locator("#evaluation-reason").textContent(), /^The text has no \[MASK\], so /u);
+    });
+  });
+
+  test("paper has what was evaluated, and no card that only asks", async () => {
+    await serve({}, async (tab) => {
+      await chosen(tab, "masked-model");
+      await tab.emulateMedia({ media: "print" });
+      assert.equal(await tab.locator("#agreement-card").isVisible(), false);
+      await tab.emulateMedia({ media: "screen" });
+      await tab.locator("#evaluate").click();
+      await tab.locator("#agreement-table").waitFor();
+      await tab.emulateMedia({ media: "print" });
+      assert.equal(await tab.locator("#agreement-card").isVisible(), true);
+      assert.equal(await tab.locator("#evaluate").isVisible(), false);
+    });
   });
 });
 

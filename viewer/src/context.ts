@@ -20,6 +20,12 @@ export interface Wanted {
   token: number | null;
 }
 
+/** A report of the same text without some of its tokens. */
+export interface Gone {
+  report: Report;
+  tokens: readonly number[];
+}
+
 /** Asks the server for what the page cannot compute, for the viewer that shows it: pieces, or whole words. */
 export type AskServer = (viewer: Viewer, wanted: Wanted) => void;
 
@@ -34,6 +40,8 @@ export class Viewer {
   readonly answers: Signal<readonly Report[]> = signal([]);
   /** Another report that this one is compared with: opened from a file or asked of the server. */
   readonly other: Signal<Report | null>;
+  /** Which tokens the model did not see in a report that this one is compared with: positions of pieces. */
+  readonly gone: Signal<Gone | null>;
   /** Why a file or an answer could not be used; "" when all is well. */
   readonly problem: Signal<string>;
   /** A sentence for screen readers, about what was just chosen. */
@@ -51,6 +59,7 @@ export class Viewer {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
     this.other = pieces?.other ?? signal(null);
+    this.gone = pieces?.gone ?? signal(null);
     this.problem = pieces?.problem ?? signal("");
     this.announcement = pieces?.announcement ?? signal("");
     this.merged = computed(() => {

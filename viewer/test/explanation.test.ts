@@ -74,7 +74,9 @@ test("rows made in the page of rounded attention are rounded, too", async () => 
 test("rounded values have two digits", () => {
   expect(formatWithin(0.123456, 0)).toBe(format(0.123456));
   expect(formatWithin(0.123456, LOG_ERROR)).toBe("about 0.12");
-  expect(formatWithin(0.000123456, LOG_ERROR)).toBe("about 1.2e-4");
+  expect(formatWithin(0.000123456, LOG_ERROR)).toBe("about 1.2e−4");
+  expect(format(-0.25)).toBe("−0.2500");
+  expect(format(-0.000123456)).toBe("−1.2e−4");
   expect(formatWithin(0, LOG_ERROR)).toBe("0");
 });
 

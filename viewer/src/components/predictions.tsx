@@ -19,13 +19,21 @@ function Bar({ choice }: { choice: Choice }) {
   );
 }
 
-function One({ prediction, report }: { prediction: Prediction; report: Report }) {
+interface PredictionsProps {
+  report: Report;
+  id?: string;
+  /** whose, where there are several */
+  heading?: string;
+}
+
+function One({ prediction, report, heading }: { prediction: Prediction; report: Report; heading: string }) {
   const { kind, position, choices, candidates = [] } = prediction;
   const token = report.tokens[position ?? -1];
   return (
     <section>
       <h3>
-        {kind === "next" ? "Prediction of the next token" : "Prediction"}
+        {heading}
+        {kind === "next" && " of the next token"}
         {kind === "masked" && token && (
           <>
             {" at "}
@@ -47,13 +55,13 @@ function One({ prediction, report }: { prediction: Prediction; report: Report })
 }
 
 /** The sections alone; null where the model said nothing. */
-export function Predictions({ report, id }: { report: Report; id?: string }) {
+export function Predictions({ report, id, heading = "Prediction" }: PredictionsProps) {
   const predictions = report.document.predictions ?? [];
   if (predictions.length === 0) return null;
   return (
     <div id={id} class="predictions">
       {predictions.map((prediction, k) => (
-        <One key={k} prediction={prediction} report={report} />
+        <One key={k} prediction={prediction} report={report} heading={heading} />
       ))}
     </div>
   );

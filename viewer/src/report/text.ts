@@ -19,17 +19,20 @@ export function visible(text: string): string {
     : text.replace(/\s+/gu, " ");
 }
 
+/** A written number with minus signs, which are as wide as a plus, for hyphens. */
+const signed = (number: string): string => number.replaceAll("-", "−");
+
 /** A value for people: four decimals, or two digits when it is small. */
 export function format(value: number | undefined | null): string {
   if (value === undefined || value === null || Number.isNaN(value)) return "–";
   if (value === 0) return "0";
-  return Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(4);
+  return signed(Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(4));
 }
 
 /** A value of which the document holds no more digits than two. */
 export function formatWithin(value: number, error: number): string {
   if (error === 0 || value === 0 || !Number.isFinite(value)) return format(value);
-  return `about ${Math.abs(value) < 0.001 ? value.toExponential(1) : Number(value.toPrecision(2))}`;
+  return `about ${signed(Math.abs(value) < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(2))))}`;
 }
 
 /** A token that a sentence would take for its own punctuation. */

@@ -10,6 +10,7 @@ import { METHODS } from "../report/document";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { dark } from "../theme";
+import { canEvaluate, whyNotEvaluated } from "./abilities";
 import { TOKENS, rho, type Evaluation } from "./evaluation";
 import { EVALUATING, type ServerState } from "./server_state";
 
@@ -23,10 +24,12 @@ const DOES: Record<string, string> = {
 
 export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;
-  if (report.document.input.kind !== "text") return null;
+  const model = state.explaining();
+  if (report.document.input.kind !== "text" || !model || !canEvaluate(model)) return null;
+  const reason = whyNotEvaluated(model, report);
   const evaluation = state.evaluation.value;
   const running = state.working.value === EVALUATING;
-  const score = state.head() === "causal" ? "gradients" : "blank-out";
+  const score = model.head === "causal" ? "gradients" : "blank-out";
   return (
     <Card
       id="agreement"
@@ -46,12 +49,18 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
         <button
           type="button"
           id="evaluate"
-          disabled={state.working.value !== ""}
+          disabled={state.working.value !== "" || reason !== ""}
+          aria-describedby={reason ? "evaluation-reason" : undefined}
           onClick={() => void state.evaluate(viewer)}
         >
           {evaluation ? "Evaluate again" : "Evaluate"}
         </button>
         {running && <EvaluationProgress state={state} />}
+        {reason && (
+          <p class="notice" id="evaluation-reason">
+            {reason}
+          </p>
+        )}
         <p class="help">
           {score === "blank-out"
             ? "Each token in turn is replaced by one that says nothing, and the prediction is computed anew; where the model has gradients they are a second score. "

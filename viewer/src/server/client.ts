@@ -13,7 +13,10 @@ export interface ServedModel {
   head: "masked" | "classification" | "causal" | "none";
   labels: string[];
   max_tokens: number;
+  built_in: boolean;
   gradients: boolean;
+  /** good inputs of its own */
+  examples?: string[];
 }
 
 export interface ModelTable {

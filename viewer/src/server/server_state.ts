@@ -23,6 +23,8 @@ import {
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
+import { examplesOf } from "./examples";
+import { problemHere } from "./problems";
 
 export type Task = "text" | "image" | "generation";
 
@@ -112,12 +114,9 @@ export class ServerState {
     const name = this.model.value[this.task.value];
     return this.models.value.find((model) => model.name === name) ?? this.models.value[0] ?? null;
   });
-  readonly examples: ReadonlySignal<string[]> = computed(() => {
-    const examples = this.table.value?.examples ?? {};
-    const task = this.task.value;
-    if (task === "text") return (this.chosen.value?.head === "masked" ? examples.masked : examples.text) ?? [];
-    return (task === "generation" && examples.generation) || [];
-  });
+  readonly examples: ReadonlySignal<string[]> = computed(() =>
+    examplesOf(this.table.value, this.task.value, this.chosen.value),
+  );
 
   constructor(readonly client: Client) {}
 
@@ -160,7 +159,7 @@ export class ServerState {
       return;
     }
     // The login field says it.
-    this.say(task, this.client.locked.value ? "" : error instanceof Error ? error.message : String(error));
+    this.say(task, this.client.locked.value ? "" : problemHere(error instanceof Error ? error.message : String(error)));
   }
 
   cancel() {
@@ -421,14 +420,16 @@ export class ServerState {
     const { text: asked } = this.asked;
     if (!asked || !("text" in asked)) return;
     const report = await this.explain(this.beside(viewer, { ...asked.text, blank: positions }), "Blanking");
-    if (report) this.compareWith(viewer, report);
+    if (!report) return;
+    viewer.gone.value = { report, tokens: positions };
+    this.compareWith(viewer, report);
   }
 
-  /** The head of the model that explained what is shown. */
-  head(): ServedModel["head"] {
+  /** The model that explained what is shown. */
+  explaining(): ServedModel | null {
     const { text: asked } = this.asked;
     const name = asked && "text" in asked ? asked.text.model : "";
-    return this.table.value?.models.find((model) => model.name === name)?.head ?? "none";
+    return this.table.value?.models.find((model) => model.name === name) ?? null;
   }
 
   /** Do the methods agree with what happens when tokens are blanked? Asked of the text that is shown. */
@@ -444,7 +445,7 @@ export class ServerState {
       } catch (error) {
         // Said where it was asked, unless nobody may ask or nobody waits.
         if (!(error instanceof ServerError) || this.client.locked.value) throw error;
-        this.evaluationProblem.value = error.message;
+        this.evaluationProblem.value = problemHere(error.message);
         return null;
       }
     });

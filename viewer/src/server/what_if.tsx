@@ -4,13 +4,15 @@ import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
 import { shorten } from "../report/text";
+import { canBlank } from "./abilities";
 import type { ServerState } from "./server_state";
 
 export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;
   const ordinary = report.tokens.filter(({ special }) => !special);
   const picked = useSignal(ordinary[0]?.index ?? 0);
-  if (report.document.input.kind !== "text" || report.settings.words || ordinary.length === 0) return null;
+  if (!canBlank(report) || report.document.input.kind !== "text" || report.settings.words || ordinary.length === 0)
+    return null;
   const blanked = state.blanked.value;
   const busy = state.working.value !== "";
   const change = (positions: readonly number[]) =>
@@ -57,7 +59,8 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
           </ul>
         )}
         <p class="help">
-          The model sees its unknown token in their place; the comparison below sets both side by side.
+          The model sees its unknown token in their place (its mask where it has none); the comparison below sets both
+          side by side.
         </p>
       </div>
     </Card>

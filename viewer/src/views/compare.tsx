@@ -8,11 +8,22 @@ import { useViewer } from "../context";
 import { largest } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import { quoted } from "../export/name";
+import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
 import { CompareReadout, difference, missingSides, missingValues, recipesApart } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
-import { explanationOf, inUnitsOf, isOfWords, otherSide, sideOf, unitsDiffer, type Side } from "./compare_sides";
+import {
+  explanationOf,
+  goneIn,
+  inUnitsOf,
+  isOfWords,
+  otherSide,
+  sideOf,
+  unitsDiffer,
+  withoutThem,
+  type Side,
+} from "./compare_sides";
 import "../styles/compare.css";
 
 export function Compare() {
@@ -22,6 +33,8 @@ export function Compare() {
   if (!state.choices.comparison.value && !other.value) return null;
   return <Comparison />;
 }
+
+const says = ({ document }: Report) => (document.predictions ?? []).length > 0;
 
 function Comparison() {
   const viewer = useViewer();
@@ -55,7 +68,17 @@ function Comparison() {
         ? "tokens whole words and pieces"
         : "tokens pieces and whole words (“Whole words” merges this report's)",
     );
-  return <Sides sides={[ours, others]} match={match} chosen={chosen} unlike={apart.filter(Boolean).join(", ")} />;
+  const gone = opened && viewer.gone.value?.report === opened ? viewer.gone.value : null;
+  return (
+    <Sides
+      sides={[ours, others]}
+      match={match}
+      chosen={chosen}
+      unlike={apart.filter(Boolean).join(", ")}
+      gone={gone && goneIn(second, gone)}
+      without={gone ? withoutThem(viewer.pieces.report, gone.tokens) : ""}
+    />
+  );
 }
 
 interface SidesProps {
@@ -64,9 +87,13 @@ interface SidesProps {
   chosen: NonNullable<Chosen>;
   /** how the two were made differently */
   unlike: string;
+  /** tokens of the second side that its model did not see */
+  gone: ReadonlySet<number> | null;
+  /** "without “key”": what the second side is, where it is this text less some tokens; "" elsewhere */
+  without: string;
 }
 
-function Sides({ sides, match, chosen, unlike }: SidesProps) {
+function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const viewer = useViewer();
   const { report, state, scale, differenceScale, other, problem } = viewer;
   const { choices, counts } = state;
@@ -80,12 +107,13 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
   const magnitudes = apart?.map((value) => Math.abs(value)) ?? new Float64Array();
   const most = largest(magnitudes, counts.value);
   const titles = [a, b].map((side) => `${side.method}, layer ${side.layer}`);
+  const secondTitle = [titles[1], without].filter(Boolean).join(", ");
   const foreign = b.report !== report;
   const exporter = {
     svg: () => pictureOf("compare"),
     shown: () => ({
       title: "Compared",
-      method: `${titles[0]}, and ${titles[1]}${foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
+      method: `${titles[0]}, and ${titles[1]}${without ? ` ${without}` : foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
       layers: null,
       notes: [
         "Orange: the second draws less on it; blue: more.",
@@ -129,7 +157,7 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
   );
   return (
     <Card id="compare" title="Compare" wide exporter={exporter} tools={close}>
-      <CompareBar title={titles[0]} sides={sides} chosen={chosen} foreign={foreign} />
+      <CompareBar title={titles[0]} sides={sides} chosen={chosen} foreign={foreign} without={without} />
       {problem.value && (
         <p class="problem" role="alert" id="compare-problem">
           {problem.value}
@@ -161,7 +189,8 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
         />
         <Half
           name="second"
-          title={titles[1]}
+          title={secondTitle}
+          gone={gone}
           side={b}
           values={second}
           missing={missingValues(b)}
@@ -189,16 +218,10 @@ function Sides({ sides, match, chosen, unlike }: SidesProps) {
       {(a.method !== b.method || foreign) && report.layers.length > 1 && (
         <LayerMaps sides={sides} match={match} common={common} />
       )}
-      {foreign && (
+      {foreign && (says(report) || says(b.report)) && (
         <div class="compare predictions-pair">
-          <div>
-            <h3>This report's prediction</h3>
-            <Predictions report={report} />
-          </div>
-          <div>
-            <h3>The other's</h3>
-            <Predictions report={b.report} />
-          </div>
+          <Predictions report={report} heading="This report's prediction" />
+          <Predictions report={b.report} heading={without ? `Prediction ${without}` : "The other's prediction"} />
         </div>
       )}
       <p class="help key">

@@ -61,9 +61,11 @@ interface BarProps {
   chosen: NonNullable<Comparison>;
   /** another report's */
   foreign: boolean;
+  /** "without “key”": another report's, of this text */
+  without: string;
 }
 
-export function CompareBar({ title, sides: [a, b], chosen, foreign }: BarProps) {
+export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: BarProps) {
   const viewer = useViewer();
   const { other } = viewer;
   const { comparison } = viewer.state.choices;
@@ -111,7 +113,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign }: BarProps) 
       </label>
       <span>of</span>
       <span class="strong-name">
-        <Own text={foreign ? nameOf(b.report) : "this report"} most={60} />
+        <Own text={without ? `this text ${without}` : foreign ? nameOf(b.report) : "this report"} most={120} />
       </span>
       {foreign && (
         <button type="button" id="compare-drop" onClick={() => (other.value = null)}>

@@ -22,6 +22,8 @@ export interface HalfProps {
   /** positions of the first report's tokens in this one's; null: it is the first */
   back: Int32Array | null;
   diverging?: boolean;
+  /** tokens that the model did not see */
+  gone?: ReadonlySet<number> | null;
 }
 
 export function Half({
@@ -36,6 +38,7 @@ export function Half({
   ink,
   back,
   diverging = false,
+  gone = null,
 }: HalfProps) {
   const { state, scale, differenceScale } = useViewer();
   const { report, counts } = side;
@@ -58,17 +61,19 @@ export function Half({
       else {
         const { label, segment, begin, end } = report.tokens[part.token];
         const value = values?.[part.token] ?? NaN;
+        const absent = gone?.has(part.token) ?? false;
         const drawn = counts[part.token] && !Number.isNaN(value);
         lines.at(-1)?.push(
           <span
             key={k}
-            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}`}
+            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}${absent ? " absent" : ""}`}
             data-token={part.token}
             data-value={Number.isNaN(value) ? undefined : value}
             dir={part.chip ? "auto" : undefined}
             style={drawn ? { background: colour(value), color: ink(value) } : undefined}
           >
             {part.chip ? label : report.slice(segment, begin, end)}
+            {absent && <span class="visually-hidden"> (gone)</span>}
           </span>,
         );
       }

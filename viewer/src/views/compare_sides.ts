@@ -2,6 +2,8 @@
 import { Explanation, recipeOf } from "../explanation";
 import type { Method } from "../report/document";
 import type { Report } from "../report/report";
+import type { Gone } from "../context";
+import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
 /** One side: a row of values for each layer, and which of its tokens count. */
@@ -64,6 +66,22 @@ export function unitsDiffer(report: Report, other: Report): boolean {
   // A text without a word of several pieces is the same either way.
   const whole = (one: Report) => isOfWords(one) || WordReport.of(one) === null;
   return isOfWords(report) === isOfWords(other) ? false : !(whole(report) && whole(other));
+}
+
+/** Which tokens of a side stand for nothing but blanked ones. */
+export function goneIn(side: Report, { report, tokens }: Gone): Set<number> {
+  const all = new Set(tokens);
+  if (!(side instanceof WordReport) || report instanceof WordReport) return all;
+  const words = side.groups.flatMap((pieces, word) => (pieces.every((piece) => all.has(piece)) ? [word] : []));
+  return new Set(words);
+}
+
+/** “without “key”, “to””: labels of the report in which they are there still. */
+export function withoutThem(pieces: Report, tokens: readonly number[]): string {
+  const most = 3;
+  const names = tokens.slice(0, most).map((token) => `“${shorten(pieces.tokens[token].label, 24)}”`);
+  const more = tokens.length > most ? ` and ${tokens.length - most} more` : "";
+  return `without ${names.join(", ")}${more}`;
 }
 
 /** Another report as it was made. */

@@ -1,0 +1,31 @@
+// The server's sentences in the page: they name fields of the API, and paths of the server's machine, which readers of a
+// page have no use for. A sentence that no entry knows is shown as it is.
+const PHRASES: readonly [RegExp, string][] = [
+  [/[;,.]? (?:or )?(?:pass truncate|let it be cut with truncate)(?: to cut it there)?(?=[;.]|$)/, ""],
+  [
+    /^\S*: expected a model that gives gradients.*$/,
+    "The gradients that this needs are not there: the model is a GGUF file. A Hugging Face folder of it has them.",
+  ],
+  [
+    /^blank auto: expected a tokenizer with such a token.*$/,
+    "The model has no token that says nothing, so none can be blanked.",
+  ],
+  [
+    /^expected a model that predicts something.*found none in (.*)$/,
+    "The model $1 predicts nothing that could be scored.",
+  ],
+  [/^mixing gradient: (.*); choose such a model, or mixing attention$/, "Weighting with gradients: $1."],
+  [/^text: expected a text to (\w+), found none$/, "There is no text to $1."],
+  [/^prompt: expected a text to continue, found none$/, "There is no prompt to continue."],
+  [/^layers: /, "“Layers” under Options: "],
+  [/^temperature: /, "“Temperature” under Options: "],
+  [/^top_p: /, "“Top p” under Options: "],
+  [/^tokens: /, "“Tokens” under Options: "],
+  [/^target: /, "“Gradient of” under Options: "],
+  [/^candidates: /, "“Candidates” under Options: "],
+  [/^referents: /, "“Words of the text to compare” under Options: "],
+];
+
+export function problemHere(message: string): string {
+  return PHRASES.reduce((sentence, [says, instead]) => sentence.replace(says, instead), message);
+}
