@@ -188,8 +188,13 @@ describe("beside it", () => {
       await tab.locator("#explain").click();
       await tab.locator("#all-methods").waitFor();
       await tab.locator('#methods input[value="flow"]').check({ force: true });
-      await tab.locator("#residual").fill("0.9");
-      await tab.locator("#ask-server").click();
+      // Small inputs are asked for once the choices rest: the second alone.
+      await tab.locator("#residual").evaluate((slider) => {
+        for (const value of ["0.8", "0.9"]) {
+          slider.value = value;
+          slider.dispatchEvent(new Event("input", { bubbles: true }));
+        }
+      });
       await tab.waitForFunction(() => document.querySelector('#strip [data-token="1"]').dataset.value);
       const { body } = asks(server, "explain")[1];
       assert.deepEqual(body.method, ["flow"]);
@@ -197,7 +202,70 @@ describe("beside it", () => {
       assert.equal(body.output_token, 6);
       const shown = await tab.locator('#strip [data-token="1"]').getAttribute("data-value");
       assert.ok(Math.abs(Number(shown) - 0.89) < 0.01, shown);
+      assert.equal(asks(server, "explain").length, 2);
     });
+  });
+
+  test("of long texts it is asked with a button, and at once where a link shows it", async () => {
+    const document = (_, body) => {
+      const report = readJson(texts.get("long").json);
+      report.settings.residual = body.residual ?? report.settings.residual;
+      return report;
+    };
+    let link = "";
+    await serve({ document, pause: 300 }, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#all-methods").waitFor();
+      await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator("#residual").fill("0.9");
+      await tab.waitForTimeout(900);
+      assert.equal(asks(server, "explain").length, 1);
+      await tab.locator("#ask-server").click();
+      await tab.locator("#ask-server").filter({ hasText: "The server is computing flow" }).waitFor();
+      await tab.locator("#ask-server").dispatchEvent("click");
+      await tab.waitForFunction(() => document.querySelector('#strip [data-token="1"]').dataset.value);
+      assert.equal(asks(server, "explain").length, 2);
+      link = await tab.evaluate(() => location.hash);
+    });
+    await serve(
+      { document },
+      async (tab, server) => {
+        await tab.waitForFunction(() => document.querySelector('#strip [data-token="1"]')?.dataset.value);
+        assert.equal(asks(server, "explain").length, 2);
+        assert.equal(asks(server, "explain")[1].body.residual, 0.9);
+        // The link was followed: what is chosen now has the button.
+        await tab.locator("#residual").fill("0.7");
+        await tab.waitForTimeout(900);
+        assert.equal(asks(server, "explain").length, 2);
+        assert.equal(await tab.locator("#ask-server").textContent(), "Compute on the server");
+      },
+      { fragment: link },
+    );
+  });
+
+  test("what is refused is not asked again and again, and other work is not ended", async () => {
+    let refused = 0;
+    const document = (path, body) => {
+      if (body.residual !== 0.9) return answer(path, body);
+      ++refused;
+      throw { status: 422, kind: "unsupported_model", message: "expected something else, found this" };
+    };
+    await serve(
+      { document, pause: 400 },
+      async (tab, server) => {
+        await tab.locator("#explain").click();
+        await tab.locator("#all-methods").waitFor();
+        await tab.locator('#methods input[value="flow"]').check({ force: true });
+        await tab.locator("#evaluate").click();
+        await tab.locator("#residual").fill("0.9");
+        await tab.locator("#agreement-table").waitFor();
+        assert.equal(asks(server, "evaluate")[0].left, false);
+        await tab.locator("#server-problem").filter({ hasText: "expected something else" }).waitFor();
+        await tab.waitForTimeout(900);
+        assert.equal(refused, 1);
+      },
+      { allowed: [/status of 422/] },
+    );
   });
 
   test("whole words and all pairs are asked for as such", async () => {
@@ -229,7 +297,6 @@ describe("beside it", () => {
       await tab.locator("#words").check();
       await tab.locator('#strip [data-token="2"]').click();
       await tab.locator('#methods input[value="flow"]').check({ force: true });
-      await tab.locator("#ask-server").click();
       await tab.waitForFunction(() => document.querySelector('#strip [data-token="1"]').dataset.value === "0.25");
       const { body } = asks(server, "explain")[1];
       // The third word is the fourth piece.

@@ -36,6 +36,8 @@ export class Viewer {
   readonly differenceScale: ReadonlySignal<DivergingScale>;
   /** Set where there is a server. */
   readonly askServer: Signal<AskServer | null>;
+  /** What the server is being asked for; null: nothing. */
+  readonly asking: Signal<Wanted | null>;
   /** What a server computed of the same input with other settings. */
   readonly answers: Signal<readonly Report[]> = signal([]);
   /** Another report that this one is compared with: opened from a file or asked of the server. */
@@ -58,6 +60,7 @@ export class Viewer {
   ) {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
+    this.asking = pieces?.asking ?? signal(null);
     this.other = pieces?.other ?? signal(null);
     this.gone = pieces?.gone ?? signal(null);
     this.problem = pieces?.problem ?? signal("");

@@ -58,7 +58,7 @@ interface AskForProps {
 /** A button that asks the server for what is chosen, or where there is none the command. */
 export function AskFor({ id, method, token }: AskForProps) {
   const viewer = useViewer();
-  const { report, explanation, askServer } = viewer;
+  const { report, explanation, askServer, asking } = viewer;
   const { recipe } = explanation.value;
   const ask = askServer.value;
   if (!ask) {
@@ -73,13 +73,19 @@ export function AskFor({ id, method, token }: AskForProps) {
       </>
     );
   }
+  const now = asking.value;
+  const busy = now !== null && now.method === method && (now.token === null) === (token === "all");
   return (
+    // Not disabled, which would take the focus away.
     <button
       type="button"
       id={id}
-      onClick={() => ask(viewer, { method, recipe, token: token === "all" ? null : token })}
+      aria-disabled={busy}
+      onClick={() => {
+        if (!busy) ask(viewer, { method, recipe, token: token === "all" ? null : token });
+      }}
     >
-      Compute on the server
+      {busy ? `The server is computing ${method} …` : "Compute on the server"}
     </button>
   );
 }

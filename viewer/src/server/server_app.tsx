@@ -2,8 +2,10 @@
 import { useEffect } from "preact/hooks";
 import { ReportApp } from "../app";
 import { ThemeButton } from "../components/toolbar";
+import type { Viewer } from "../context";
 import { GenerationLiveApp } from "../generation/live";
 import { Agreement } from "./agreement";
+import { askAhead } from "./ask_ahead";
 import { Composer } from "./composer";
 import type { ServerState } from "./server_state";
 import { WhatIf } from "./what_if";
@@ -36,6 +38,7 @@ export function ServerApp({ state }: { state: ServerState }) {
         {!shown && <Welcome />}
         {shown && "viewer" in shown && (
           <ReportApp viewer={shown.viewer} key={shown.viewer.report}>
+            <AskAhead state={state} viewer={shown.viewer} />
             <WhatIf state={state} viewer={shown.viewer} />
             <Agreement state={state} viewer={shown.viewer} />
           </ReportApp>
@@ -44,6 +47,12 @@ export function ServerApp({ state }: { state: ServerState }) {
       </div>
     </>
   );
+}
+
+function AskAhead({ state, viewer }: { state: ServerState; viewer: Viewer }) {
+  // After the drawing, when the page has what a link chooses.
+  useEffect(() => askAhead(state, viewer), [state, viewer]);
+  return null;
 }
 
 /** Before anything is asked. */

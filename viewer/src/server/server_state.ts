@@ -93,6 +93,8 @@ export class ServerState {
   readonly notice: ReadonlySignal<string> = computed(() => this.notices.value[this.task.value] ?? "");
   readonly problem: ReadonlySignal<string> = computed(() => this.problems.value[this.task.value] ?? "");
   readonly shown: ReadonlySignal<Shown> = computed(() => this.results.value[this.task.value]);
+  /** What a link has opened, until what it shows is there. */
+  readonly linked = signal<Viewer | null>(null);
   readonly blanked = signal<readonly number[]>([]);
   /** of the text that is shown */
   readonly evaluation = signal<Evaluation | null>(null);
@@ -240,7 +242,13 @@ export class ServerState {
     state.address = ask ? { ask } : {};
     state.lacks = "text" in asked ? (ask ? "" : "the long text") : "the picture";
     if (wanted) state.restore(readLink(wanted.fragment, report, state.initial));
-    viewer.askServer.value = (asking, what) => void this.recompute(asking, what);
+    viewer.askServer.value = (asking, what) => {
+      viewer.asking.value = what;
+      void this.recompute(asking, what).finally(() => {
+        if (viewer.asking.peek() === what) viewer.asking.value = null;
+      });
+    };
+    if (wanted) this.linked.value = viewer;
     batch(() => {
       if ("picture" in asked) {
         this.showPicture(viewer, asked);
@@ -336,7 +344,10 @@ export class ServerState {
       this.referents.value = found.referents ?? "";
     });
     this.settle(writeTextAsk(this.request()));
-    await this.askText("Explaining again, from the link");
+    if (await this.askText("Explaining again, from the link")) {
+      const shown = this.results.peek().text;
+      if (shown && "viewer" in shown) this.linked.value = shown.viewer;
+    }
   }
 
   private async continueAgain(found: PromptAsk) {

@@ -1,0 +1,59 @@
+// Asks the server by itself for values that the page cannot make: of small inputs once the settings rest, and of any
+// input where a link shows them.
+import { effect } from "@preact/signals";
+import type { Viewer, Wanted } from "../context";
+import type { Report } from "../report/report";
+import type { ServerState } from "./server_state";
+
+/** Flow of these takes well under a second. Larger ones have a button. */
+const MOST_TOKENS = 64;
+const MOST_LAYERS = 12;
+/** Milliseconds without another choice. */
+const QUIET = 300;
+
+const isSmall = ({ n, model }: Report) => n <= MOST_TOKENS && model.layers <= MOST_LAYERS;
+
+/** What the chosen values need of the server; null where they are here, or where nobody can compute them. */
+function lackedBy({ state, explanation }: Viewer): Wanted | null {
+  const [method, layer, token] = [state.choices.method.value, state.choices.layer.value, state.choices.token.value];
+  const { recipe } = explanation.value;
+  if (layer <= recipe.toLayer || explanation.value.result(method, layer, token)) return null;
+  return { method, recipe, token };
+}
+
+/** Returns how to stop. */
+export function askAhead(state: ServerState, pieces: Viewer): () => void {
+  // Each once: what was refused or cancelled is left to the button.
+  const asked = new Set<string>();
+  let mine: { wanted: Wanted; key: string } | null = null;
+  let waiting: ReturnType<typeof setTimeout> | undefined;
+  const stop = effect(() => {
+    clearTimeout(waiting);
+    const viewer = pieces.shown;
+    const wanted = lackedBy(viewer);
+    const ask = pieces.askServer.value;
+    const linked = state.linked.value === pieces;
+    const asking = pieces.asking.value;
+    // Other work is not ended for this; an earlier question of this is.
+    const own = asking !== null && asking === mine?.wanted;
+    if (state.working.value !== "" && !own) return;
+    if (linked && !wanted) state.linked.value = null;
+    if (!wanted || !ask || !(linked || isSmall(pieces.report))) return;
+    const key = JSON.stringify([viewer === pieces, wanted]);
+    if (asked.has(key)) return;
+    waiting = setTimeout(
+      () => {
+        if (own && mine) asked.delete(mine.key);
+        asked.add(key);
+        mine = { wanted, key };
+        if (linked) state.linked.value = null;
+        ask(viewer, wanted);
+      },
+      linked ? 0 : QUIET,
+    );
+  });
+  return () => {
+    clearTimeout(waiting);
+    stop();
+  };
+}
