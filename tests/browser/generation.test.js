@@ -398,7 +398,7 @@ describe("generations", () => {
         await page.locator("#look-button").click();
         await page.locator("#threshold").fill("0.5");
         const counted = (await colours()).filter(([, , aside]) => aside === "false");
-        const top = Number(await page.locator("#text-card .legend span").nth(2).textContent());
+        const top = Number((await page.locator("#text-card .legend span").nth(2).textContent()).replaceAll("−", "-"));
         for (const [value, colour] of counted) if (value < 0.4 * top) assert.equal(colour, weakest);
         await page.locator("#threshold").fill("0");
         await page.locator("#from-least").check();

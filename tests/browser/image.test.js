@@ -615,7 +615,7 @@ describe("pictures", () => {
         const bars = await page.$$eval("#predictions li", (all) =>
           all.map(({ firstChild, lastChild }) => [
             firstChild.title || firstChild.textContent,
-            Number(lastChild.textContent),
+            Number(lastChild.textContent.replaceAll("−", "-")),
           ]),
         );
         assert.deepEqual(

@@ -68,7 +68,7 @@ function assertClose(actual, expected, relative, what) {
 
 /** A number as the page prints it agrees with the value. */
 function assertPrinted(text, value, relative, what) {
-  const shown = Number(text);
+  const shown = Number(text.replaceAll("−", "-"));
   const digit = value < 0.001 ? 0.06 * Math.abs(value) : 0.00005001;
   const slack = digit + Math.max(1e-7, relative * Math.abs(value));
   assert.ok(Math.abs(shown - value) <= slack, `${what}: printed ${text}, expected ${value}`);
