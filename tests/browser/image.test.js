@@ -476,7 +476,10 @@ describe("pictures", () => {
         );
         assert.deepEqual([parsed.root, parsed.errors, parsed.images], ["svg", 0, 1]);
         assert.equal(parsed.caption[0], "Over the picture");
-        assert.match(parsed.caption[1], new RegExp(`^Method ${first}; Output token “.*” \\(position ${report.output_token}\\);`));
+        assert.match(
+          parsed.caption[1],
+          new RegExp(`^Method ${first}; Output token “.*” \\(position ${report.output_token}\\);`),
+        );
         assertClose(parsed.cells, expected, precision, "svg");
         assert.deepEqual(watch, { requests: [], messages: [] });
       });

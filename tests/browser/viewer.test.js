@@ -120,6 +120,32 @@ function withPage(name, options, run) {
   };
 }
 
+describe("all pairs, zoomed", () => {
+  test(
+    "names no row that is cut off, and keeps the ring of focus within",
+    withPage("long", {}, async (page) => {
+      await page.setViewportSize({ width: 360, height: 800 });
+      await page.locator("#matrix svg").focus();
+      for (const key of ["End", "ArrowDown", "+", "+", "+", "+", "+", "+", "+"]) await page.keyboard.press(key);
+      await page.waitForFunction(() => document.querySelectorAll("#matrix svg > text.label").length > 1);
+      const found = await page.evaluate(() => {
+        const svg = document.querySelector("#matrix svg");
+        const first = svg.querySelector("clipPath rect");
+        const [top, height] = ["y", "height"].map((name) => Number(first.getAttribute(name)));
+        const rows = [...svg.querySelectorAll('text.label[text-anchor="end"][x]')].map((one) =>
+          Number(one.getAttribute("y")),
+        );
+        return { top, height, rows, offset: parseFloat(getComputedStyle(svg).outlineOffset) };
+      });
+      assert.ok(found.rows.length > 0);
+      for (const y of found.rows) assert.ok(y > found.top && y < found.top + found.height + 8, `${y} is outside`);
+      // No strip that is as high as names need.
+      assert.ok(found.top < 45, `${found.top} above the cells`);
+      assert.ok(found.offset < 0);
+    }),
+  );
+});
+
 describe("the link", () => {
   test(
     "keeps what is chosen, and back and forward step through it",
@@ -584,7 +610,8 @@ describe("files", () => {
       };
       const titles = { methods: "Every method", compare: "Compared" };
       const captions = {
-        methods: /^Method raw, rollout, flow; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; /,
+        methods:
+          /^Method raw, rollout, flow; Output token “\[MASK\]” \(position 6\); Layers 6 of 6, down to the input; /,
         compare: /^Method rollout, layer 6, and flow, layer 6; Output token “\[MASK\]” \(position 6\);/,
         heat: /^Method rollout; Output token “\[MASK\]” \(position 6\); Layers 1 to 6, each layer down to the input; /,
         matrix: /^Method rollout; Output token all, a row each; Layers 6 of 6/,
@@ -679,7 +706,7 @@ describe("files", () => {
       assert.equal(found.marks.aside, await page.locator("#strip .left-out").count());
       assert.equal(found.values.length, report.n);
       assert.match(found.caption[2], /Residual 0\.3 of each token/);
-      assert.match(found.caption[2], /Left out of rankings and colours special tokens, 2 “[^”]+”\.$/);
+      assert.match(found.caption[2], /Left out of rankings and colours special tokens, “[^”]+” \(position 2\)\.$/);
       const heat = await parsed(page, (await saved(page, "heat", "svg")).bytes.toString());
       assert.match(heat.caption[2], /Residual 0\.3/);
     }),

@@ -5,7 +5,7 @@ import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTrans
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Ref } from "preact";
 import { EndsOf, isAbove, type Ends } from "../color/ends";
-import { pictureStyle, unit } from "../components/measure";
+import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
 import { format, shorten } from "../report/text";
@@ -108,7 +108,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const cell = Math.max(0.01, Math.min(64 * u, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
   const height = rows < 6 ? Math.max(18 * u, Math.min(48 * u, cell)) : cell;
   // On a narrow screen, whose cells have no room for names, these would stand in an empty strip until one zooms.
-  const head = width < 480 * u && cell < LABELLED * u ? Math.min(margin, 30 * u) : margin;
+  const head = width < 480 * u && cell < LABELLED * u ? Math.min(margin, 42 * u) : margin;
   const plot = { width: n * cell, height: rows * height };
   const size = { width: margin + plot.width + 4, height: head + plot.height + 4 };
   const { k } = transform;
@@ -226,10 +226,10 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const locate = (event: MouseEvent) => {
     const frame = (event.currentTarget as Element).getBoundingClientRect();
     const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
-    const within = y >= head && y < head + plot.height;
+    const isIn = y >= head && y < head + plot.height;
     return {
       input: x >= margin ? Math.floor((transform.invertX(x) - margin) / cell) : -1,
-      output: within ? outputs[Math.floor((transform.invertY(y) - head) / height)] : undefined,
+      output: isIn ? outputs[Math.floor((transform.invertY(y) - head) / height)] : undefined,
     };
   };
   const point = (output: number, input: number) => {
@@ -360,7 +360,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                   key={i}
                   x={left(i + 0.5)}
                   y={head - 6}
-                  label={shorten(labels[i], Math.max(4, Math.floor(head / (7 * u))))}
+                  label={within(labels[i], head - 10)}
                   level={false}
                   above
                 />
@@ -427,6 +427,13 @@ export function MatrixPicture(props: MatrixPictureProps) {
 /** Labels go beside cells that are at least so wide, numbers into wider ones. */
 const LABELLED = 13;
 const PRINTED = 44;
+
+/** As much of a label as has room. */
+function within(label: string, room: number): string {
+  let most = label.length;
+  while (most > 1 && textWidth(shorten(label, most)) > room) --most;
+  return shorten(label, most);
+}
 
 const range = ([begin, end]: number[]) => Array.from({ length: Math.max(0, end - begin) }, (_, at) => begin + at);
 
