@@ -18,6 +18,9 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
+/** A number as pages write it, with a minus sign. */
+export const numberOf = (text) => Number(text.replaceAll("−", "-"));
+
 export async function startBrowser() {
   if (!existsSync(CHROMIUM)) {
     throw new Error(`expected Chromium at ${CHROMIUM}, found nothing; install it or set ATTNFLOW_CHROMIUM`);

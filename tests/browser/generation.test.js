@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser, violations } from "./browser.js";
+import { numberOf, open, startBrowser, violations } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("generation");
@@ -398,7 +398,7 @@ describe("generations", () => {
         await page.locator("#look-button").click();
         await page.locator("#threshold").fill("0.5");
         const counted = (await colours()).filter(([, , aside]) => aside === "false");
-        const top = Number((await page.locator("#text-card .legend span").nth(2).textContent()).replaceAll("−", "-"));
+        const top = numberOf(await page.locator("#text-card .legend span").nth(2).textContent());
         for (const [value, colour] of counted) if (value < 0.4 * top) assert.equal(colour, weakest);
         await page.locator("#threshold").fill("0");
         await page.locator("#from-least").check();
@@ -410,7 +410,7 @@ describe("generations", () => {
         if (counted.length === report.m) {
           // A scale has two ends: where all values are the same it begins at 0.
           const least = Math.min(...all) < top ? Math.min(...all) : 0;
-          assert.ok(Math.abs(Number(low) - least) <= 0.0001 + 0.06 * least, `${low}: ${least}`);
+          assert.ok(Math.abs(numberOf(low) - least) <= 0.0001 + 0.06 * least, `${low}: ${least}`);
         }
         await page.locator("#from-least").uncheck();
         await page.keyboard.press("Escape");
@@ -483,7 +483,7 @@ describe("generations", () => {
         );
         const value = report.values(first, report.n - 1)[0];
         const said = await page.locator("#map-readout b").textContent();
-        assert.ok(Math.abs(Number(said) - value) <= 0.0001 + 0.06 * (value < 0.001 ? value : 0), `${said}: ${value}`);
+        assert.ok(Math.abs(numberOf(said) - value) <= 0.0001 + 0.06 * (value < 0.001 ? value : 0), `${said}: ${value}`);
         await page.keyboard.press("Enter");
         assert.deepEqual(await selected(page), [report.n - 1]);
         await page.keyboard.press("Escape");
@@ -663,7 +663,7 @@ describe("generations", () => {
         const bars = await page.$$eval("#choices li", (all) => all.map((bar) => bar.lastChild.textContent));
         assert.ok(bars.length >= token.choices.length);
         for (const [i, { probability }] of token.choices.entries()) {
-          assert.ok(Math.abs(Number(bars[i]) - probability) <= 0.0000501 + 0.06 * probability, bars[i]);
+          assert.ok(Math.abs(numberOf(bars[i]) - probability) <= 0.0000501 + 0.06 * probability, bars[i]);
         }
         assert.equal(await page.locator('#choices [aria-current="true"]').count(), 1);
       });

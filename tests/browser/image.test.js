@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser, violations } from "./browser.js";
+import { numberOf, open, startBrowser, violations } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("image");
@@ -217,12 +217,12 @@ describe("pictures", () => {
         const largest = Math.max(...values);
         const rest = Math.max(...order.map((p) => values[p]));
         const expected = largest > 2 * rest && rest > 0 ? rest : largest;
-        assert.ok(Math.abs(Number(top) - expected) <= 0.00006 + 0.06 * (expected < 0.001 ? expected : 0), top);
+        assert.ok(Math.abs(numberOf(top) - expected) <= 0.00006 + 0.06 * (expected < 0.001 ? expected : 0), top);
         // From the least value: the palest patch has the first colour.
         await page.locator("#least").check();
         const stretched = await page.$eval('figure[data-method="raw"] > .legend', (all) => all.firstChild.textContent);
         const least = Math.min(...values);
-        if (least < expected) assert.ok(Math.abs(Number(stretched) - least) <= 0.00006 + 0.06 * least, stretched);
+        if (least < expected) assert.ok(Math.abs(numberOf(stretched) - least) <= 0.00006 + 0.06 * least, stretched);
         await page.locator("#least").uncheck();
       });
 

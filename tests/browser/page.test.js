@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { open, startBrowser } from "./browser.js";
+import { numberOf, open, startBrowser } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("");
@@ -68,7 +68,7 @@ function assertClose(actual, expected, relative, what) {
 
 /** A number as the page prints it agrees with the value. */
 function assertPrinted(text, value, relative, what) {
-  const shown = Number(text.replaceAll("−", "-"));
+  const shown = numberOf(text);
   const digit = value < 0.001 ? 0.06 * Math.abs(value) : 0.00005001;
   const slack = digit + Math.max(1e-7, relative * Math.abs(value));
   assert.ok(Math.abs(shown - value) <= slack, `${what}: printed ${text}, expected ${value}`);

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { open, startBrowser } from "./browser.js";
+import { numberOf, open, startBrowser } from "./browser.js";
 import { makePage } from "./viewer_pages.js";
 
 const fixture = JSON.parse(readFileSync(new URL("../../viewer/test/fixtures/text.json", import.meta.url), "utf8"));
@@ -211,7 +211,7 @@ describe("pictures of a report with heads", () => {
     const attention = new Float32Array(new Uint8Array(Buffer.from(data, "base64")).buffer);
     const weight = attention[(((L - 1) * shape[1] + 1) * n + 1) * n];
     const shown = await page.locator("#head-readout b").textContent();
-    assert.ok(Math.abs(Number(shown.replaceAll("−", "-")) - weight) < 6e-5, `${shown} is not ${weight}`);
+    assert.ok(Math.abs(numberOf(shown) - weight) < 6e-5, `${shown} is not ${weight}`);
     await page.locator("#explain-with-head").click();
     const expected = values(caseOf("--heads", "1").arrays.rollout);
     assertClose(await stripValues(page), expected(L, report.output_token), "head 1");

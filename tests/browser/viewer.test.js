@@ -183,6 +183,7 @@ describe("the link", () => {
     for (const text of hostile) {
       const { page, watch, close: end } = await open(browser, pages.get("short").html);
       await page.reload();
+      await page.locator('#strip [data-token="7"][aria-label]').waitFor(); // what is painted last
       const before = await page.locator("#strip").innerHTML();
       await page.evaluate((hash) => (location.hash = hash), text);
       await page.waitForTimeout(100);

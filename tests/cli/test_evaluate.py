@@ -279,7 +279,7 @@ class BadInputTest(EvaluateTest):
         ):
             self.refuse(USAGE, words, *sentences, *more)
         self.refuse(USAGE, ["--data"], "evaluate", "sentiment", "--model", BERT)
-        self.refuse(USAGE, ["subcommand"], "evaluate")
+        self.refuse(USAGE, ["a command of attnflow evaluate", "found none"], "evaluate")
         for task in ("agreement", "sentiment", "sentences"):
             self.assertRegex(self.run_program("evaluate", "--help").stdout, rf"Which task\?(.|\n)*\n  {task} ")
         self.refuse(OTHER, ["none"], *sentences, "-o", "none/a.md")
