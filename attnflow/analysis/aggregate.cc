@@ -11,6 +11,7 @@
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/degeneracy_note.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/sink_note.h"
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/gradient_mixing.h"
@@ -173,9 +174,7 @@ ResidualRule rule_for_flow(ResidualRule rule) {
   return rule == ResidualRule::kAdded ? ResidualRule::kAddedNormalized : rule;
 }
 
-// Decoders attend to the first token for want of anything else, and rollout multiplies that up to nearly everything.
 void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
-  constexpr double kMuch = 0.3;
   if (!report.model.causal || output == 0 || report.settings.set_aside != "none" ||
       graph.residual_rule != ResidualRule::kConvex) {
     return;
@@ -183,12 +182,10 @@ void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) 
   double sum = 0.0;
   for (std::size_t l = 0; l < graph.layers(); ++l) sum += graph.weights(l, output, 0);
   const double mean = sum / static_cast<double>(graph.layers());
-  // Of few tokens each has much.
-  if (mean < std::max(kMuch, 2.0 / static_cast<double>(output + 1))) return;
-  report.notes.push_back(fmt::format(
-      "{:.0f}% of the output token's attention falls on the first token, '{}', on average over layers: decoders park "
-      "there what they do not need. --set-aside first sets that token aside.",
-      100.0 * mean, display_text(report, 0)));
+  if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
+  std::string note = sink_note(mean, "the output token's attention", display_text(report, 0),
+                               "--set-aside first sets that token aside.");
+  if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
 // What has to be known of values that gradients made.

@@ -17,6 +17,7 @@
 #include "attnflow/analysis/generation_sink.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
+#include "attnflow/analysis/sink_note.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
@@ -332,12 +333,9 @@ void note_sink(GenerationReport& report) {
   double sum = 0.0;
   for (const double value : share.span()) sum += value;
   const double mean = sum / static_cast<double>(share.size());
-  constexpr double kMuch = 0.3;
-  if (mean < kMuch || report.settings.set_aside != "none") return;
-  report.notes.push_back(fmt::format(
-      "{:.0f}% of the attention falls on the first token, {}, on average over layers: decoders park there what they do "
-      "not need. --drop-sink sets that token aside.",
-      100.0 * mean, "'" + prompt_text(report, 0) + "'"));
+  if (report.settings.set_aside != "none") return;
+  std::string note = sink_note(mean, "the attention", prompt_text(report, 0), "--drop-sink sets that token aside.");
+  if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
 // What the template says before the user does is in every table and picture, and is not the user's.
