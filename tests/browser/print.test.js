@@ -51,17 +51,17 @@ const onPaper = (page) =>
     };
   });
 
-describe("on paper", () => {
-  let browser, folder;
-  before(async () => {
-    browser = await startBrowser();
-    folder = mkdtempSync(join(tmpdir(), "attnflow-print-"));
-  });
-  after(async () => {
-    await browser?.close();
-    if (folder) rmSync(folder, { recursive: true });
-  });
+let browser, folder;
+before(async () => {
+  browser = await startBrowser();
+  folder = mkdtempSync(join(tmpdir(), "attnflow-print-"));
+});
+after(async () => {
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true });
+});
 
+describe("on paper", () => {
   const kinds = [
     ["a short text, compared", () => pageOf("", "short"), "#compare-button"],
     ["128 tokens", () => pageOf("", "long"), "#compare-button"],
@@ -150,15 +150,6 @@ describe("on paper", () => {
 });
 
 describe("pictures of the whole page", () => {
-  let browser, folder;
-  before(async () => {
-    browser = await startBrowser();
-    folder = mkdtempSync(join(tmpdir(), "attnflow-whole-"));
-  });
-  after(async () => {
-    await browser?.close();
-    if (folder) rmSync(folder, { recursive: true });
-  });
   const skipped = (page) =>
     page.$$eval(".card-body > :first-child", (all) =>
       all.filter((one) => !one.checkVisibility({ contentVisibilityAuto: true })).map((one) => one.closest(".card").id),

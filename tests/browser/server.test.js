@@ -109,6 +109,7 @@ describe("a text", () => {
   test("its address explains it again", async () => {
     let link = "";
     await serve({}, async (tab) => {
+      await tab.waitForFunction(() => document.querySelector("#ask-text")?.value); // an example comes with the models
       await tab.locator("#ask-text").fill("a & b # c");
       await tab.locator("#explain").click();
       await tab.locator("#all-methods").waitFor();

@@ -13,7 +13,7 @@ import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
 export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside" | "discard" | "normalize">;
 
 /** The recipe that a report was made by. */
-export const recipeOf = ({ settings }: Report): Recipe => ({
+export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => ({
   toLayer: settings.to_layer,
   heads: settings.heads,
   residual: settings.residual,

@@ -1,6 +1,6 @@
 // Ranks, where the document holds values rounded.
 import { expect, test } from "vitest";
-import { Explanation, type Recipe } from "../src/explanation";
+import { Explanation, recipeOf } from "../src/explanation";
 import type { EncodedArray, EncodedBytes, ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { format, formatWithin } from "../src/report/text";
@@ -45,19 +45,11 @@ async function compact(): Promise<Report> {
   });
 }
 
-const recipe = ({ settings }: Report): Recipe => ({
-  toLayer: settings.to_layer,
-  heads: settings.heads,
-  residual: settings.residual,
-  setAside: settings.set_aside,
-  discard: settings.discard,
-  normalize: settings.normalize,
-});
 const all = Array<boolean>(N).fill(true);
 
 test("values within the error share a rank; those of the exact row do not", async () => {
   const report = await compact();
-  const explanation = new Explanation(report, recipe(report));
+  const explanation = new Explanation(report, recipeOf(report));
   expect(explanation.result("raw", 1, 2)).toMatchObject({ source: "document", error: LOG_ERROR });
   // Code 254 stands for 4.4% less than 255, code 250 for 20% less.
   expect(explanation.ranking("raw", 1, 2, all).map(({ rank }) => rank)).toEqual([1, 1, 3, 4]);
@@ -67,7 +59,7 @@ test("values within the error share a rank; those of the exact row do not", asyn
 
 test("rows made in the page of rounded attention are rounded, too", async () => {
   const report = await compact();
-  const explanation = new Explanation(report, { ...recipe(report), residual: 0.1 });
+  const explanation = new Explanation(report, { ...recipeOf(report), residual: 0.1 });
   expect(explanation.result("rollout", 1, 1)).toMatchObject({ source: "page", error: LOG_ERROR });
 });
 
@@ -99,11 +91,11 @@ test("flow that a server computed of whole words keeps its flags and its enclosu
       flow_degenerate: row([0, 1, 0, 1]),
     },
   });
-  const explanation = new Explanation(words, recipe(words), [answer]);
+  const explanation = new Explanation(words, recipeOf(words), [answer]);
   // The page's own document answers the recipe, too, and has no flow of words.
   expect(explanation.asComputed).toBe(true);
   expect(explanation.result("flow", 6, 1)?.source).toBe("server");
   expect([...(explanation.degenerate(6, 1) ?? [])]).toEqual([0, 1, 0, 1]);
   expect(explanation.ranking("flow", 6, 1, all).map(({ rank }) => rank)).toEqual([1, 1, 3, 4]);
-  expect(new Explanation(words, recipe(words)).degenerate(6, 1)).toBeNull();
+  expect(new Explanation(words, recipeOf(words)).degenerate(6, 1)).toBeNull();
 });

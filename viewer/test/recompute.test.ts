@@ -4,7 +4,7 @@ import { maximumFlow } from "../src/compute/max_flow";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { mixedRow, recomputedRow, residualRule, whyNot } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
-import type { Recipe } from "../src/explanation";
+import { recipeOf, type Recipe } from "../src/explanation";
 import type { EncodedArray, Method, ReportDocument, Settings } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { decodeArray, denseValues } from "../src/report/values";
@@ -31,15 +31,6 @@ interface Fixture {
 const FIXTURES = { text, causal, gradient, renormalized };
 const read = (name: keyof typeof FIXTURES) => JSON.parse(FIXTURES[name]) as Fixture;
 
-const recipeOf = (settings: Settings): Recipe => ({
-  toLayer: settings.to_layer,
-  heads: settings.heads,
-  residual: settings.residual,
-  setAside: settings.set_aside,
-  discard: settings.discard,
-  normalize: settings.normalize,
-});
-
 for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
   const fixture = read(name);
   describe(`rows of ${name}`, () => {
@@ -50,7 +41,7 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
         const pieces = await Report.read(document);
         const report = settings.words ? WordReport.of(pieces) : pieces;
         if (!report) throw new Error("no word has several pieces");
-        const recipe = recipeOf(settings);
+        const recipe = recipeOf({ settings });
         let compared = 0;
         for (const method of ["raw", "rollout", "flow"] as const) {
           const expected = await decodeArray(arrays[method]);
@@ -81,7 +72,7 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
 
   test(`certified flows of ${name}`, async () => {
     const report = await Report.read(fixture.report);
-    const recipe = recipeOf(report.settings);
+    const recipe = recipeOf(report);
     const mixing = mixingOf(report, recipe) as Mixing;
     expect(fixture.report.certificates.length).toBe(3);
     let cuts = 0;
@@ -100,7 +91,7 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
 }
 
 describe("a report of one head, columns set aside or weights discarded", () => {
-  const common = { ...recipeOf(read("text").report.settings), heads: "1" };
+  const common = { ...recipeOf(read("text").report), heads: "1" };
   const change = { setAside: "none", discard: 0 };
   for (const steps of [
     { ...change, setAside: "first" },
@@ -158,7 +149,7 @@ describe("what a report does not hold", () => {
     report.arrays = Object.fromEntries(Object.entries(report.arrays).filter(([name]) => !names.includes(name)));
     return Report.read(report);
   };
-  const recipe = recipeOf(read("text").report.settings);
+  const recipe = recipeOf(read("text").report);
 
   test("single heads", async () => {
     const report = await without("attention");
@@ -250,7 +241,7 @@ describe("the matrices of whole words", () => {
       const pieces = await Report.read(read("text").report);
       const words = WordReport.of(pieces);
       if (!words) throw new Error("no word has several pieces");
-      const recipe = { ...recipeOf(pieces.settings), ...change };
+      const recipe = { ...recipeOf(pieces), ...change };
       const [merged, truth] = [words, pieces].map((report) => mixingOf(report, recipe) as Mixing);
       for (const kind of ["top", "below"] as const) {
         for (let layer = 1; layer <= pieces.model.layers; ++layer) {

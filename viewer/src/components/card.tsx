@@ -53,6 +53,10 @@ function keepRoom(body: HTMLElement): () => void {
       return;
     }
     if (!body.isConnected) return;
+    if (body.firstElementChild?.checkVisibility({ contentVisibilityAuto: true }) !== false) {
+      body.dataset.measured = ""; // it is laid out
+      return;
+    }
     // Browsers remember the height that a skipped element had when it was laid out last, and go by that alone.
     body.style.contentVisibility = "visible";
     requestAnimationFrame(() => {

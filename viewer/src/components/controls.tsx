@@ -2,9 +2,9 @@
 import { useMemo } from "preact/hooks";
 import { METHODS } from "../report/document";
 import { useViewer } from "../context";
-import { CheckBox } from "./check_box";
 import { Filters } from "./filters";
 import { Look } from "./look";
+import { SpecialCheck } from "./special_note";
 import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
@@ -78,13 +78,7 @@ export function Controls() {
           {options}
         </select>
       </div>
-      {report.hasSpecial && (
-        <div class="control check" id="special-control">
-          <CheckBox id="skip-special" on={choices.skipSpecial}>
-            Leave special tokens out
-          </CheckBox>
-        </div>
-      )}
+      {report.hasSpecial && <SpecialCheck on={choices.skipSpecial} />}
       <div class="panels">
         <Filters />
         <Look />

@@ -1,6 +1,20 @@
 // Beside a text: whether its special tokens count, and how much they hold. One default and the same words in pages of
 // every kind.
 
+import type { Signal } from "@preact/signals";
+import { CheckBox } from "./check_box";
+
+/** Among the controls: whether special tokens are left out. */
+export function SpecialCheck({ on }: { on: Signal<boolean> }) {
+  return (
+    <div class="control check" id="special-control">
+      <CheckBox id="skip-special" on={on}>
+        Leave special tokens out
+      </CheckBox>
+    </div>
+  );
+}
+
 interface SpecialNoteProps {
   count: number;
   /** "41% of what it draws on"; "" where no values are known */

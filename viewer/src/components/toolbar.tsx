@@ -1,6 +1,7 @@
 // The page's top line: what was explained, and what can be done with the page.
 import { useSignal } from "@preact/signals";
 import { useViewer } from "../context";
+import { modelWords } from "../report/setting_words";
 import { copyLink, lackingIn, toggleComparison } from "../shortcuts";
 import { dark, theme } from "../theme";
 import { showHelp } from "./help";
@@ -9,8 +10,7 @@ export function Toolbar() {
   const viewer = useViewer();
   const { report, state } = viewer;
   const { model } = report;
-  const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
-  parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
+  const parts = modelWords(model);
   parts.push(model.causal ? "causal" : "", `${report.n} ${report.n === 1 ? "token" : "tokens"}`);
   return (
     <div class="toolbar">

@@ -1,9 +1,8 @@
 // What is left out of rankings and colours, and how much it holds.
-import { CheckBox } from "../components/check_box";
 import { FilterFields } from "../components/filters";
 import { Own } from "../components/own_text";
 import { Popover } from "../components/popover";
-import { SpecialNote } from "../components/special_note";
+import { SpecialCheck, SpecialNote } from "../components/special_note";
 import { format, percent } from "../report/text";
 import { sum } from "./generation_report";
 import { useGeneration, type GenerationState } from "./generation_state";
@@ -15,16 +14,9 @@ const drawable = ({ report }: GenerationState) =>
   [...specialColumns(report)].filter((j) => j < report.m + report.n - 1);
 
 /** Whether special tokens count; only where there are some. */
-export function SpecialCheck() {
+export function GenerationSpecialCheck() {
   const state = useGeneration();
-  if (drawable(state).length === 0) return null;
-  return (
-    <div class="control check" id="special-control">
-      <CheckBox id="skip-special" on={state.skipSpecial}>
-        Leave special tokens out
-      </CheckBox>
-    </div>
-  );
+  return drawable(state).length > 0 ? <SpecialCheck on={state.skipSpecial} /> : null;
 }
 
 /** Says under the text whether special tokens count, and what they hold. */

@@ -9,6 +9,7 @@ import { NoteList } from "../components/note_list";
 import { PrintFacts } from "../components/print_facts";
 import { SavingContext } from "../export/name";
 import { degenerateShown, notesHere } from "../report/notes";
+import { modelWords } from "../report/setting_words";
 import { format } from "../report/text";
 import { copyGenerationLink, GENERATION_KEYS, toggleComparison } from "./generation_keys";
 import { followGenerationLink } from "./generation_link";
@@ -92,8 +93,7 @@ function GenerationToolbar() {
   const state = useGeneration();
   const { report } = state;
   const { model, settings } = report.document;
-  const parts = [model.name, model.architecture && model.architecture !== model.name ? model.architecture : ""];
-  parts.push(model.layers ? `${model.layers} ${model.layers === 1 ? "layer" : "layers"} × ${model.heads} heads` : "");
+  const parts = modelWords(model);
   const tokens = `${settings.words ? "word" : "token"}${report.m === 1 ? "" : "s"}`;
   parts.push(`${report.m} prompt ${tokens}`, `${report.n} generated`);
   return (

@@ -3,7 +3,7 @@ import { effect, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { METHODS, type Method } from "../report/document";
 import { FromLeast, LookPanel } from "../components/look";
-import { GenerationFilters, SpecialCheck } from "./filters_view";
+import { GenerationFilters, GenerationSpecialCheck } from "./filters_view";
 import { followGenerationKeys } from "./generation_keys";
 import { useGeneration, type GenerationState, type Span } from "./generation_state";
 
@@ -190,7 +190,7 @@ export function GenerationControls() {
           </label>
         </div>
       )}
-      <SpecialCheck />
+      <GenerationSpecialCheck />
       <div class="panels">
         <GenerationFilters />
         <LookPanel palette={state.palette} threshold={state.threshold}>

@@ -31,6 +31,14 @@ export function layersWords(layers: readonly number[]): string {
   return contiguous ? `${layers[0]} to ${layers[layers.length - 1]}` : layers.join(", ");
 }
 
+/** What a model is, in short: name, architecture, layers and heads. */
+export const modelWords = ({ name, architecture, layers, heads }: Report["model"]): string[] =>
+  [
+    name,
+    architecture === name ? "" : architecture,
+    layers ? `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} heads` : "",
+  ].filter(Boolean);
+
 /** What gradients make of the attention. */
 export function gradientMixing(report: Report): string {
   const { target } = report.document;

@@ -1,6 +1,6 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
-import { useRef } from "preact/hooks";
 import { CheckBox } from "../components/check_box";
+import { FileButton } from "../components/file_button";
 import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
 import { Popover } from "../components/popover";
@@ -297,27 +297,17 @@ function PromptOptions({ state }: { state: ServerState }) {
 }
 
 function PictureField({ state }: { state: ServerState }) {
-  const file = useRef<HTMLInputElement>(null);
   const sent = state.sent.value;
   const wanted = state.wanted.value;
   return (
     <div class="drop">
-      <button type="button" class="primary" id="picture-open" onClick={() => file.current?.click()}>
-        Choose a picture…
-      </button>
-      <input
-        ref={file}
-        id="picture-file"
-        type="file"
+      <FileButton
+        id="picture"
+        label="Choose a picture…"
         accept="image/png,image/jpeg,image/webp"
-        class="visually-hidden"
-        tabIndex={-1}
-        aria-label="A picture"
-        onChange={(event) => {
-          const picture = event.currentTarget.files?.[0];
-          event.currentTarget.value = "";
-          if (picture) void state.explainPicture(picture);
-        }}
+        name="A picture"
+        class="primary"
+        take={(picture) => void state.explainPicture(picture)}
       />
       <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
       {wanted && (

@@ -1,6 +1,6 @@
 // What is compared with what: the bar of the comparison, and reports opened from files.
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
 import { METHODS, type Method } from "../report/document";
@@ -69,7 +69,6 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
   const viewer = useViewer();
   const { other } = viewer;
   const { comparison } = viewer.state.choices;
-  const file = useRef<HTMLInputElement>(null);
   const over = useSignal(false);
   const change = (what: Partial<typeof chosen>) => (comparison.value = { ...chosen, ...what });
   return (
@@ -120,22 +119,12 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
           Back to this report
         </button>
       )}
-      <button type="button" id="compare-open" onClick={() => file.current?.click()}>
-        Open a report…
-      </button>
-      <input
-        ref={file}
-        id="compare-file"
-        type="file"
+      <FileButton
+        id="compare"
+        label="Open a report…"
         accept=".json,.html,application/json,text/html"
-        class="visually-hidden"
-        tabIndex={-1}
-        aria-label="A report to compare with"
-        onChange={(event) => {
-          const chosenFile = event.currentTarget.files?.[0];
-          event.currentTarget.value = "";
-          if (chosenFile) void open(viewer, chosenFile);
-        }}
+        name="A report to compare with"
+        take={(chosenFile) => void open(viewer, chosenFile)}
       />
       <label class="check">
         <input
