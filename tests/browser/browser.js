@@ -18,6 +18,10 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
+/** Waits until what was chosen is drawn and has the focus. */
+export const drawn = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
 /** A number as pages write it, with a minus sign. */
 export const numberOf = (text) => Number(text.replaceAll("−", "-"));
 

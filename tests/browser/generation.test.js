@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { numberOf, open, startBrowser, violations } from "./browser.js";
+import { drawn, numberOf, open, startBrowser, violations } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("generation");
@@ -291,6 +291,7 @@ describe("generations", () => {
         const second = Math.min(1, report.n - 1);
         await page.keyboard.press(direction === "rtl" ? "ArrowLeft" : "ArrowRight");
         assert.deepEqual(await selected(page), [second]);
+        await drawn(page);
         const focused = await page.evaluate(() => document.activeElement.getAttribute("data-token"));
         assert.equal(focused, String(second));
         await page.keyboard.press("Home");

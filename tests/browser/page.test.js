@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
-import { numberOf, open, startBrowser } from "./browser.js";
+import { drawn, numberOf, open, startBrowser } from "./browser.js";
 import { relativeError, samplePages } from "./viewer_pages.js";
 
 const pages = samplePages("");
@@ -32,10 +32,6 @@ function readReport(name) {
   };
   return { ...report, n, methods, values };
 }
-
-/** Waits until what was chosen is drawn and has the focus. */
-const drawn = (page) =>
-  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
 const stripValues = async (page) => {
   await drawn(page);

@@ -117,12 +117,23 @@ export function PaintedText(props: PaintedTextProps) {
     const element = (event.target as Element).closest<HTMLElement>(".token");
     return element ? Number(element.dataset.token) : null;
   };
-  // With the next drawing: asking for the focus would lay the page out at once, and again for what is drawn next.
-  const focus = (token: number) => requestAnimationFrame(() => elementsOf()[token]?.focus());
+  // With the next drawing: asking for the focus would lay the page out at once, and again for what is drawn next. Until
+  // then keys mean the token that gets it; nothing is taken from somebody who has left the text meanwhile.
+  const focusing = useRef<number | null>(null);
+  const focus = (token: number) => {
+    if (focusing.current === null) {
+      requestAnimationFrame(() => {
+        const next = focusing.current;
+        focusing.current = null;
+        if (next !== null && root.current?.contains(document.activeElement)) elementsOf()[next]?.focus();
+      });
+    }
+    focusing.current = token;
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const { onMove, onChoose, onToggle, current } = latest.current;
-    const token = tokenOf(event);
+    const token = focusing.current ?? tokenOf(event);
     const line = (event.target as Element).closest(".line");
     const forward = line && getComputedStyle(line).direction === "rtl" ? -1 : 1;
     const n = report.n;
