@@ -146,6 +146,9 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
   image.top = seen.top;
   image.right = seen.right;
   image.bottom = seen.bottom;
+  image.input_width = grid.width();
+  image.input_height = grid.height();
+  image.input_channels = info.image->channels;
   return result;
 }
 

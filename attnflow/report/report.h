@@ -76,6 +76,10 @@ struct ReportImage {
   double top = 0.0;
   double right = 0.0;
   double bottom = 0.0;
+  // The pixels that the model was given for the grid, after resizing and cropping. 0: not known (a report of before).
+  std::size_t input_width = 0;
+  std::size_t input_height = 0;
+  std::size_t input_channels = 0;  // 1: grey
   // What views show: the picture as a PNG file, possibly made smaller.
   std::string png;
   std::size_t png_width = 0;

@@ -68,18 +68,22 @@ Json prediction_json(const ReportPrediction& prediction) {
 Json image_json(const ReportImage& image) {
   std::string data;
   base64_append(data, std::as_bytes(std::span(image.png)));
-  return {{"name", valid_utf8(image.name)},
-          {"width", image.width},
-          {"height", image.height},
-          {"rows", image.rows},
-          {"columns", image.columns},
-          {"first_patch", image.first_patch},
-          {"seen", {image.left, image.top, image.right, image.bottom}},
-          {"picture",
-           {{"width", image.png_width},
-            {"height", image.png_height},
-            {"encoding", "png+base64"},
-            {"data", std::move(data)}}}};
+  Json json = {{"name", valid_utf8(image.name)},
+               {"width", image.width},
+               {"height", image.height},
+               {"rows", image.rows},
+               {"columns", image.columns},
+               {"first_patch", image.first_patch},
+               {"seen", {image.left, image.top, image.right, image.bottom}}};
+  if (image.input_channels > 0) {
+    json["model_input"] = {
+        {"width", image.input_width}, {"height", image.input_height}, {"channels", image.input_channels}};
+  }
+  json["picture"] = {{"width", image.png_width},
+                     {"height", image.png_height},
+                     {"encoding", "png+base64"},
+                     {"data", std::move(data)}};
+  return json;
 }
 
 Json certificate_json(const ReportCertificate& certificate) {

@@ -129,6 +129,15 @@ ReportImage read_image(const Field& json, std::size_t tokens) {
   image.top = edges[1];
   image.right = edges[2];
   image.bottom = edges[3];
+  if (const auto given = json.find("model_input")) {
+    given->at("width").get(image.input_width);
+    given->at("height").get(image.input_height);
+    given->at("channels").get(image.input_channels);
+    if (image.input_width == 0 || image.input_height == 0 || image.input_channels == 0) {
+      fail(given->path(), "a width, a height and channels of at least 1",
+           fmt::format("{} x {} x {}", image.input_width, image.input_height, image.input_channels));
+    }
+  }
   const Field picture = json.at("picture");
   picture.at("width").get(image.png_width);
   picture.at("height").get(image.png_height);

@@ -218,6 +218,9 @@ Report picture_report() {
   image.top = 1.0 / 3.0;
   image.right = 648.5;
   image.bottom = 480.0;
+  image.input_width = 28;
+  image.input_height = 21;
+  image.input_channels = 1;
   image.png = std::string("\x89PNG\0\xff", 6);
   image.png_width = 320;
   image.png_height = 240;
@@ -234,6 +237,12 @@ TEST(ReportJson, KeepsThePicture) {
   EXPECT_EQ(std::tie(a.name, a.width, a.height, a.rows, a.columns, a.first_patch, a.png, a.png_width, a.png_height),
             std::tie(b.name, b.width, b.height, b.rows, b.columns, b.first_patch, b.png, b.png_width, b.png_height));
   EXPECT_EQ(std::tie(a.left, a.top, a.right, a.bottom), std::tie(b.left, b.top, b.right, b.bottom));
+  EXPECT_EQ(std::tie(a.input_width, a.input_height, a.input_channels),
+            std::tie(b.input_width, b.input_height, b.input_channels));
+  // Reports of before do not say what the model was given.
+  json old = json::parse(report_to_json(report));
+  old["input"]["image"].erase("model_input");
+  EXPECT_EQ(report_from_json(old.dump()).input.image->input_channels, 0U);
   for (std::size_t i = 0; i < report.input.tokens.size(); ++i) {
     EXPECT_EQ(report.input.tokens[i].role, back.input.tokens[i].role);
   }
@@ -254,6 +263,9 @@ TEST(ReportJson, WrongPicturesAreRefused) {
   EXPECT_TRUE(refused_with(with("first_patch", ~std::uint64_t{0}), "input.image"));
   EXPECT_TRUE(refused_with(with("seen", {0, 0, 1}), "input.image.seen"));
   EXPECT_TRUE(refused_with(with("seen", {0, 0, 0, 1}), "input.image.seen"));
+  EXPECT_TRUE(refused_with(with("model_input/width", 0), "input.image.model_input"));
+  EXPECT_TRUE(refused_with(with("model_input/channels", nullptr), "input.image.model_input.channels"));
+  EXPECT_TRUE(refused_with(with("model_input", "28"), "input.image.model_input"));
   EXPECT_TRUE(refused_with(with("picture/encoding", "jpeg"), "input.image.picture.encoding"));
   EXPECT_TRUE(refused_with(with("picture/data", "AAA"), "input.image.picture.data"));
   EXPECT_TRUE(refused_with(with("picture/data", "A==="), "input.image.picture.data"));

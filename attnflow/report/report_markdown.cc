@@ -121,6 +121,7 @@ std::string markdown_table(const Report& report) {
   std::string out = "# " + escaped(model_line(report)) + "\n";
   if (!report.input.text.empty()) out += "\n> " + escaped_line(report.input.text) + "\n";
   if (!report.input.text_pair.empty()) out += ">\n> " + escaped_line(report.input.text_pair) + "\n";
+  if (const std::string picture = picture_line(report); !picture.empty()) out += "\n" + escaped(picture) + "\n";
   out += "\n" + escaped(settings_line(report)) + "\n";
   for (const std::string& line : prediction_lines(report)) out += "\n" + escaped(line) + "\n";
 

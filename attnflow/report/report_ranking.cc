@@ -84,6 +84,16 @@ std::string model_line(const Report& report) {
   return line + "), " + plural(report.input.tokens.size(), "token");
 }
 
+std::string picture_line(const Report& report) {
+  if (!report.input.image) return "";
+  const ReportImage& image = *report.input.image;
+  std::string line = image.name.empty() ? "A picture" : clean_line(image.name);
+  line += fmt::format(", {} x {} pixels", image.width, image.height);
+  if (image.input_channels == 0) return line;
+  return line + fmt::format(", given to the model as {} x {}{}", image.input_width, image.input_height,
+                            image.input_channels == 1 ? ", grey" : "");
+}
+
 std::string target_title(const std::optional<ReportTarget>& target) {
   constexpr std::size_t kMaxCells = 48;
   if (!target) return "";

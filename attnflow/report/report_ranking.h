@@ -35,6 +35,8 @@ std::string method_title(const Report& report, const std::string& method, std::s
 
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"
 std::string model_line(const Report& report);
+// "both.png, 224 x 224 pixels, given to the model as 28 x 28, grey"; "" where the input is no picture.
+std::string picture_line(const Report& report);
 // "Mean over heads, residual 0.5, word pieces merged." Settings at their defaults are left out, apart from these two.
 std::string settings_line(const Report& report);
 // 'class "positive"', 'the next token "his"': what attention was weighted for with gradient mixing; "" without a

@@ -48,6 +48,7 @@ class TableWriter {
 
   std::string write() {
     paragraph(model_line(report_), kBold);
+    if (const std::string picture = picture_line(report_); !picture.empty()) paragraph(picture);
     const std::vector<std::string> methods = methods_present(report_);
     if (!methods.empty() && !report_.settings.layers.empty()) {
       layer_ = report_.settings.layers.size() - 1;

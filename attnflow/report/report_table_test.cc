@@ -117,6 +117,26 @@ TEST(Ranking, LeavesOutWhatIsNotThere) {
   EXPECT_THROW(rank_input_tokens(report, "rollin", 1, 0), Error);
 }
 
+TEST(Words, Picture) {
+  Report report = small_report();
+  EXPECT_EQ(picture_line(report), "");
+  ReportImage& image = report.input.image.emplace();
+  image.name = "a\nb.png";
+  image.width = 640;
+  image.height = 480;
+  EXPECT_EQ(picture_line(report), "a\u240Ab.png, 640 x 480 pixels");
+  image.input_width = 28;
+  image.input_height = 21;
+  image.input_channels = 1;
+  EXPECT_EQ(picture_line(report), "a\u240Ab.png, 640 x 480 pixels, given to the model as 28 x 21, grey");
+  image.name.clear();
+  image.input_channels = 3;
+  EXPECT_EQ(picture_line(report), "A picture, 640 x 480 pixels, given to the model as 28 x 21");
+  const std::string table = terminal_table(report);
+  EXPECT_NE(table.find("A picture, 640 x 480 pixels, given to the model as 28 x 21\n"), std::string::npos);
+  EXPECT_NE(markdown_table(report).find("A picture, 640 x 480 pixels"), std::string::npos);
+}
+
 TEST(Words, Settings) {
   Report report = small_report();
   EXPECT_EQ(model_line(report), "tiny (bert, 2 layers, 3 heads), 4 tokens");

@@ -1,7 +1,11 @@
 // GET /api/v1/models: what there is to ask, with good inputs to begin with.
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "attnflow/model/model_card.h"
+#include "attnflow/report/base64.h"
 #include "attnflow/serve/api.h"
 
 namespace attnflow {
@@ -23,6 +27,20 @@ const char* head_name(ModelHead head) {
   return "none";
 }
 
+Json examples_json(const std::vector<Example>& examples) {
+  Json json = Json::array();
+  for (const Example& example : examples) {
+    if (example.picture.empty()) {
+      json.push_back({{"text", example.text}});
+      continue;
+    }
+    std::string data;
+    base64_append(data, std::as_bytes(std::span(example.picture)));
+    json.push_back({{"name", example.name}, {"type", "image/png"}, {"data", std::move(data)}});
+  }
+  return json;
+}
+
 Json model_json(const ShelfModel& model) {
   const ModelInfo& info = model.info;
   return {{"name", model.name},
@@ -35,20 +53,11 @@ Json model_json(const ShelfModel& model) {
           {"max_tokens", info.max_tokens},
           {"built_in", model.built_in},
           {"gradients", model.gradients},
+          {"blanks", model.blanks},
+          {"evaluates", model.evaluates},
+          {"mask", model.mask.empty() ? Json() : Json(model.mask)},
+          {"examples", examples_json(model.examples)},
           {"loaded", model.loaded()}};
-}
-
-Json examples_json() {
-  // What the built-in classifier was trained on: sentences up to their verb.
-  return {
-      {"text",
-       {"The key to the cabinets", "The keys to the cabinet", "The author that the critics met",
-        "The picture of the old bridges near the towns"}},
-      {"masked",
-       {"The author talked to Sara about [MASK] book.", "The key to the cabinets [MASK] on the table.",
-        "Paris is the [MASK] of France."}},
-      {"image", Json::array()},
-      {"generation", {"The capital of France is", "Once upon a time, there was a little", "The key to the cabinets"}}};
 }
 
 }  // namespace
@@ -65,7 +74,6 @@ void Api::get_models(const std::shared_ptr<HttpExchange>& exchange) {
   json["default"] = {{"text", default_of(ModelKind::kText)},
                      {"image", default_of(ModelKind::kImage)},
                      {"generation", default_of(ModelKind::kGeneration)}};
-  json["examples"] = examples_json();
   json["limits"] = {{"queue", limits.queue},
                     {"workers", limits.workers},
                     {"body_bytes", limits.most_body_bytes},

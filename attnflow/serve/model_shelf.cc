@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnflow/analysis/explain_image.h"
+#include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/model/builtin_models.h"
@@ -37,6 +38,18 @@ ModelInfo read_gguf_info(const std::filesystem::path& file) {
 bool has_gradients(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return true;
   return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() >= 2;
+}
+
+// How the mask is written in a text; empty where that cannot be told: what is wrong with the tokenizer is said to whoever
+// asks the model something.
+std::string mask_of(const Folder& folder, const std::string& architecture) {
+  try {
+    const Tokenizer tokenizer = Tokenizer::load(folder, architecture);
+    const auto id = tokenizer.mask_id();
+    return id ? tokenizer.spelled(*id) : "";
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 }  // namespace
@@ -105,15 +118,29 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references) {
     models_.back().folder_ = folder;
     models_.back().path = folder.path().string();
   }
-  for (ShelfModel& model : models_) {
-    model.info = model.folder_ ? read_model_info(*model.folder_) : read_gguf_info(model.gguf_);
-    if (model.info.image) {
-      model.kind = ModelKind::kImage;
-    } else if (model.info.causal) {
-      model.kind = ModelKind::kGeneration;
-    }
-    model.gradients = model.folder_.has_value() && has_gradients(model.info);
+  for (ShelfModel& model : models_) describe(model);
+}
+
+void ModelShelf::describe(ShelfModel& model) {
+  ModelInfo& info = model.info;
+  info = model.folder_ ? read_model_info(*model.folder_) : read_gguf_info(model.gguf_);
+  if (info.image) {
+    model.kind = ModelKind::kImage;
+  } else if (info.causal) {
+    model.kind = ModelKind::kGeneration;
   }
+  model.gradients = model.folder_.has_value() && has_gradients(info);
+  model.blanks = model.kind == ModelKind::kText;
+  model.evaluates = model.kind != ModelKind::kImage && (model.gradients || info.head == ModelHead::kMaskedLm);
+  if (model.kind == ModelKind::kText && info.head == ModelHead::kMaskedLm) {
+    model.mask = mask_of(*model.folder_, info.architecture);
+  }
+  if (model.folder_ && model.kind != ModelKind::kImage) model.examples = text_examples(*model.folder_);
+  if (model.built_in) {
+    const BuiltinModel* const built_in = find_builtin_model(model.folder_->name());
+    if (built_in != nullptr && model.kind == ModelKind::kImage) model.examples = picture_examples(built_in->files);
+  }
+  if (model.examples.empty()) model.examples = examples_by_task(info, model.mask);
 }
 
 void ModelShelf::add(std::string name) {

@@ -21,6 +21,7 @@
 #include "attnflow/image/image_processor.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/model.h"
+#include "attnflow/serve/examples.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
@@ -49,6 +50,10 @@ class ShelfModel {
   ModelInfo info;
   bool built_in = false;
   bool gradients = false;  // explain takes mixing = gradient, evaluate has gradient scores
+  bool blanks = false;     // explain takes blank: decoders and models of pictures have no token that says nothing
+  bool evaluates = false;  // evaluate takes it: the model predicts something, and has the means to score it
+  std::string mask;        // how a masked language model's mask is written in a text; else empty
+  std::vector<Example> examples;
 
   // Loads it at the first call; later ones, and those of other threads, get the same. What it throws is that of
   // load_model(), and thrown again at the next call: the files may have come.
@@ -68,8 +73,8 @@ class ShelfModel {
 class ModelShelf {
  public:
   // The built-in models, then those that `references` name: folders and GGUF files, known by their last part (without
-  // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs and headers, no weights. Throws as
-  // read_model_info() does.
+  // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs, headers, examples and the tokenizers of
+  // masked language models, no weights. Throws as read_model_info() and text_examples() do.
   explicit ModelShelf(const std::vector<std::string>& references);
 
   std::deque<ShelfModel>& models() { return models_; }
@@ -81,6 +86,7 @@ class ModelShelf {
 
  private:
   void add(std::string name);
+  static void describe(ShelfModel& model);
   std::deque<ShelfModel> models_;  // not moved: they hold a mutex
 };
 

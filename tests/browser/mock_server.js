@@ -7,6 +7,9 @@ import { createServer } from "node:http";
 const POLICY =
   "default-src 'none'; connect-src 'self'; img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/** A grey picture of one pixel, as a PNG file in base64. */
+export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+
 /**
  * @param {object} options
  * @param {string} options.page the server's page (html)
@@ -24,14 +27,26 @@ export async function startMockServer({ page, document, token = "", steps = [], 
   const sockets = new Set();
   const models = {
     models: [
-      model("masked-model", "text", "masked", { gradients: true }),
-      model("classifier", "text", "classification", { labels: ["singular", "plural"] }),
-      model("encoder", "text", "none"),
-      model("pictures", "image", "classification"),
-      model("writer", "generation", "causal"),
+      model("masked-model", "text", "masked", {
+        gradients: true,
+        blanks: true,
+        evaluates: true,
+        mask: "[MASK]",
+        examples: [{ text: "The key [MASK]." }],
+      }),
+      model("classifier", "text", "classification", {
+        labels: ["singular", "plural"],
+        blanks: true,
+        evaluates: true,
+        examples: [{ text: "The keys to the cabinet" }],
+      }),
+      model("encoder", "text", "none", { blanks: true, examples: [{ text: "A plain sentence." }] }),
+      model("pictures", "image", "classification", {
+        examples: [{ name: "ankle boot", type: "image/png", data: PIXEL }],
+      }),
+      model("writer", "generation", "causal", { examples: [{ text: "Once upon" }] }),
     ],
     default: { text: "masked-model", image: "pictures", generation: "writer" },
-    examples: { text: ["The keys to the cabinet"], masked: ["The key [MASK]."], image: [], generation: ["Once upon"] },
     limits: {},
   };
   const server = createServer(async (request, response) => {
@@ -120,7 +135,8 @@ export async function startMockServer({ page, document, token = "", steps = [], 
 
 function model(name, kind, head, more = {}) {
   const common = { architecture: "bert", layers: 6, heads: 12, labels: [], max_tokens: 512 };
-  return { name, kind, head, ...common, built_in: false, gradients: false, loaded: true, ...more };
+  const cannot = { built_in: false, gradients: false, blanks: false, evaluates: false, mask: null, examples: [] };
+  return { name, kind, head, ...common, ...cannot, loaded: true, ...more };
 }
 
 export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));

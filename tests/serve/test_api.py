@@ -74,10 +74,37 @@ class ApiTest(ServerTest):
         self.assertEqual(table["default"], {"text": MASKED.name, "image": "fashion", "generation": LLAMA.name})
         self.assertEqual(table["limits"]["queue"], 64)
         self.assertGreater(table["limits"]["memory_bytes"], 0)
-        for text in table["examples"]["text"]:
-            answer = self.server.post("explain", {"text": text, "model": "agreement", "method": "raw"})
+        cannot = {"blanks": False, "evaluates": False, "mask": None}
+        can = {
+            "agreement": {"blanks": True, "evaluates": True, "mask": None},
+            MASKED.name: {"blanks": True, "evaluates": True, "mask": "[MASK]"},
+            LLAMA.name: cannot | {"evaluates": True},
+            "fashion": cannot,
+            "llama": cannot,
+        }
+        for name, expected in can.items():
+            self.assertEqual({key: models[name][key] for key in expected}, expected, name)
+        self.assertTrue(all("[MASK]" in example["text"] for example in models[MASKED.name]["examples"]))
+        # What a model is said to do, it does; its examples are explained without a word of warning.
+        for example in agreement["examples"]:
+            answer = self.server.post("explain", {"text": example["text"], "model": "agreement", "method": "raw"})
             self.assertEqual(answer.status, 200)
-            self.assertFalse(any("vocabulary" in note for note in answer.json()["notes"]), text)
+            self.assertFalse(any("vocabulary" in note for note in answer.json()["notes"]), example)
+        for name in (MASKED.name, LLAMA.name):
+            text = models[name]["examples"][0]["text"]
+            self.assertEqual(self.server.post("evaluate", {"text": text, "model": name}).status, 200, name)
+        self.assertGreater(len(models["fashion"]["examples"]), 1)
+        for example in models["fashion"]["examples"]:
+            self.assertEqual(example["type"], "image/png")
+            answer = self.server.ask(
+                "POST",
+                "/api/v1/image?method=raw",
+                base64.b64decode(example["data"], validate=True),
+                {"Content-Type": example["type"]},
+            )
+            self.assertEqual(answer.status, 200, example["name"])
+            best = answer.json()["predictions"][0]["choices"][0]["label"]
+            self.assertEqual(best.lower(), example["name"])
         models = self.server.get("/api/v1/models").json()["models"]
         self.assertTrue(next(model for model in models if model["name"] == "agreement")["loaded"])
 

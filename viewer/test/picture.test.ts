@@ -93,7 +93,7 @@ describe("a smooth map", () => {
 
 describe("pictures that were sent", () => {
   const viewerOf = (ask?: string) => ({ state: { address: ask ? { ask } : {} } }) as unknown as Viewer;
-  const asked = { picture: new File([], "a.png"), options: {} };
+  const asked = { picture: new File([], "a.png"), example: false, options: {} };
 
   test("are kept by what asked for them, the last few", () => {
     const kept = new KeptPictures();

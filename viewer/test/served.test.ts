@@ -1,49 +1,45 @@
 // What the page of a server says and offers by the table of its models.
 import { expect, test } from "vitest";
-import { canEvaluate, maskOf } from "../src/server/abilities";
-import type { ModelTable, ServedModel } from "../src/server/client";
-import { examplesOf } from "../src/server/examples";
+import type { ServedModel } from "../src/server/client";
+import { readAsk, writePictureAsk } from "../src/server/ask";
+import { addressOf, exampleFile, fileOf, picturesOf, textsOf } from "../src/server/examples";
 import { problemHere } from "../src/server/problems";
 
-const model = (head: ServedModel["head"], more: Partial<ServedModel> = {}): ServedModel => ({
-  name: head,
-  kind: head === "causal" ? "generation" : "text",
-  architecture: "bert",
+const model = (examples: ServedModel["examples"]): ServedModel => ({
+  name: "m",
+  kind: "image",
+  architecture: "vit",
   layers: 6,
   heads: 12,
-  head,
+  head: "classification",
   labels: [],
-  max_tokens: 512,
+  max_tokens: 50,
   built_in: false,
-  gradients: false,
-  ...more,
-});
-const examples = { text: ["The keys to the cabinet"], masked: ["A [MASK]."], generation: ["Once"] };
-const table: ModelTable = { models: [], default: {}, examples };
-
-test("only models that predict something are evaluated, decoders by their gradients alone", () => {
-  expect(canEvaluate(null)).toBe(false);
-  expect(canEvaluate(model("none", { gradients: true }))).toBe(false);
-  expect(canEvaluate(model("masked"))).toBe(true);
-  expect(canEvaluate(model("classification"))).toBe(true);
-  expect(canEvaluate(model("causal"))).toBe(false);
-  expect(canEvaluate(model("causal", { gradients: true }))).toBe(true);
+  gradients: true,
+  blanks: false,
+  evaluates: false,
+  mask: null,
+  examples,
 });
 
-test("examples are those of the chosen model's kind", () => {
-  const offered = (one: ServedModel, task: ServedModel["kind"] = "text") => examplesOf(table, task, one);
-  expect(offered(model("classification", { built_in: true }))).toEqual(examples.text);
-  expect(offered(model("masked"))).toEqual(examples.masked);
-  expect(offered(model("masked", { architecture: "xlm-roberta" }))).toEqual(["A <mask>."]);
-  expect(offered(model("causal"))).toEqual(examples.generation);
-  expect(offered(model("causal"), "generation")).toEqual(examples.generation);
-  expect(offered(model("none"), "image")).toEqual([]);
-  expect(offered(model("none", { examples: ["Its own"] }))).toEqual(["Its own"]);
-  const plain = offered(model("none"));
-  expect(plain.length).toBeGreaterThan(1);
-  expect(plain.join(" ")).not.toMatch(/cabinet|MASK/);
-  expect(offered(model("classification"))).toEqual(plain);
-  expect(maskOf(model("masked"))).toBe("[MASK]");
+test("examples are the chosen model's own", async () => {
+  const bag = { name: "a bag", type: "image/png", data: "iVBORw==" };
+  const one = model([{ text: "The key" }, bag]);
+  expect(textsOf(one)).toEqual(["The key"]);
+  expect(picturesOf(one)).toEqual([bag]);
+  expect([textsOf(null), picturesOf(null)]).toEqual([[], []]);
+  expect(addressOf(bag)).toBe("data:image/png;base64,iVBORw==");
+  const file = fileOf(bag);
+  expect([file.name, file.type]).toEqual(["a bag.png", "image/png"]);
+  expect([...new Uint8Array(await file.arrayBuffer())]).toEqual([0x89, 0x50, 0x4e, 0x47]);
+  expect(exampleFile(one, "a bag.png")?.size).toBe(4);
+  expect(exampleFile(one, "bag.png")).toBeUndefined();
+});
+
+test("a link says of a picture whether it is an example", () => {
+  expect(readAsk(writePictureAsk("bag.png", "m", true))).toEqual({ picture: "bag.png", model: "m", example: true });
+  expect(readAsk(writePictureAsk("bag.png", "m"))).toEqual({ picture: "bag.png", model: "m" });
+  expect(readAsk('{"picture":"a","example":"yes"}')).toEqual({ picture: "a" });
 });
 
 test("the server's sentences name nothing that the page does not have", () => {

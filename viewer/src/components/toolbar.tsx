@@ -1,7 +1,7 @@
 // The page's top line: what was explained, and what can be done with the page.
 import { useSignal } from "@preact/signals";
 import { useViewer } from "../context";
-import { modelWords } from "../report/setting_words";
+import { modelWords, pixelWords } from "../report/setting_words";
 import { copyLink, lackingIn, toggleComparison } from "../shortcuts";
 import { dark, theme } from "../theme";
 import { showHelp } from "./help";
@@ -11,7 +11,12 @@ export function Toolbar() {
   const { report, state } = viewer;
   const { model } = report;
   const parts = modelWords(model);
-  parts.push(model.causal ? "causal" : "", `${report.n} ${report.n === 1 ? "token" : "tokens"}`);
+  const given = report.document.input.image?.model_input;
+  parts.push(
+    given ? pixelWords(given) : "",
+    model.causal ? "causal" : "",
+    `${report.n} ${report.n === 1 ? "token" : "tokens"}`,
+  );
   return (
     <div class="toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>

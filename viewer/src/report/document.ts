@@ -86,6 +86,8 @@ export interface ImageFields {
   first_patch: number;
   /** left, top, right, bottom of the grid in pixels of the picture */
   seen: [number, number, number, number];
+  /** the pixels that the model was given for the grid; reports of before do not say */
+  model_input?: { width: number; height: number; channels: number };
   /** what views show; possibly smaller than the original */
   picture: { width: number; height: number; encoding: "png+base64"; data: string };
 }

@@ -31,6 +31,10 @@ export function layersWords(layers: readonly number[]): string {
   return contiguous ? `${layers[0]} to ${layers[layers.length - 1]}` : layers.join(", ");
 }
 
+/** "28 × 28 pixels, grey" */
+export const pixelWords = ({ width, height, channels }: { width: number; height: number; channels: number }) =>
+  `${width} × ${height} pixels${channels === 1 ? ", grey" : ""}`;
+
 /** What a model is, in short: name, architecture, layers and heads. */
 export const modelWords = ({ name, architecture, layers, heads }: Report["model"]): string[] =>
   [

@@ -10,7 +10,7 @@ import { METHODS } from "../report/document";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { dark } from "../theme";
-import { canEvaluate, whyNotEvaluated } from "./abilities";
+import { whyNotEvaluated } from "./why_not_evaluated";
 import { TOKENS, rho, type Evaluation } from "./evaluation";
 import { EVALUATING, type ServerState } from "./server_state";
 
@@ -25,7 +25,7 @@ const DOES: Record<string, string> = {
 export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;
   const model = state.explaining();
-  if (report.document.input.kind !== "text" || !model || !canEvaluate(model)) return null;
+  if (report.document.input.kind !== "text" || !model?.evaluates) return null;
   const reason = whyNotEvaluated(model, report);
   const evaluation = state.evaluation.value;
   const running = state.working.value === EVALUATING;

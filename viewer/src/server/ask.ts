@@ -27,6 +27,8 @@ export interface PromptAsk {
 export interface PictureAsk {
   picture: string;
   model?: string;
+  /** the picture is one of the model's examples, by its file's name */
+  example?: boolean;
 }
 
 export type Ask = TextAsk | PromptAsk | PictureAsk;
@@ -57,7 +59,7 @@ const PROMPT: Checks<PromptAsk> = {
   drop_sink: isFlag,
   layers: (value) => typeof value === "string" && value.length <= LONGEST_LAYERS,
 };
-const PICTURE: Checks<PictureAsk> = { picture: isText, model: isText };
+const PICTURE: Checks<PictureAsk> = { picture: isText, model: isText, example: isFlag };
 
 /** For the address; "" when it is too long for one. */
 const written = (ask: Ask) => {
@@ -75,7 +77,8 @@ export function writePromptAsk(body: Record<string, unknown>): string {
   return written(Object.fromEntries(names.map((name) => [name, body[name]])) as unknown as PromptAsk);
 }
 
-export const writePictureAsk = (picture: string, model: string) => written({ picture, model });
+export const writePictureAsk = (picture: string, model: string, example = false) =>
+  written({ picture, model, ...(example ? { example } : {}) });
 
 function checked<T>(value: Record<string, unknown>, checks: Checks<T>): T {
   const names = Object.keys(checks) as (keyof T & string)[];

@@ -14,15 +14,32 @@ export interface ServedModel {
   labels: string[];
   max_tokens: number;
   built_in: boolean;
+  /** explain takes mixing gradient */
   gradients: boolean;
-  /** good inputs of its own */
-  examples?: string[];
+  /** explain takes blank */
+  blanks: boolean;
+  /** evaluate takes it */
+  evaluates: boolean;
+  /** how a masked language model's mask is written in a text */
+  mask: string | null;
+  /** good inputs to begin with */
+  examples: Example[];
+}
+
+export type Example = TextExample | PictureExample;
+export interface TextExample {
+  text: string;
+}
+export interface PictureExample {
+  name: string;
+  type: string;
+  /** base64 */
+  data: string;
 }
 
 export interface ModelTable {
   models: ServedModel[];
   default: Partial<Record<ServedModel["kind"], string | null>>;
-  examples: Partial<Record<"text" | "masked" | "image" | "generation", string[]>>;
 }
 
 /** How far a request is, for people. */

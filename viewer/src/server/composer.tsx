@@ -6,6 +6,7 @@ import type { Signal } from "@preact/signals";
 import { Popover } from "../components/popover";
 import { Own } from "../components/own_text";
 import type { ServedModel } from "./client";
+import { addressOf, fileOf, picturesOf, textsOf } from "./examples";
 import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
 const TASKS: { task: Task; label: string }[] = [
@@ -64,7 +65,11 @@ export function Composer({ state }: { state: ServerState }) {
       {task === "image" && <PictureField state={state} />}
       {task === "generation" && <PromptFields state={state} />}
       <div class="composer-foot">
-        {task !== "image" && <Examples state={state} into={task === "text" ? state.text : state.prompt} />}
+        {task === "image" ? (
+          <PictureExamples state={state} />
+        ) : (
+          <Examples state={state} into={task === "text" ? state.text : state.prompt} />
+        )}
         <Status state={state} />
       </div>
       <p class="help" id="server-notice" role="status">
@@ -75,7 +80,7 @@ export function Composer({ state }: { state: ServerState }) {
 }
 
 function Examples({ state, into }: { state: ServerState; into: Signal<string> }) {
-  const examples = state.examples.value;
+  const examples = textsOf(state.chosen.value);
   if (examples.length === 0) return null;
   return (
     <ul class="chips" id="examples" aria-label="Examples">
@@ -83,6 +88,24 @@ function Examples({ state, into }: { state: ServerState; into: Signal<string> })
         <li key={text}>
           <button type="button" class="quiet" onClick={() => (into.value = text)}>
             <Own text={text} most={60} />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Pictures of the kind that the model was trained on. */
+function PictureExamples({ state }: { state: ServerState }) {
+  const examples = picturesOf(state.chosen.value);
+  if (examples.length === 0) return null;
+  return (
+    <ul class="chips" id="picture-examples" aria-label="Examples">
+      {examples.map((example) => (
+        <li key={example.name}>
+          <button type="button" class="quiet" onClick={() => void state.explainPicture(fileOf(example), true)}>
+            <img src={addressOf(example)} alt="" width={28} height={28} />
+            {example.name}
           </button>
         </li>
       ))}
@@ -310,7 +333,7 @@ function PictureField({ state }: { state: ServerState }) {
         take={(picture) => void state.explainPicture(picture)}
       />
       <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
-      {wanted && (
+      {wanted && !wanted.there && (
         <p class="notice" id="picture-wanted" role="status">
           This link shows the picture “<Own text={wanted.name} most={60} />
           ”, which a link cannot hold. Choose the picture to see it as the link says.

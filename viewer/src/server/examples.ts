@@ -1,21 +1,23 @@
-// Good inputs to begin with, of a kind that the chosen model was made for.
-import { maskOf } from "./abilities";
-import type { ModelTable, ServedModel } from "./client";
+// Pictures to begin with, which the table of models brings.
+import type { Example, PictureExample, ServedModel, TextExample } from "./client";
 
-/** For models that were not made for a task of their own: sentences with something to find. */
-const PLAIN: readonly string[] = [
-  "The storm closed the airport, so the flight was cancelled.",
-  "A man is playing a guitar on the street.",
-  "The film was long, but it was never boring.",
-];
+const isPicture = (example: Example): example is PictureExample => "data" in example;
 
-/** @param task what is asked: "text", "image" or "generation" */
-export function examplesOf(table: ModelTable | null, task: ServedModel["kind"], model: ServedModel | null): string[] {
-  const { text = [], masked = [], generation = [] } = table?.examples ?? {};
-  if (task === "image") return [];
-  if (model?.examples) return model.examples;
-  if (task === "generation" || model?.head === "causal") return generation;
-  if (model?.head === "masked") return masked.map((example) => example.replaceAll("[MASK]", maskOf(model)));
-  // The server's own texts are what its built-in classifier was trained on.
-  return model && !model.built_in ? [...PLAIN] : text;
+export const textsOf = (model: ServedModel | null): string[] =>
+  (model?.examples ?? []).filter((one): one is TextExample => !isPicture(one)).map(({ text }) => text);
+
+export const picturesOf = (model: ServedModel | null): PictureExample[] => (model?.examples ?? []).filter(isPicture);
+
+export const addressOf = ({ type, data }: PictureExample) => `data:${type};base64,${data}`;
+
+/** As if it had been chosen from a disk. */
+export function fileOf({ name, type, data }: PictureExample): File {
+  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+  return new File([bytes], `${name}.${type.replace("image/", "")}`, { type });
 }
+
+/** The example of that file name. */
+export const exampleFile = (model: ServedModel | null, name: string): File | undefined =>
+  picturesOf(model)
+    .map(fileOf)
+    .find((file) => file.name === name);

@@ -3,13 +3,16 @@ import type { Viewer } from "../context";
 
 export interface AskedPicture {
   picture: File;
+  /** one of the model's own: a link can name it */
+  example: boolean;
   options: Record<string, string>;
 }
 
-/** A picture that a link shows and cannot hold. */
+/** A picture that a link shows and cannot hold, but for an example, which is there. */
 export interface WantedPicture {
   name: string;
   fragment: string;
+  there: boolean;
 }
 
 /** A picture that was sent, and where the page can show it from. */

@@ -23,7 +23,7 @@ import {
 import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
-import { examplesOf } from "./examples";
+import { exampleFile, textsOf } from "./examples";
 import { problemHere } from "./problems";
 
 export type Task = "text" | "image" | "generation";
@@ -116,9 +116,6 @@ export class ServerState {
     const name = this.model.value[this.task.value];
     return this.models.value.find((model) => model.name === name) ?? this.models.value[0] ?? null;
   });
-  readonly examples: ReadonlySignal<string[]> = computed(() =>
-    examplesOf(this.table.value, this.task.value, this.chosen.value),
-  );
 
   constructor(readonly client: Client) {}
 
@@ -134,8 +131,9 @@ export class ServerState {
         }
         this.model.value = names;
         if (!names.text && names.image) this.task.value = "image";
-        this.text.value ||= this.examples.value[0] ?? "";
-        this.prompt.value ||= table.examples.generation?.[0] ?? "";
+        const first = (name: string) => textsOf(table.models.find((model) => model.name === name) ?? null)[0] ?? "";
+        this.text.value ||= first(names.text || names.generation);
+        this.prompt.value ||= first(names.generation);
       });
     } catch (error) {
       this.fail(error, this.task.peek());
@@ -238,9 +236,12 @@ export class ServerState {
       viewer.state.choices.ownScale.value = ownScale.value;
     }
     const { state } = viewer;
-    const ask = "text" in asked ? writeTextAsk(asked.text) : writePictureAsk(asked.picture.name, asked.options.model);
+    const ask =
+      "text" in asked
+        ? writeTextAsk(asked.text)
+        : writePictureAsk(asked.picture.name, asked.options.model, asked.example);
     state.address = ask ? { ask } : {};
-    state.lacks = "text" in asked ? (ask ? "" : "the long text") : "the picture";
+    state.lacks = "text" in asked ? (ask ? "" : "the long text") : asked.example ? "" : "the picture";
     if (wanted) state.restore(readLink(wanted.fragment, report, state.initial));
     viewer.askServer.value = (asking, what) => {
       viewer.asking.value = what;
@@ -305,7 +306,7 @@ export class ServerState {
     if (!found || !this.table.peek()) return;
     if ("text" in found) await this.askAgain(found);
     else if ("prompt" in found) await this.continueAgain(found);
-    else this.wantPicture(found, ask);
+    else await this.wantPicture(found, ask);
   }
 
   /**
@@ -369,9 +370,10 @@ export class ServerState {
     await this.generate({ what: `Running again from the link${seed}`, fragment: location.hash });
   }
 
-  /** Shows a picture again, or asks for it. What is shown meanwhile stays. */
-  private wantPicture({ picture, model }: PictureAsk, ask: string) {
+  /** Shows a picture again, explains an example, or asks for the picture. What is shown meanwhile stays. */
+  private async wantPicture({ picture, model, example = false }: PictureAsk, ask: string) {
     const kept = this.pictures.get(ask);
+    let file: File | undefined;
     batch(() => {
       this.take("image", model);
       if (kept) {
@@ -380,9 +382,11 @@ export class ServerState {
         this.showPicture(kept.viewer, kept.asked);
         return;
       }
-      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? ""));
-      this.wanted.value = { name: picture, fragment: location.hash };
+      file = example ? exampleFile(this.chosen.peek(), picture) : undefined;
+      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? "", file !== undefined));
+      this.wanted.value = { name: picture, fragment: location.hash, there: file !== undefined };
     });
+    if (file) await this.explainPicture(file, true);
   }
 
   explainText() {
@@ -465,7 +469,7 @@ export class ServerState {
     viewer.announcement.value = found.summary();
   }
 
-  async explainPicture(picture: File) {
+  async explainPicture(picture: File, example = false) {
     if (this.task.peek() !== "image") this.choose("image");
     const problem = problemOf(picture);
     if (problem) {
@@ -479,7 +483,7 @@ export class ServerState {
     const report = await this.work("Explaining the picture", async (handlers, signal) =>
       Report.read(await this.client.image(picture, { method: METHODS.join(","), ...options }, handlers, signal)),
     );
-    if (report) this.show(report, { picture, options }, wanted);
+    if (report) this.show(report, { picture, example, options }, wanted);
   }
 
   /** What is asked of a continuation; what samples is said only where it does. */

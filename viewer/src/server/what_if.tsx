@@ -4,15 +4,14 @@ import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
 import { shorten } from "../report/text";
-import { canBlank } from "./abilities";
 import type { ServerState } from "./server_state";
 
 export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }) {
   const { report } = viewer;
   const ordinary = report.tokens.filter(({ special }) => !special);
   const picked = useSignal(ordinary[0]?.index ?? 0);
-  if (!canBlank(report) || report.document.input.kind !== "text" || report.settings.words || ordinary.length === 0)
-    return null;
+  const asked = report.document.input.kind === "text" && !report.settings.words;
+  if (!asked || !state.explaining()?.blanks || ordinary.length === 0) return null;
   const blanked = state.blanked.value;
   const busy = state.working.value !== "";
   const change = (positions: readonly number[]) =>

@@ -13,6 +13,7 @@ import {
   headsWords,
   layersWords,
   normalisationWords,
+  pixelWords,
   residualWords,
 } from "../report/setting_words";
 import { format, percent } from "../report/text";
@@ -55,12 +56,13 @@ function precision({ report, state, explanation }: Viewer): string {
 function pictureRows(report: Report): [string, string][] {
   if (!report.document.input.image) return [];
   const { fields, seen, rows, columns } = pictureIn(report);
-  const { width, height } = fields;
+  const { width, height, model_input: input } = fields;
+  const given = input ? `; given to the model as ${pixelWords(input)}` : "";
   const round = (x: number) => Math.round(10 * x) / 10;
   const whole = seen.left <= 0 && seen.top <= 0 && seen.right >= width && seen.bottom >= height;
   const part = `columns ${round(seen.left)} to ${round(seen.right)} and rows ${round(seen.top)} to ${round(seen.bottom)} of pixels; the model did not see the rest, which is pale here`;
   return [
-    ["Picture", `${width} × ${height} pixels`],
+    ["Picture", `${width} × ${height} pixels${given}`],
     ["Seen", whole ? "all of it" : part],
     ["Patches", `${rows} rows of ${columns}, named by row and column from 0`],
   ];
