@@ -264,7 +264,7 @@ TEST(ReportJson, WrongPicturesAreRefused) {
   EXPECT_TRUE(refused_with(with("seen", {0, 0, 1}), "input.image.seen"));
   EXPECT_TRUE(refused_with(with("seen", {0, 0, 0, 1}), "input.image.seen"));
   EXPECT_TRUE(refused_with(with("model_input/width", 0), "input.image.model_input"));
-  EXPECT_TRUE(refused_with(with("model_input/channels", nullptr), "input.image.model_input.channels"));
+  EXPECT_TRUE(refused_with(with("model_input/channels", "one"), "input.image.model_input.channels"));
   EXPECT_TRUE(refused_with(with("model_input", "28"), "input.image.model_input"));
   EXPECT_TRUE(refused_with(with("picture/encoding", "jpeg"), "input.image.picture.encoding"));
   EXPECT_TRUE(refused_with(with("picture/data", "AAA"), "input.image.picture.data"));

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
+import { PIXEL } from "./mock_server.js";
 import { answer, asks, PNG, serve as serveIn, stream } from "./server_page.js";
 
 let browser;
@@ -158,7 +159,7 @@ describe("the way back and forward through pictures", () => {
     await tab.locator("#picture-file").setInputFiles({ name, mimeType: "image/png", buffer: PNG });
     await tab.locator("#picture-sent").filter({ hasText: name }).waitFor();
     await tab.waitForFunction(() => !document.getElementById("status-text"));
-    await tab.waitForFunction((part) => decodeURIComponent(location.hash).includes(part), name);
+    await tab.waitForFunction((part) => decodeURIComponent(location.hash).includes(part.replaceAll(" ", "+")), name);
     await settled(tab);
   };
   const sent = async (tab) => (await tab.locator("#picture-sent").textContent()).trim().split(/\s/u)[0];
@@ -227,6 +228,35 @@ describe("the way back and forward through pictures", () => {
       await tab.goForward();
       await tab.locator("#picture-sent").filter({ hasText: "b.png" }).waitFor();
       assert.equal(asks(server, "image").length, 4);
+    });
+  });
+
+  test("an example is explained by one press, and its link brings it", async () => {
+    const name = "ankle boot.png";
+    await serve({}, async (tab, server) => {
+      await task(tab, "image");
+      const button = tab.locator("#picture-examples button");
+      assert.equal((await button.textContent()).trim(), "ankle boot");
+      assert.equal(await button.locator("img").evaluate((image) => image.decode().then(() => true)), true);
+      await button.click();
+      await tab.locator("#picture-sent").filter({ hasText: name }).waitFor();
+      await tab.locator("#page").waitFor();
+      const [first] = asks(server, "image");
+      assert.deepEqual([first.query.name, first.type], [name, "image/png"]);
+      assert.deepEqual(first.body, Buffer.from(PIXEL, "base64"));
+      assert.doesNotMatch(await tab.locator("#link-button").textContent(), /without/u);
+      await tab.locator('#methods input[value="raw"]').check({ force: true });
+      await tab.waitForFunction(() => location.hash.includes("m=raw"));
+      await tab.reload();
+      await tab.locator("#page").waitFor();
+      await tab.locator("#picture-sent").filter({ hasText: name }).waitFor();
+      assert.equal(asks(server, "image").length, 2);
+      assert.deepEqual([await method(tab), await wanted(tab).count()], ["raw", 0]);
+      // A picture of one's own with the same name is another one.
+      await choose(tab, name);
+      await tab.reload();
+      await wanted(tab).filter({ hasText: name }).waitFor();
+      assert.equal(asks(server, "image").length, 3);
     });
   });
 });
