@@ -7,6 +7,7 @@ import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Numbers } from "../report/values";
 import { Legend } from "./legend";
+import { useKeyboardScroll } from "./overflow";
 import "../styles/compare.css";
 
 export interface ValueStripProps {
@@ -28,6 +29,7 @@ export function ValueStrip({ name, title, values, counts, output = null, view }:
   const { pointed } = state;
   const parts = useMemo(() => report.stripParts(), [report]);
   const box = useRef<HTMLDivElement>(null);
+  useKeyboardScroll(box, "The text, which scrolls");
   useSignalEffect(() => {
     const input = pointed.value?.input;
     for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");

@@ -3,6 +3,7 @@ import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { Card } from "../components/card";
 import { CellPicture, exportedCells, type CellLabel } from "../components/cell_picture";
+import { Scroller } from "../components/scroller";
 import { layersWords } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import type { Ends } from "../color/ends";
@@ -103,7 +104,7 @@ export function LayerPicture() {
         }),
       }}
     >
-      <div class="scroll" id="heat">
+      <Scroller id="heat">
         <CellPicture
           {...picture}
           id="heat"
@@ -119,7 +120,7 @@ export function LayerPicture() {
             (state.pointed.value = cell && { column: cell.column, view: "heat", layer: layers[order[cell.row]] })
           }
         />
-      </div>
+      </Scroller>
       <MapReadout view="heat" />
       <div class="foot">
         <ScaleLegend ends={scale} />
@@ -211,7 +212,7 @@ export function WholePicture() {
         }),
       }}
     >
-      <div class="scroll" id="map">
+      <Scroller id="map">
         <CellPicture
           {...picture}
           id="map"
@@ -223,7 +224,7 @@ export function WholePicture() {
             (state.pointed.value = cell && { column: cell.column, view: "map", token: tokens[cell.row] })
           }
         />
-      </div>
+      </Scroller>
       <MapReadout view="map" />
       <div class="foot">
         <ScaleLegend ends={scale} />

@@ -3,6 +3,7 @@ import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Card } from "../components/card";
+import { useKeyboardScroll } from "../components/overflow";
 import { pictureOf } from "../export/element_picture";
 import type { Shown } from "../export/exporter";
 import type { Method } from "../report/document";
@@ -114,6 +115,7 @@ function MethodStrip({ method, values }: { method: Method; values: Float64Array 
   const { report } = state;
   const { m, prompt, said } = report;
   const box = useRef<HTMLDivElement>(null);
+  useKeyboardScroll(box, "The text, which scrolls");
   const token = state.token.value;
   const reasons = state.reasons.value;
   const ends = report.scale([values], [token], reasons);

@@ -1,5 +1,6 @@
 // What the chosen token drew most on, as a table.
 import { Card } from "../components/card";
+import { Scroller } from "../components/scroller";
 import { pictureOf } from "../export/element_picture";
 import { format, percent } from "../report/text";
 import { sum, type RankedColumn } from "./generation_report";
@@ -61,8 +62,7 @@ export function Ranking() {
   };
   return (
     <Card id="rank" title="Drew most on" exporter={{ svg: () => pictureOf("rank"), rows: () => rankRows(state) }}>
-      <div
-        class="scroll"
+      <Scroller
         id="rank"
         tabIndex={0}
         role="group"
@@ -96,7 +96,7 @@ export function Ranking() {
           </thead>
           <tbody>{shown.map(line)}</tbody>
         </table>
-      </div>
+      </Scroller>
       <p class="help key" id="rank-help">
         {ranking.length === 0 && textReadout(state, null)}
         {degenerate > 0 && `${DEGENERATE} Here ${degenerate} of ${ranking.length} values. `}

@@ -2,6 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useKeyboardScroll } from "../components/overflow";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import { format } from "../report/text";
@@ -43,6 +44,7 @@ export function Half({
   const { state, scale, differenceScale } = useViewer();
   const { report, counts } = side;
   const box = useRef<HTMLDivElement>(null);
+  useKeyboardScroll(box, "The text, which scrolls");
   const parts = useMemo(() => report.stripParts(), [report]);
   const inverse = useMemo(() => (back ? new Map([...back.entries()].map(([i, j]) => [j, i])) : null), [back]);
   const stops = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];

@@ -12,6 +12,7 @@ import { mixingOf } from "../compute/mixing";
 import { mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
+import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { tokenWords } from "../export/name";
@@ -202,7 +203,7 @@ export function FlowGraph() {
       exporter={current ? exporter : undefined}
       tools={<GraphTools input={input} noFlow={noFlow} />}
     >
-      <div class="scroll picture" id="graph" ref={box} aria-busy={busy}>
+      <Scroller class="picture" id="graph" box={box} aria-busy={busy}>
         {width > 0 && missing === null && (
           <div class="sheets" style={pictureStyle(size)}>
             {!named && current && (
@@ -337,7 +338,7 @@ export function FlowGraph() {
             </svg>
           </div>
         )}
-      </div>
+      </Scroller>
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
       <div class="foot">
         {current && <LineLegend strongest={current.strongest} stroke={stroke} />}

@@ -6,6 +6,7 @@ import { Legend } from "../components/legend";
 import { TokenName } from "../components/own_text";
 import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
+import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
@@ -32,6 +33,7 @@ export function HeadGrid() {
   const { report, state } = viewer;
   const { choices, counts, pointed } = state;
   const box = useRef<HTMLDivElement>(null);
+  const grid = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement>(null);
   const large = useRef<SVGSVGElement>(null);
   const outer = useWidth(box);
@@ -127,7 +129,12 @@ export function HeadGrid() {
     if (!move) return;
     event.preventDefault();
     const [l, h] = [layer + move[0], head + move[1]];
-    choose(Math.max(1, Math.min(depth, l)), Math.max(0, Math.min(heads - 1, h)));
+    const [toLayer, toHead] = [Math.max(1, Math.min(depth, l)), Math.max(0, Math.min(heads - 1, h))];
+    choose(toLayer, toHead);
+    // What is chosen comes into sight.
+    const { clientWidth = 0, clientHeight = 0 } = grid.current ?? {};
+    const [x, y] = [left + (toHead + 0.5) * pitch, top(toLayer) + pitch / 2];
+    grid.current?.scrollTo({ left: x - clientWidth / 2, top: y - clientHeight / 2 });
     viewer.announcement.value = `Layer ${layer}, head ${head}`;
   };
   const locate = (event: MouseEvent) => {
@@ -176,7 +183,7 @@ export function HeadGrid() {
   return (
     <Card id="heads" title="Attention of every head" wide exporter={exporter}>
       <div class="heads-box" ref={box}>
-        <div class="scroll picture" id="heads" aria-busy={busy}>
+        <Scroller class="picture" id="heads" box={grid} aria-busy={busy}>
           {outer > 0 && (
             <div class="sheets" style={pictureStyle(size)}>
               <Sheet
@@ -254,7 +261,7 @@ export function HeadGrid() {
               </svg>
             </div>
           )}
-        </div>
+        </Scroller>
         <div>
           <h3 id="head-heading">
             Layer {layer}, head {head}

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
+import { Scroller } from "../components/scroller";
 import { useViewer, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import { pictureIn } from "../report/picture";
@@ -102,8 +103,7 @@ export function ImageRanking() {
   };
   return (
     <Card id="rank" title="Strongest patches" exporter={exporter}>
-      <div
-        class="scroll"
+      <Scroller
         id="rank"
         tabIndex={0}
         role="group"
@@ -167,7 +167,7 @@ export function ImageRanking() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroller>
       <p class="help key" id="rank-help">
         {degenerate > 0 &&
           `° ${degenerate} of ${ranking.length} flow values repeat the first layer's attention or are as large as they can be; layers between do not matter. `}

@@ -6,6 +6,7 @@ import { CheckBox } from "../components/check_box";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
 import { pictureStyle, textWidth, unit } from "../components/measure";
+import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import { endsOf, EndsOf, isAbove, type Ends } from "../color/ends";
 import type { Exporter } from "../export/exporter";
@@ -74,10 +75,13 @@ export function LayerMap() {
   const fit = Math.min(300 * u, room / n);
   // Paper does not scroll: up to some more tokens than fit keep their names, in smaller letters.
   const narrowest = onPaper ? (n <= MOST_NAMED_ON_PAPER ? LABELLED * u : 0) : 19 * u;
-  const cell = many ? (room / n) * (onPaper ? 1 : stretch) : Math.max(narrowest, fit);
-  const level = labelWidth + 8 <= cell;
+  const most = many ? (room / n) * (onPaper ? 1 : stretch) : Math.max(narrowest, fit);
+  const level = labelWidth + 8 <= most;
+  // Labels that are turned lean out of the last column.
+  const lean = level || many ? 0 : Math.max(0, Math.min(24, labelWidth * 0.1));
+  const cell = many || level ? most : Math.max(narrowest, fit - lean / n);
   const labelled = cell >= LABELLED * u;
-  const right = level || many ? 2 : 2 + Math.max(0, Math.min(24, labelWidth * 0.1));
+  const right = 2 + lean;
   const bottom = level || !labelled ? 26 * u : Math.min(labelWidth, 140 * u) + 14 * u;
   const size = { width: left + n * cell + right, height: 2 + layers.length * ROW + bottom };
   const top = (index: number) => 2 + (layers.length - 1 - index) * ROW;
@@ -148,10 +152,10 @@ export function LayerMap() {
   };
   return (
     <Card id="heat" title="By layer" wide exporter={any ? exporter : undefined}>
-      <div
-        class="scroll picture"
+      <Scroller
+        class="picture"
         id="heat"
-        ref={box}
+        box={box}
         aria-busy={busy}
         tabIndex={0}
         role="group"
@@ -301,7 +305,7 @@ export function LayerMap() {
             </svg>
           </div>
         )}
-      </div>
+      </Scroller>
       {many && (
         <ZoomButtons
           id="heat"

@@ -3,6 +3,7 @@ import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { TokenName } from "../components/own_text";
+import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import { METHODS } from "../report/document";
@@ -61,7 +62,7 @@ export function Ranking() {
   };
   return (
     <Card id="rank" title="Strongest input tokens" exporter={ranking.length > 0 ? exporter : undefined}>
-      <div class="scroll" id="rank" tabIndex={0} role="group" aria-label="The ranking, which scrolls">
+      <Scroller id="rank" tabIndex={0} role="group" aria-label="The ranking, which scrolls">
         <table>
           <thead>
             <tr>
@@ -122,7 +123,7 @@ export function Ranking() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroller>
       <p class="help key" id="rank-help">
         {help.join(" ")}
       </p>

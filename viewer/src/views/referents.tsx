@@ -1,6 +1,7 @@
 // The weights of the chosen output token on the words that were asked for, layer by layer, as in the terminal's table.
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
+import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import type { Explanation } from "../explanation";
 import { pictureOf } from "../export/element_picture";
@@ -98,7 +99,7 @@ export function Referents() {
   };
   return (
     <Card id="referents" title="Weights on the referents, by layer" wide exporter={exporter}>
-      <div class="scroll" id="referents" tabIndex={0} role="group" aria-label="The weights, which scroll">
+      <Scroller id="referents" tabIndex={0} role="group" aria-label="The weights, which scroll">
         {columns.length > 0 && (
           <table>
             <thead>
@@ -154,7 +155,7 @@ export function Referents() {
             </tbody>
           </table>
         )}
-      </div>
+      </Scroller>
       <p class="help key" id="referents-help">
         {help.filter(Boolean).join(" ")}
       </p>

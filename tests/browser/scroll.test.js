@@ -1,0 +1,207 @@
+// What is wider than its card scrolls in it, says so at its sides, and is reached with the keyboard.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { drawn, open, startBrowser, violations } from "./browser.js";
+import { makePage, samplePages } from "./viewer_pages.js";
+
+const samples = new Map(
+  ["", "generation"].flatMap((kind) => samplePages(kind).map((page) => [join(kind, page.name), page.json])),
+);
+const NARROW = { width: 360, height: 900 };
+const WIDE = { width: 1200, height: 900 };
+
+let browser, folder;
+const pages = new Map();
+before(async () => {
+  browser = await startBrowser();
+  folder = mkdtempSync(join(tmpdir(), "attnflow-scroll-"));
+  for (const name of ["deep", "referents", "generation/usual"]) {
+    pages.set(name, join(folder, `${name.replace("/", "-")}.html`));
+    makePage(samples.get(name), pages.get(name));
+  }
+  // Of eight heads in each layer.
+  const fixture = new URL("../../viewer/test/fixtures/text.json", import.meta.url);
+  writeFileSync(join(folder, "heads.json"), JSON.stringify(JSON.parse(readFileSync(fixture, "utf8")).report));
+  pages.set("heads", join(folder, "heads.html"));
+  makePage(join(folder, "heads.json"), pages.get("heads"));
+});
+after(async () => {
+  await browser?.close();
+  if (folder) rmSync(folder, { recursive: true });
+});
+
+/** A page for one test: closed after it, and it must have behaved. */
+function withPage(name, options, run) {
+  return async () => {
+    const { page, watch, close } = await open(browser, pages.get(name), options);
+    try {
+      await run(page);
+      assert.deepEqual(watch, { requests: [], messages: [] });
+    } finally {
+      await close();
+    }
+  };
+}
+
+/** Of each box: how much it hides at its sides, and the signs that can be seen, with their place in it. */
+const boxes = (page) =>
+  page.$$eval(".scroller", (all) =>
+    all.map((frame) => {
+      const box = frame.firstElementChild;
+      const area = box.getBoundingClientRect();
+      const signs = [...frame.querySelectorAll(":scope > .more")].filter(
+        (sign) => getComputedStyle(sign).opacity > 0.9,
+      );
+      return {
+        id: box.id,
+        hidden: [box.scrollLeft, box.scrollWidth - box.clientWidth - box.scrollLeft],
+        signs: signs.map((sign) => {
+          const { left, right, top, bottom } = sign.getBoundingClientRect();
+          const inside = left >= area.left && right <= area.right && top >= area.top && bottom <= area.bottom + 0.5;
+          return inside ? (left - area.left < 1 ? "left" : "right") : "outside";
+        }),
+      };
+    }),
+  );
+
+/** Until the signs have faded in and out. */
+const settled = async (page) => {
+  await drawn(page);
+  await page.waitForTimeout(300);
+};
+
+function assertSigns(found) {
+  for (const { id, hidden, signs } of found) {
+    const expected = ["left", "right"].filter((_, side) => hidden[side] > 1.5);
+    assert.deepEqual(signs, expected, `${id} hides ${hidden}`);
+  }
+}
+
+describe("boxes that scroll sideways", () => {
+  for (const colorScheme of ["light", "dark"]) {
+    test(
+      `show at which side there is more, ${colorScheme}`,
+      withPage("deep", { viewport: NARROW, colorScheme }, async (page) => {
+        await settled(page);
+        const first = await boxes(page);
+        assertSigns(first);
+        const wide = first.filter(({ hidden }) => hidden[1] > 100).map(({ id }) => id);
+        assert.deepEqual(wide, ["heat", "graph"]);
+        const height = await page.evaluate(() => document.documentElement.scrollHeight);
+        for (const [to, signs] of [
+          [200, ["left", "right"]],
+          [1e6, ["left"]],
+          [0, ["right"]],
+        ]) {
+          for (const id of wide) await page.$eval(`#${id}.scroll`, (box, left) => (box.scrollLeft = left), to);
+          await settled(page);
+          const found = await boxes(page);
+          assertSigns(found);
+          for (const { id, signs: seen } of found) if (wide.includes(id)) assert.deepEqual(seen, signs, id);
+        }
+        assert.equal(await page.evaluate(() => document.documentElement.scrollHeight), height);
+      }),
+    );
+  }
+
+  test(
+    "show nothing where all can be seen, follow the window, and print as nothing",
+    withPage("referents", { viewport: WIDE }, async (page) => {
+      await settled(page);
+      for (const { id, hidden, signs } of await boxes(page)) assert.deepEqual([...hidden, ...signs], [0, 0], id);
+      await page.setViewportSize(NARROW);
+      await settled(page);
+      const narrow = await boxes(page);
+      assertSigns(narrow);
+      assert.deepEqual(narrow.find(({ id }) => id === "referents").signs, ["right"]);
+      await page.emulateMedia({ media: "print" });
+      assert.equal(await page.locator(".more:visible").count(), 0);
+      await page.emulateMedia({ media: "screen" });
+      await page.setViewportSize(WIDE);
+      await settled(page);
+      for (const { id, signs } of await boxes(page)) assert.deepEqual(signs, [], id);
+    }),
+  );
+
+  test(
+    "have a sign in the system's colours, too",
+    withPage("deep", { viewport: NARROW, forcedColors: "active" }, async (page) => {
+      await settled(page);
+      assertSigns(await boxes(page));
+      const line = await page.$eval("#graph + .before + .after", (sign) => getComputedStyle(sign).borderRightWidth);
+      assert.equal(line, "3px");
+    }),
+  );
+
+  for (const name of ["deep", "referents", "generation/usual"]) {
+    test(
+      `are reached and moved with the keyboard in ${name}`,
+      withPage(name, { viewport: NARROW }, async (page) => {
+        if (name === "generation/usual") await page.locator("#compare-button").click();
+        await settled(page);
+        assertSigns(await boxes(page));
+        // Whatever scrolls is a stop of the keyboard, or has one in it.
+        const lost = await page.$$eval("main *", (all) =>
+          all
+            .filter((box) => {
+              const { overflowX, overflowY } = getComputedStyle(box);
+              const scrolls =
+                (/auto|scroll/u.test(overflowX) && box.scrollWidth > box.clientWidth + 1) ||
+                (/auto|scroll/u.test(overflowY) && box.scrollHeight > box.clientHeight + 1);
+              return scrolls && box.tabIndex < 0 && !box.querySelector('[tabindex="0"], button, input, select');
+            })
+            .map((box) => box.outerHTML.slice(0, 100)),
+        );
+        assert.deepEqual(lost, []);
+        assert.deepEqual(await violations(page), []);
+        const tables = page.locator('.scroll[role="group"]:has(> table)');
+        for (const table of await tables.all()) {
+          if (!(await table.evaluate((box) => box.scrollWidth > box.clientWidth + 60))) continue;
+          await table.focus();
+          await page.keyboard.press("ArrowRight");
+          await page.waitForTimeout(300);
+          assert.ok(await table.evaluate((box) => box.scrollLeft > 0));
+        }
+      }),
+    );
+  }
+
+  test(
+    "bring a head that is chosen with a key into sight",
+    withPage("heads", { viewport: { width: 240, height: 900 } }, async (page) => {
+      await settled(page);
+      const before = (await boxes(page)).find(({ id }) => id === "heads");
+      assert.deepEqual(before.signs, ["right"]);
+      await page.locator("#heads svg").focus();
+      await page.keyboard.press("End");
+      await settled(page);
+      assert.match(await page.locator("#head-heading").textContent(), /head 7$/u);
+      const after = (await boxes(page)).find(({ id }) => id === "heads");
+      assert.deepEqual(after.signs, ["left"]);
+      const [frame, box] = await Promise.all([
+        page.locator("#heads svg .frame").boundingBox(),
+        page.locator("#heads.scroll").boundingBox(),
+      ]);
+      assert.ok(frame.x >= box.x && frame.x + frame.width <= box.x + box.width + 3);
+    }),
+  );
+
+  test(
+    "a long text beside another is a stop of the keyboard only while it scrolls",
+    withPage("deep", { viewport: WIDE }, async (page) => {
+      await page.locator("#compare-button").click();
+      const texts = page.locator("#compare .half-text");
+      await settled(page);
+      const stops = () => texts.evaluateAll((all) => all.map((box) => [box.getAttribute("tabindex"), box.role]));
+      assert.deepEqual(await stops(), Array(3).fill([null, null]));
+      await texts.evaluateAll((all) => all.forEach((box) => (box.style.maxHeight = "4rem")));
+      await settled(page);
+      assert.deepEqual(await stops(), Array(3).fill(["0", "group"]));
+      assert.deepEqual(await violations(page), []);
+    }),
+  );
+});

@@ -1,0 +1,35 @@
+// A box whose content may be wider than it is: it scrolls, and a shadow at a side says that there is more.
+import type { HTMLAttributes, RefObject } from "preact";
+import { useRef } from "preact/hooks";
+import { useOverflow } from "./overflow";
+import "../styles/scroller.css";
+
+export interface ScrollerProps extends HTMLAttributes<HTMLDivElement> {
+  /** the element that scrolls */
+  box?: RefObject<HTMLDivElement>;
+}
+
+/** Without anything inside that takes the focus, it needs tabIndex, role and aria-label. */
+export function Scroller({ box, children, class: name, ...attributes }: ScrollerProps) {
+  const own = useRef<HTMLDivElement>(null);
+  const inner = box ?? own;
+  const outer = useRef<HTMLDivElement>(null);
+  useOverflow(inner, ({ before, after }, { offsetWidth, offsetHeight, clientWidth, clientHeight }) => {
+    const frame = outer.current;
+    if (!frame) return;
+    // Written in place: scrolling draws nothing anew.
+    frame.dataset.more = [before && "before", after && "after"].filter(Boolean).join(" ");
+    // Scroll bars stay uncovered.
+    frame.style.setProperty("--bar-right", `${offsetWidth - clientWidth}px`);
+    frame.style.setProperty("--bar-bottom", `${offsetHeight - clientHeight}px`);
+  });
+  return (
+    <div class="scroller" ref={outer}>
+      <div {...attributes} class={typeof name === "string" ? `scroll ${name}` : "scroll"} ref={inner}>
+        {children}
+      </div>
+      <span class="more before" aria-hidden="true" />
+      <span class="more after" aria-hidden="true" />
+    </div>
+  );
+}
