@@ -1,6 +1,6 @@
 // The ends of the colour scale of an explanation.
 import { expect, test } from "vitest";
-import { endsOf, EndsOf, isAbove } from "../src/color/ends";
+import { collect, endsOf, endsOfEach, EndsOf, isAbove } from "../src/color/ends";
 import type { ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { Viewer } from "../src/context";
@@ -32,6 +32,19 @@ test("an encoder parks nothing; values that are not there set nothing", async ()
   const row = Float64Array.of(0.95, 0.02, NaN, 0.01, 0.01, Infinity);
   expect(endsOf(report, [row, null], 2, all)).toEqual({ least: 0.01, top: 0.95, above: 0.95 });
   expect(new EndsOf().ends).toEqual({ least: 0, top: 0, above: 0 });
+});
+
+test("one scale over all ends as if all had been collected together", async () => {
+  const report = await read(true);
+  const [first, second] = [Float64Array.of(0.9, 0.06, 0, 0.04, 0, 0), Float64Array.of(0.5, 0.3, 0.2, 0, 0, 0)];
+  const sum = collect(report, [first], 3, all).include(collect(report, [second], 3, all));
+  expect(sum.ends).toEqual(endsOf(report, [first, second], 3, all));
+  expect(sum.ends).toEqual({ least: 0, top: 0.3, above: 0.9 });
+  const each = [endsOf(report, [first], 3, all), endsOf(report, [second], 3, all)];
+  expect(each.map(({ top }) => top)).toEqual([0.06, 0.5]);
+  // A scale each: its legend says that something lies above one of them, even where nothing lies above that of all.
+  expect(endsOfEach({ least: 0, top: 0.5, above: 0.5 }, each).above).toBe(Infinity);
+  expect(endsOfEach({ least: 0, top: 0.5, above: 0.9 }, [each[1]]).above).toBe(0.5);
 });
 
 test("the scale from the least value is chosen, and stands in the link", async () => {

@@ -28,12 +28,21 @@ export class EndsOf {
     } else if (value > this.rest) this.rest = value;
   }
 
+  /** What others have collected, for one scale over all. */
+  include(other: EndsOf): this {
+    this.parked = Math.max(this.parked, other.parked);
+    this.rest = Math.max(this.rest, other.rest);
+    this.least = Math.min(this.least, other.least);
+    return this;
+  }
+
   /** A row of an explanation; its output token sees none of those after it where the model is causal. */
   addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[]) {
     const { causal } = report.model;
+    const { tokens } = report;
     for (let j = 0; j < row.length; ++j) {
       if (!counts[j]) continue;
-      this.add(row[j], causal && (j === 0 || j === output || report.tokens[j].special), !causal || j <= output);
+      this.add(row[j], causal && (j === 0 || j === output || tokens[j].special), !causal || j <= output);
     }
   }
 
@@ -46,16 +55,25 @@ export class EndsOf {
 }
 
 /** Of rows of the same output token, after one layer or several. */
-export function endsOf(
+export const endsOf = (...given: Parameters<typeof collect>): Ends => collect(...given).ends;
+
+/** The same, to be put together with others. */
+export function collect(
   report: Report,
   rows: readonly (Numbers | null)[],
   output: number,
   counts: readonly boolean[],
-): Ends {
+): EndsOf {
   const all = new EndsOf();
   for (const row of rows) if (row) all.addRow(report, row, output, counts);
-  return all.ends;
+  return all;
 }
+
+/** For the legend of pictures that have a scale each: whether something lies above one of them. */
+export const endsOfEach = (all: Ends, each: readonly Ends[]): Ends => ({
+  ...all,
+  above: each.some(({ top, above }) => above > top) ? Infinity : all.top,
+});
 
 /** Whether a value lies above its scale, beyond rounding. */
 export const isAbove = (value: number, { top }: Pick<Ends, "top">) => value > top * (1 + 1e-6);

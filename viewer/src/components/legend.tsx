@@ -4,25 +4,34 @@ import type { Shades } from "../color/shades";
 import { format } from "../report/text";
 import { useViewer } from "../context";
 
-/** @param name in place of the top, where the scale is not one */
-export function Legend({ ends, name }: { ends: Ends; name?: string }) {
-  return <ShadesLegend ends={ends} shades={useViewer().shades(ends)} name={name} />;
+export interface LegendProps {
+  ends: Ends;
+  /** whose colours, where a card has several pictures */
+  of?: string;
+  /** what has a scale of its own, where each has ("layer") */
+  each?: string;
+}
+
+export function Legend(props: LegendProps) {
+  return <ShadesLegend {...props} shades={useViewer().shades(props.ends)} />;
 }
 
 /** Of any page. */
-export function ShadesLegend({ ends: { top, above }, shades, name }: { ends: Ends; shades: Shades; name?: string }) {
+export function ShadesLegend({ ends: { top, above }, of, each, shades }: LegendProps & { shades: Shades }) {
   const { low } = shades;
   const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => shades.css(low + t * (top - low), top)).join();
+  const clipped = above > top;
   return (
     <div class="legend">
-      <span>{name && low > 0 ? "each layer's least" : format(low)}</span>
+      {of && <span>{of}:</span>}
+      <span>{each && low > 0 ? `each ${each}'s least` : format(low)}</span>
       <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops})` }} />
-      <span>{name ?? format(top)}</span>
-      {!name && above > top && (
-        <>
+      <span>{each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top)}</span>
+      {clipped && (
+        <span class="beyond">
           <span class="corner" aria-hidden="true" style={{ backgroundColor: shades.css(top, top) }} />
-          <span>up to {format(above)}</span>
-        </>
+          <span>{each ? "above it" : `up to ${format(above)}`}</span>
+        </span>
       )}
     </div>
   );

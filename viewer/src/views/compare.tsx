@@ -5,12 +5,12 @@ import { TokenName } from "../components/own_text";
 import { Predictions } from "../components/predictions";
 import { alignTokens } from "../compute/align";
 import { useViewer } from "../context";
-import { largest } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import { quoted } from "../export/name";
 import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
+import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
 import { CompareReadout, difference, missingSides, missingValues, recipesApart } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
 import {
@@ -96,16 +96,13 @@ interface SidesProps {
 function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const viewer = useViewer();
   const { report, state, scale, differenceScale, other, problem } = viewer;
-  const { choices, counts } = state;
+  const { choices } = state;
   const [a, b] = sides;
   const [first, second] = [a.row(a.layer), b.row(b.layer)];
   const apart = first && second ? difference(first, second, match) : null;
-  const max = [first ? largest(first, a.counts) : 0, second ? largest(second, b.counts) : 0];
-  // One scale where the two mean the same, so that colours can be compared across.
+  // Whether the two mean the same.
   const common = a.method === b.method || chosen.shares;
-  const [maxA, maxB] = common ? [Math.max(...max), Math.max(...max)] : max;
-  const magnitudes = apart?.map((value) => Math.abs(value)) ?? new Float64Array();
-  const most = largest(magnitudes, counts.value);
+  const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
   const titles = [a, b].map((side) => `${side.method}, layer ${side.layer}`);
   const secondTitle = [titles[1], without].filter(Boolean).join(", ");
   const foreign = b.report !== report;
@@ -182,9 +179,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={first}
           missing={missingValues(a)}
           image={image}
-          max={maxA}
-          colour={(value) => scale.value.css(value, maxA)}
-          ink={(value) => scale.value.ink(value, maxA)}
+          colours={sideColours(scale.value, endsA)}
           back={null}
         />
         <Half
@@ -195,9 +190,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={second}
           missing={missingValues(b)}
           image={image}
-          max={maxB}
-          colour={(value) => scale.value.css(value, maxB)}
-          ink={(value) => scale.value.ink(value, maxB)}
+          colours={sideColours(scale.value, endsB)}
           back={match}
         />
         <Half
@@ -207,11 +200,8 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={apart}
           missing={`No difference: ${missingSides(sides)}.`}
           image={image}
-          max={most}
-          colour={(value) => differenceScale.value.css(value, most)}
-          ink={(value) => differenceScale.value.ink(value, most)}
+          colours={differenceColours(differenceScale.value, a, [apart])}
           back={null}
-          diverging
         />
       </div>
       <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} />

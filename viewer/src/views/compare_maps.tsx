@@ -4,8 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useKeyboardScroll } from "../components/overflow";
 import { useViewer } from "../context";
-import { largest } from "../explanation";
-import { format } from "../report/text";
+import { CompareLegend, differenceColours, endsOfSides, sideColours, type Colours } from "./compare_colours";
 import { difference } from "./compare_difference";
 import type { Side } from "./compare_sides";
 
@@ -17,38 +16,20 @@ export interface HalfProps {
   /** why there are no values */
   missing: ComponentChildren;
   image: boolean;
-  max: number;
-  colour(value: number): string;
-  ink(value: number): string;
+  colours: Colours;
   /** positions of the first report's tokens in this one's; null: it is the first */
   back: Int32Array | null;
-  diverging?: boolean;
   /** tokens that the model did not see */
   gone?: ReadonlySet<number> | null;
 }
 
-export function Half({
-  name,
-  title,
-  side,
-  values,
-  missing,
-  image,
-  max,
-  colour,
-  ink,
-  back,
-  diverging = false,
-  gone = null,
-}: HalfProps) {
-  const { state, scale, differenceScale } = useViewer();
+export function Half({ name, title, side, values, missing, image, colours, back, gone = null }: HalfProps) {
+  const { state } = useViewer();
   const { report, counts } = side;
   const box = useRef<HTMLDivElement>(null);
   useKeyboardScroll(box, "The text, which scrolls");
   const parts = useMemo(() => report.stripParts(), [report]);
   const inverse = useMemo(() => (back ? new Map([...back.entries()].map(([i, j]) => [j, i])) : null), [back]);
-  const stops = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
-  const ramp = stops.map((t) => (diverging ? differenceScale.value.css(2 * t - 1, 1) : scale.value.css(t, 1))).join();
   useSignalEffect(() => {
     const input = state.pointed.value?.input;
     const here = input === undefined ? undefined : back ? back[input] : input;
@@ -68,11 +49,11 @@ export function Half({
         lines.at(-1)?.push(
           <span
             key={k}
-            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}${absent ? " absent" : ""}`}
+            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}${absent ? " absent" : ""}${drawn && colours.beyond(value) ? " above" : ""}`}
             data-token={part.token}
             data-value={Number.isNaN(value) ? undefined : value}
             dir={part.chip ? "auto" : undefined}
-            style={drawn ? { background: colour(value), color: ink(value) } : undefined}
+            style={drawn ? { backgroundColor: colours.css(value), color: colours.ink(value) } : undefined}
           >
             {part.chip ? label : report.slice(segment, begin, end)}
             {absent && <span class="visually-hidden"> (gone)</span>}
@@ -85,12 +66,12 @@ export function Half({
     <section
       class="half"
       data-side={name}
-      aria-label={`${diverging ? "difference" : back ? "second" : "first"}: ${title}`}
+      aria-label={`${colours.diverging ? "difference" : back ? "second" : "first"}: ${title}`}
     >
       <h3>{title}</h3>
       {!values && <p class="help missing-values">{missing}</p>}
       {!values ? null : image ? (
-        <PatchMap side={side} values={values} colour={colour} />
+        <PatchMap side={side} values={values} colour={colours.css} />
       ) : (
         <div
           class="half-text"
@@ -110,13 +91,7 @@ export function Half({
           ))}
         </div>
       )}
-      {values && (
-        <div class="legend">
-          <span>{diverging ? `−${format(max)}` : "0"}</span>
-          <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${ramp})` }} />
-          <span>{diverging ? `+${format(max)}` : format(max)}</span>
-        </div>
-      )}
+      {values && <CompareLegend colours={colours} />}
     </section>
   );
 }
@@ -154,19 +129,12 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
   const layers = a.report.layers;
   const rowsA = layers.map((layer) => a.row(layer));
   const rowsB = b.report.layers.map((layer) => b.row(layer));
-  const most = (rows: (Float64Array | null)[], counts: readonly boolean[]) =>
-    Math.max(0, ...rows.map((row) => (row ? largest(row, counts) : 0)));
-  const max = [most(rowsA, a.counts), most(rowsB, b.counts)];
-  const [maxA, maxB] = common ? [Math.max(...max), Math.max(...max)] : max;
+  const [endsA, endsB] = endsOfSides(sides, [rowsA, rowsB], common);
   const apart = layers.map((layer, k) => {
     const theirs = rowsB[b.report.layers.indexOf(layer)];
     const ours = rowsA[k];
     return ours && theirs ? difference(ours, theirs, match) : null;
   });
-  const widest = most(
-    apart.map((row) => row?.map(Math.abs) ?? null),
-    a.counts,
-  );
   return (
     <div class="compare">
       <LayerMap
@@ -174,21 +142,21 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
         side={a}
         layers={layers}
         rows={rowsA}
-        colour={(value) => scale.css(value, maxA)}
+        colours={sideColours(scale, endsA)}
       />
       <LayerMap
         title={`${b.method}, every layer`}
         side={b}
         layers={b.report.layers}
         rows={rowsB}
-        colour={(value) => scale.css(value, maxB)}
+        colours={sideColours(scale, endsB)}
       />
       <LayerMap
-        title={`Second minus first, up to ${format(widest)}`}
+        title="Second minus first"
         side={a}
         layers={layers}
         rows={apart}
-        colour={(value) => differenceScale.css(value, widest)}
+        colours={differenceColours(differenceScale, a, apart)}
       />
     </div>
   );
@@ -199,10 +167,10 @@ interface LayerMapProps {
   side: Side;
   layers: readonly number[];
   rows: (Float64Array | null)[];
-  colour(value: number): string;
+  colours: Colours;
 }
 
-function LayerMap({ title, side, layers, rows, colour }: LayerMapProps) {
+function LayerMap({ title, side, layers, rows, colours }: LayerMapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const n = side.report.n;
   useLayoutEffect(() => {
@@ -212,7 +180,7 @@ function LayerMap({ title, side, layers, rows, colour }: LayerMapProps) {
     rows.forEach((row, k) => {
       for (let i = 0; row && i < n; ++i) {
         if (!side.counts[i] || Number.isNaN(row[i])) continue;
-        context.fillStyle = colour(row[i]);
+        context.fillStyle = colours.css(row[i]);
         // The topmost layer stands at the top.
         context.fillRect(i, layers.length - 1 - k, 1, 1);
       }
@@ -228,6 +196,7 @@ function LayerMap({ title, side, layers, rows, colour }: LayerMapProps) {
         </span>
         <canvas ref={canvas} width={n} height={layers.length} role="img" aria-label={`${title}: layers by tokens`} />
       </div>
+      <CompareLegend colours={colours} marked={false} />
     </figure>
   );
 }

@@ -1,6 +1,7 @@
 // Raw attention of every head: layers by heads in small, one of them large.
 import { useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
+import { EndsOf, endsOfEach, isAbove } from "../color/ends";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { TokenName } from "../components/own_text";
@@ -8,7 +9,6 @@ import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
-import { largest } from "../explanation";
 import type { Exporter } from "../export/exporter";
 import { panels } from "../export/frame";
 import { standalone } from "../export/picture";
@@ -25,7 +25,7 @@ const MOST_PIXELS = 64;
 interface Thumbnail {
   values: Float32Array;
   side: number;
-  max: number;
+  scale: EndsOf;
 }
 
 export function HeadGrid() {
@@ -54,7 +54,7 @@ export function HeadGrid() {
       for (let l = 1; l <= depth; ++l) {
         for (let h = 0; h < heads; ++h) {
           const values = new Float32Array(side * side);
-          let max = 0;
+          const scale = new EndsOf();
           for (let q = 0; q < n; ++q) {
             const row = report.headRow(l, h, q);
             if (!row) continue;
@@ -64,10 +64,10 @@ export function HeadGrid() {
               const at = base + to[k];
               if (row[k] > values[at]) values[at] = row[k];
             }
-            max = Math.max(max, largest(row, used));
+            scale.addRow(report, row, q, used);
             if (q % 32 === 31) yield;
           }
-          result.push({ values, side, max });
+          result.push({ values, side, scale });
           yield;
         }
       }
@@ -83,19 +83,28 @@ export function HeadGrid() {
     n <= 512,
   );
   const scale = viewer.scale.value;
-  const most = Math.max(0, ...(thumbnails?.map((thumbnail) => thumbnail.max) ?? []));
+  // The first token would leave all others blank in a decoder's heads, too: the scales end as those of rows do.
+  const { all, own: each } = useMemo(
+    () => ({
+      all: (thumbnails ?? []).reduce((sum, one) => sum.include(one.scale), new EndsOf()).ends,
+      own: (thumbnails ?? []).map((one) => one.scale.ends),
+    }),
+    [thumbnails],
+  );
+  const endsAt = (k: number) => (choices.ownScale.value ? each[k] : all);
   const images = useMemo(
     () =>
-      thumbnails?.map(({ values, side: pixels, max }) => {
-        const top = choices.ownScale.value ? max : most;
+      thumbnails?.map(({ values, side: pixels }, k) => {
+        const ends = endsAt(k);
+        const shades = viewer.shades(ends);
         return stepImage(
-          Int16Array.from(values, (value) => scale.step(value, top)),
+          Int16Array.from(values, (value) => shades.step(value, ends.top)),
           pixels,
           pixels,
           scale,
         );
       }),
-    [thumbnails, scale, choices.ownScale.value, most],
+    [thumbnails, scale, choices.ownScale.value, choices.threshold.value, choices.fromLeast.value],
   );
   if (!report.hasHeads) return null;
 
@@ -108,6 +117,19 @@ export function HeadGrid() {
   const pitch = thumb + GAP;
   const size = { width: left + heads * pitch, height: labelled + depth * pitch };
   const top = (l: number) => labelled + (depth - l) * pitch;
+  const pixel = thumb / side;
+  /** Of squares above the scale. */
+  const corners = () =>
+    (thumbnails ?? [])
+      .flatMap(({ values, side: pixels }, k) => {
+        const [x, y] = [left + (k % heads) * pitch, top(1 + Math.floor(k / heads))];
+        return Array.from(values, (value, at) =>
+          isAbove(value, endsAt(k))
+            ? `M${x + ((at % pixels) + 1) * pixel - 5} ${y + Math.floor(at / pixels) * pixel}h5v5z`
+            : "",
+        );
+      })
+      .join("");
   const choose = (l: number, h: number) => {
     choices.head.value = h;
     if (report.layers.includes(l)) {
@@ -164,7 +186,7 @@ export function HeadGrid() {
       layers: null,
       recipe: false,
       notes: [
-        `Small pictures show the largest weight of each square, ${choices.ownScale.value ? "each on its own scale" : `all on one scale up to ${format(most)}`}; the legend is that of the large picture.`,
+        `Small pictures show the largest weight of each square, ${choices.ownScale.value ? "each on its own scale" : "all on one scale"}.`,
       ],
       file: [`layer${layer}`, `head${head}`],
     }),
@@ -183,85 +205,96 @@ export function HeadGrid() {
   return (
     <Card id="heads" title="Attention of every head" wide exporter={exporter}>
       <div class="heads-box" ref={box}>
-        <Scroller class="picture" id="heads" box={grid} aria-busy={busy}>
-          {outer > 0 && (
-            <div class="sheets" style={pictureStyle(size)}>
-              <Sheet
-                of={size}
-                left={left}
-                top={labelled}
-                width={heads * pitch}
-                height={depth * pitch}
-                inputs={[images, thumb]}
-                draw={(context, ratio) => {
-                  context.clearRect(0, 0, heads * pitch, depth * pitch);
-                  images?.forEach((image, k) => {
-                    const [l, h] = [1 + Math.floor(k / heads), k % heads];
-                    // Few pixels stay sharp, many are evened out.
-                    context.imageSmoothingEnabled = image.width > thumb * ratio;
-                    context.drawImage(image, h * pitch, top(l) - labelled, thumb, thumb);
-                  });
-                }}
-              />
-              <svg
-                ref={svg}
-                {...size}
-                viewBox={`0 0 ${size.width} ${size.height}`}
-                role="application"
-                tabindex={0}
-                aria-label={`${depth} layers by ${heads} heads; layer ${layer}, head ${head} is shown large. Arrow keys choose another.`}
-                onKeyDown={onKeyDown}
-                onClick={(event) => {
-                  const at = locate(event);
-                  if (at) choose(at.l, at.h);
-                }}
-              >
-                <text class="tick" x={left - 8} y={13 * u} text-anchor="end">
-                  Head
-                </text>
-                {Array.from({ length: depth * heads }, (_, k) => {
-                  const [l, h] = [1 + Math.floor(k / heads), k % heads];
-                  return (
-                    <rect key={k} class="panel" x={left + h * pitch} y={top(l)} width={thumb} height={thumb}>
-                      <title>{`layer ${l}, head ${h}`}</title>
-                    </rect>
-                  );
-                })}
-                {Array.from({ length: heads }, (_, h) =>
-                  pitch >= 22 * u || h % 4 === 0 ? (
-                    <text
-                      key={h}
-                      class={h === head ? "tick chosen" : "tick"}
-                      x={left + h * pitch + thumb / 2}
-                      y={13 * u}
-                      text-anchor="middle"
-                    >
-                      {h}
-                    </text>
-                  ) : null,
-                )}
-                {Array.from({ length: depth }, (_, at) => at + 1).map((l) => (
-                  <text
-                    key={l}
-                    class={l === layer ? "chosen" : ""}
-                    x={left - 8}
-                    y={top(l) + thumb / 2 + 4 * u}
-                    text-anchor="end"
-                  >
-                    Layer {l}
-                  </text>
-                ))}
-                <rect
-                  class="frame"
-                  x={left + head * pitch - 2}
-                  y={top(layer) - 2}
-                  width={thumb + 3}
-                  height={thumb + 3}
+        <div>
+          <Scroller class="picture" id="heads" box={grid} aria-busy={busy}>
+            {outer > 0 && (
+              <div class="sheets" style={pictureStyle(size)}>
+                <Sheet
+                  of={size}
+                  left={left}
+                  top={labelled}
+                  width={heads * pitch}
+                  height={depth * pitch}
+                  inputs={[images, thumb]}
+                  draw={(context, ratio) => {
+                    context.clearRect(0, 0, heads * pitch, depth * pitch);
+                    images?.forEach((image, k) => {
+                      const [l, h] = [1 + Math.floor(k / heads), k % heads];
+                      // Few pixels stay sharp, many are evened out.
+                      context.imageSmoothingEnabled = image.width > thumb * ratio;
+                      context.drawImage(image, h * pitch, top(l) - labelled, thumb, thumb);
+                    });
+                  }}
                 />
-              </svg>
-            </div>
-          )}
-        </Scroller>
+                <svg
+                  ref={svg}
+                  {...size}
+                  viewBox={`0 0 ${size.width} ${size.height}`}
+                  role="application"
+                  tabindex={0}
+                  aria-label={`${depth} layers by ${heads} heads; layer ${layer}, head ${head} is shown large. Arrow keys choose another.`}
+                  onKeyDown={onKeyDown}
+                  onClick={(event) => {
+                    const at = locate(event);
+                    if (at) choose(at.l, at.h);
+                  }}
+                >
+                  <text class="tick" x={left - 8} y={13 * u} text-anchor="end">
+                    Head
+                  </text>
+                  {Array.from({ length: depth * heads }, (_, k) => {
+                    const [l, h] = [1 + Math.floor(k / heads), k % heads];
+                    return (
+                      <rect key={k} class="panel" x={left + h * pitch} y={top(l)} width={thumb} height={thumb}>
+                        <title>{`layer ${l}, head ${h}`}</title>
+                      </rect>
+                    );
+                  })}
+                  {pixel >= 9 && <path class="corners" d={corners()} />}
+                  {Array.from({ length: heads }, (_, h) =>
+                    pitch >= 22 * u || h % 4 === 0 ? (
+                      <text
+                        key={h}
+                        class={h === head ? "tick chosen" : "tick"}
+                        x={left + h * pitch + thumb / 2}
+                        y={13 * u}
+                        text-anchor="middle"
+                      >
+                        {h}
+                      </text>
+                    ) : null,
+                  )}
+                  {Array.from({ length: depth }, (_, at) => at + 1).map((l) => (
+                    <text
+                      key={l}
+                      class={l === layer ? "chosen" : ""}
+                      x={left - 8}
+                      y={top(l) + thumb / 2 + 4 * u}
+                      text-anchor="end"
+                    >
+                      Layer {l}
+                    </text>
+                  ))}
+                  <rect
+                    class="frame"
+                    x={left + head * pitch - 2}
+                    y={top(layer) - 2}
+                    width={thumb + 3}
+                    height={thumb + 3}
+                  />
+                </svg>
+              </div>
+            )}
+          </Scroller>
+          <div class="foot">
+            {thumbnails &&
+              (choices.ownScale.value ? (
+                <Legend ends={endsOfEach(all, each)} each="head" of="Every head" />
+              ) : (
+                <Legend ends={all} of="Every head" />
+              ))}
+          </div>
+        </div>
         <div>
           <h3 id="head-heading">
             Layer {layer}, head {head}
@@ -287,7 +320,7 @@ export function HeadGrid() {
               </>
             )}
           </p>
-          <div class="foot">{block && <Legend ends={block.ends} />}</div>
+          <div class="foot">{block && <Legend ends={block.ends} of={`Layer ${layer}, head ${head}`} />}</div>
         </div>
       </div>
       <div class="foot">

@@ -8,7 +8,7 @@ import { Readout } from "../components/readout";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
-import { endsOf, EndsOf, isAbove, type Ends } from "../color/ends";
+import { endsOf, EndsOf, endsOfEach, isAbove, type Ends } from "../color/ends";
 import type { Exporter } from "../export/exporter";
 import { standalone } from "../export/picture";
 import { layersWords } from "../report/setting_words";
@@ -316,7 +316,12 @@ export function LayerMap() {
       )}
       <Readout view="heat" />
       <div class="foot">
-        {any && <Legend ends={all} name={choices.ownScale.value ? "each layer's maximum" : undefined} />}
+        {any &&
+          (choices.ownScale.value ? (
+            <Legend ends={endsOfEach(all, found?.own ?? [])} each="layer" />
+          ) : (
+            <Legend ends={all} />
+          ))}
         <div class="control check">
           <CheckBox id="own-scale" on={choices.ownScale}>
             Each layer on its own scale

@@ -1,0 +1,89 @@
+// The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
+import { collect, endsOf, isAbove, type Ends } from "../color/ends";
+import type { DivergingScale, Scale } from "../color/scale";
+import { format } from "../report/text";
+import type { Numbers } from "../report/values";
+import type { Side } from "./compare_sides";
+
+type Rows = readonly (Numbers | null)[];
+
+export interface Colours {
+  /** the value of the last colour, on both sides of 0 where the scale diverges */
+  top: number;
+  /** what is drawn, which may lie beyond the scale */
+  least: number;
+  most: number;
+  diverging: boolean;
+  css(value: number): string;
+  ink(value: number): string;
+  /** whether a value lies beyond the scale and has the colour of its end */
+  beyond(value: number): boolean;
+}
+
+/** Rows of each side, for the side's output token. @param common whether the two mean the same */
+export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, Rows], common: boolean): [Ends, Ends] {
+  const [a, b] = sides.map(({ report, token, counts }, k) => collect(report, rows[k], token, counts));
+  // One scale, so that colours can be compared across.
+  return common ? [a.include(b).ends, a.ends] : [a.ends, b.ends];
+}
+
+export const sideColours = (scale: Scale, { top, above }: Ends): Colours => ({
+  top,
+  least: 0,
+  most: above,
+  diverging: false,
+  css: (value) => scale.css(value, top),
+  ink: (value) => scale.ink(value, top),
+  beyond: (value) => isAbove(value, { top }),
+});
+
+/** Of the second side minus the first, whose tokens the rows are of. The first token sets no end here either. */
+export function differenceColours(scale: DivergingScale, first: Side, rows: Rows): Colours {
+  const { report, token, counts } = first;
+  const sizes = rows.map((row) => row && Float64Array.from(row, Math.abs));
+  const { top } = endsOf(report, sizes, token, counts);
+  let [least, most] = [0, 0];
+  for (const row of rows) {
+    for (const [i, value] of row?.entries() ?? []) {
+      if (!counts[i] || !Number.isFinite(value)) continue;
+      if (value < least) least = value;
+      if (value > most) most = value;
+    }
+  }
+  return {
+    top,
+    least,
+    most,
+    diverging: true,
+    css: (value) => scale.css(value, top),
+    ink: (value) => scale.ink(value, top),
+    beyond: (value) => isAbove(Math.abs(value), { top }),
+  };
+}
+
+/** @param marked whether what lies beyond the scale has a corner; else words alone say that it has the last colour */
+export function CompareLegend({ colours, marked = true }: { colours: Colours; marked?: boolean }) {
+  const { top, least, most, diverging, css, beyond } = colours;
+  const stops = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
+  const ramp = stops.map((t) => css(diverging ? (2 * t - 1) * top : t * top)).join();
+  const far = [
+    { value: least, words: `down to ${format(least)}` },
+    { value: most, words: `up to ${diverging ? "+" : ""}${format(most)}` },
+  ].filter(({ value }) => beyond(value));
+  const all = far.map(({ words }) => words).join(" and ");
+  return (
+    <div class="legend">
+      <span>{diverging ? `−${format(top)}` : "0"}</span>
+      <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${ramp})` }} />
+      <span>{diverging ? `+${format(top)}` : format(top)}</span>
+      {marked
+        ? far.map(({ value, words }) => (
+            <span class="beyond" key={words}>
+              <span class="corner" aria-hidden="true" style={{ backgroundColor: css(value) }} />
+              <span>{words}</span>
+            </span>
+          ))
+        : all && <span>{`the last ${far.length > 1 ? "colours" : "colour"} ${all}`}</span>}
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+// The ends of the scales of a comparison, of a decoder's text.
+import { expect, test } from "vitest";
+import { DivergingScale, Scale } from "../src/color/scale";
+import type { ReportDocument } from "../src/report/document";
+import { Report } from "../src/report/report";
+import { differenceColours, endsOfSides, sideColours } from "../src/views/compare_colours";
+import type { Side } from "../src/views/compare_sides";
+import causal from "./fixtures/causal.json?raw";
+
+const document = (JSON.parse(causal) as { report: ReportDocument }).report;
+const report = await Report.read(document);
+const counts = Array<boolean>(report.n).fill(true);
+const side = { report, token: 3, counts } as unknown as Side;
+const first = Float64Array.of(0.9, 0.06, 0.02, 0.02, 0, 0);
+const second = Float64Array.of(0.8, 0.12, 0.05, 0.03, 0, 0);
+
+test("both sides end below the first token, together where they mean the same", () => {
+  const apart = endsOfSides([side, side], [[first], [second]], false);
+  expect(apart.map(({ top, above }) => [top, above])).toEqual([
+    [0.06, 0.9],
+    [0.12, 0.8],
+  ]);
+  const [a, b] = endsOfSides([side, side], [[first], [second]], true);
+  expect(a).toEqual(b);
+  expect([a.top, a.above]).toEqual([0.12, 0.9]);
+  // Rows that are not there set nothing.
+  expect(endsOfSides([side, side], [[first], [null]], false)[1].top).toBe(0);
+});
+
+test("what lies beyond a scale has the colour of its end", () => {
+  const scale = new Scale(false);
+  const colours = sideColours(scale, endsOfSides([side, side], [[first], [first]], false)[0]);
+  expect(colours.css(0.9)).toBe(colours.css(0.06));
+  expect([0.9, 0.06, 0].map((value) => colours.beyond(value))).toEqual([true, false, false]);
+});
+
+test("the first token sets no end of the difference either", () => {
+  const difference = Float64Array.of(-0.4, 0.06, 0.03, NaN, 0, Infinity);
+  const colours = differenceColours(new DivergingScale(false), side, [difference, null]);
+  expect(colours).toMatchObject({ top: 0.06, least: -0.4, most: 0.06 });
+  expect([-0.4, 0.06, -0.06].map((value) => colours.beyond(value))).toEqual([true, false, false]);
+  expect(colours.css(-0.4)).toBe(colours.css(-0.06));
+  const encoder = { ...side, report: { ...report, model: { ...report.model, causal: false } } } as unknown as Side;
+  expect(differenceColours(new DivergingScale(false), encoder, [difference]).top).toBe(0.4);
+});
