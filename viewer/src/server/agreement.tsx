@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { DivergingScale } from "../color/scale";
 import { Card } from "../components/card";
+import { Scroller } from "../components/scroller";
 import { Own, TokenName } from "../components/own_text";
 import { ValueStrip } from "../components/value_strip";
 import { ViewerContext, type Viewer } from "../context";
@@ -154,7 +155,7 @@ function AgreementTable({ evaluation }: { evaluation: Evaluation }) {
   const night = dark.value;
   const scale = useMemo(() => new DivergingScale(night), [night]);
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="Correlations, which scroll">
+    <Scroller tabIndex={0} role="group" aria-label="Correlations, which scroll">
       <table id="agreement-table" aria-describedby="agreement-help">
         <thead>
           <tr>
@@ -208,6 +209,6 @@ function AgreementTable({ evaluation }: { evaluation: Evaluation }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroller>
   );
 }
