@@ -4,15 +4,13 @@
 // build) in Chromium, 1,200 pixels wide. Without names, all of them.
 //
 // Needs the program ($ATTNFLOW or build/release/bin/attnflow), what tests/browser needs, and the models in .cache/models
-// ($ATTNFLOW_MINILM_DIR, $ATTNFLOW_SMOLLM2). $ATTNFLOW_PICTURES: another folder than docs/images. The
-// picture is one of Fashion-MNIST's (Debian's dataset-fashion-mnist, or $ATTNFLOW_FASHION: its t10k-images-idx3-ubyte.gz).
+// ($ATTNFLOW_MINILM_DIR, $ATTNFLOW_SMOLLM2). $ATTNFLOW_PICTURES: another folder than docs/images.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { gunzipSync } from "node:zlib";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { chromium } = createRequire(join(root, "tests/browser/"))("playwright-core");
@@ -22,7 +20,6 @@ const minilm = resolve(process.env.ATTNFLOW_MINILM_DIR ?? join(root, ".cache/mod
 const smollm2 = resolve(
   process.env.ATTNFLOW_SMOLLM2 ?? join(root, ".cache/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
 );
-const FASHION = process.env.ATTNFLOW_FASHION ?? "/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz";
 const wanted = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), "attnflow-pictures-"));
 const MOST_BYTES = 250_000;
@@ -44,27 +41,6 @@ function page(name, ...options) {
   run(attnflow, ...options, "-o", json);
   assemble(json, html);
   return pathToFileURL(html).href;
-}
-
-/** A picture of Fashion-MNIST's tests, as a file. */
-async function clothing(browser, index) {
-  const bytes = gunzipSync(readFileSync(FASHION)).subarray(16 + 784 * index, 16 + 784 * (index + 1));
-  const tab = await browser.newPage();
-  const data = await tab.evaluate(
-    (greys) => {
-      const canvas = document.createElement("canvas");
-      canvas.width = canvas.height = 28;
-      const image = new ImageData(28, 28);
-      for (const [i, grey] of greys.entries()) image.data.set([grey, grey, grey, 255], 4 * i);
-      canvas.getContext("2d").putImageData(image, 0, 0);
-      return canvas.toDataURL("image/png").split(",")[1];
-    },
-    [...bytes],
-  );
-  await tab.close();
-  const file = join(scratch, "boot.png");
-  writeFileSync(file, Buffer.from(data, "base64"));
-  return file;
 }
 
 /** Opens a page, lets `act` do what the picture is to show, and takes it: of a card, or of the window. */
@@ -229,7 +205,8 @@ const browser = await chromium.launch({
   args: ["--headless", "--no-sandbox", "--disable-gpu"],
 });
 try {
-  const boot = await clothing(browser, 0);
+  const boot = join(scratch, "boot.png");
+  copyFileSync(join(root, "models/fashion/example_ankle_boot.png"), boot);
   await textPictures(browser);
   await otherPictures(browser, boot);
   await serverPictures(browser, boot);

@@ -41,7 +41,8 @@ has_llama() {
 
 stage_release() { build_preset release && has_llama build/release && ctest_folder build/release; }
 
-stage_dev() { build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast; }
+# Most of these use one core, and none measures.
+stage_dev() { build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2; }
 
 # What runs on several threads, and nothing else: a third build of everything would take minutes.
 stage_tsan() {
