@@ -239,6 +239,23 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   return report;
 }
 
+namespace {
+
+// Whether arrays are what attnflow itself wrote of an explanation.
+template <typename Has>
+bool is_result(const Has& has) {
+  return has("output_tokens") && (has("raw") || has("rollout") || has("flow"));
+}
+
+Error no_attention_kept(const std::filesystem::path& path) {
+  return {ErrorKind::kBadFile,
+          fmt::format("{}: expected an array named \"attention\", found the results of an explanation; add "
+                      "--keep-attention to the command that wrote them",
+                      path.string())};
+}
+
+}  // namespace
+
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
   const std::string extension = internal::lower_extension(path);
   AttentionInput input;
@@ -251,9 +268,10 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
     for (const std::int64_t value : values.span()) special.push_back(value != 0);
   };
   if (extension == ".npz") {
-    array = read_npz(path, "attention");
     const std::vector<std::string> keys = list_npz(path);
     const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
+    array = read_npz(path, "attention");
     if (has("tokens")) {
       const Array tokens = read_npz(path, "tokens");
       if (tokens.dtype != DType::kUnicode) {
@@ -269,6 +287,8 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
     array = read_npy(path);
   } else if (extension == ".safetensors") {
     const SafetensorsFile file(path);
+    const auto has = [&](const char* key) { return file.entries().contains(key); };
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
     array = file.read("attention");
     if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
       const auto json = nlohmann::json::parse(found->second, nullptr, false);
@@ -281,7 +301,7 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
       }
       texts = json.get<std::vector<std::string>>();
     }
-    if (file.entries().contains("special")) read_special(file.read("special"));
+    if (has("special")) read_special(file.read("special"));
   } else {
     throw Error(
         ErrorKind::kUsage,

@@ -84,6 +84,9 @@ TEST(ImageInput, LeavesOutAStripThatMakesNoPatch) {
   EXPECT_EQ(made.image.top, 0.0);
   EXPECT_EQ(made.image.right, 16.0);
   EXPECT_EQ(made.image.bottom, 12.0);
+  EXPECT_EQ(made.image.input_width, 16U);
+  EXPECT_EQ(made.image.input_height, 12U);
+  EXPECT_EQ(made.image.input_channels, 3U);
   ASSERT_EQ(made.input.pixels.shape(), (Shape{3, 12, 16}));
   // The pixel beside the strip is the picture's own.
   const auto expected = static_cast<float>((static_cast<double>(picture.rgb(11, 15, 2)) / 255.0 - 0.5) / 0.25);

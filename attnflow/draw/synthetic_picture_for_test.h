@@ -111,6 +111,9 @@ inline Report synthetic_picture(const SyntheticPicture& make) {
   image.top = make.seen[1] * static_cast<double>(make.height);
   image.right = make.seen[2] * static_cast<double>(make.width);
   image.bottom = make.seen[3] * static_cast<double>(make.height);
+  image.input_width = 4 * make.columns;
+  image.input_height = 4 * make.rows;
+  image.input_channels = 1;
   image.png_width = std::max<std::size_t>(1, make.width / make.shrink);
   image.png_height = std::max<std::size_t>(1, make.height / make.shrink);
   image.png = encode_png(discs(image.png_width, image.png_height));

@@ -79,10 +79,8 @@ Json image_json(const ReportImage& image) {
     json["model_input"] = {
         {"width", image.input_width}, {"height", image.input_height}, {"channels", image.input_channels}};
   }
-  json["picture"] = {{"width", image.png_width},
-                     {"height", image.png_height},
-                     {"encoding", "png+base64"},
-                     {"data", std::move(data)}};
+  json["picture"] = {
+      {"width", image.png_width}, {"height", image.png_height}, {"encoding", "png+base64"}, {"data", std::move(data)}};
   return json;
 }
 

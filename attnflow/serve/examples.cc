@@ -32,11 +32,15 @@ std::vector<Example> text_examples(const Folder& folder) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected UTF-8, found another byte at {}", folder.label(kTexts), *bad));
   }
-  for (std::size_t at = 0; at < file.size() && result.size() < kMostTexts;) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  for (std::size_t at = file.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+       at < file.size() && result.size() < kMostTexts;) {
     const std::size_t end = std::min(file.find('\n', at), file.size());
     std::string line = file.substr(at, end - at);
     if (line.ends_with('\r')) line.pop_back();
-    if (line.find_first_not_of(" \t") != std::string::npos) result.push_back({.text = std::move(line)});
+    const bool there =
+        std::any_of(result.begin(), result.end(), [&](const Example& example) { return example.text == line; });
+    if (!there && line.find_first_not_of(" \t") != std::string::npos) result.push_back({.text = std::move(line)});
     at = end + 1;
   }
   return result;
@@ -64,8 +68,8 @@ std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& 
   }
   if (info.head == ModelHead::kMaskedLm && !mask.empty()) {
     std::vector<Example> result;
-    for (const char* const text : {"The author talked to Sara about {} book.", "The key to the cabinets {} on the table.",
-                                   "Paris is the {} of France."}) {
+    for (const char* const text : {"The author talked to Sara about {} book.",
+                                   "The key to the cabinets {} on the table.", "Paris is the {} of France."}) {
       result.push_back({.text = fmt::format(fmt::runtime(text), mask)});
     }
     return result;

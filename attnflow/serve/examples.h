@@ -21,8 +21,8 @@ struct Example {
   std::string picture = {};  // the bytes of a PNG file
 };
 
-// The lines of examples.txt, at most 20, without empty ones. Throws Error(kBadFile): it cannot be read, is larger than
-// 64 KiB, or is not UTF-8.
+// The lines of examples.txt, at most 20, without empty ones and repeats. Throws Error(kBadFile): it cannot be read, is
+// larger than 64 KiB, or is not UTF-8.
 std::vector<Example> text_examples(const Folder& folder);
 
 // The files example_NAME.png, by name; "_" stands for a space.

@@ -18,7 +18,8 @@ namespace {
 std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 TEST(Examples, LinesOfAFile) {
-  const Folder folder = Folder::built_in("m", {{"examples.txt", bytes("one\r\n\n \t\ntwo words\nlast")}});
+  const Folder folder =
+      Folder::built_in("m", {{"examples.txt", bytes("\xef\xbb\xbfone\r\n\n \t\ntwo words\none\nlast")}});
   const std::vector<Example> found = text_examples(folder);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].text, "one");
@@ -27,7 +28,7 @@ TEST(Examples, LinesOfAFile) {
   EXPECT_TRUE(text_examples(Folder::built_in("m", {})).empty());
 
   std::string many;
-  for (int i = 0; i < 100; ++i) many += "line\n";
+  for (int i = 0; i < 100; ++i) many += std::to_string(i) + "\n";
   EXPECT_EQ(text_examples(Folder::built_in("m", {{"examples.txt", bytes(many)}})).size(), 20U);
   EXPECT_THROW(text_examples(Folder::built_in("m", {{"examples.txt", bytes("caf\xe9\n")}})), Error);
   const std::string large(std::size_t{1} << 17U, 'x');

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "attnflow/analysis/blank_token.h"
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"
@@ -40,15 +41,22 @@ bool has_gradients(const ModelInfo& info) {
   return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() >= 2;
 }
 
-// How the mask is written in a text; empty where that cannot be told: what is wrong with the tokenizer is said to whoever
-// asks the model something.
-std::string mask_of(const Folder& folder, const std::string& architecture) {
+// The tokenizer of an encoder; nothing where it cannot be read: what is wrong is said to whoever asks the model
+// something.
+std::optional<Tokenizer> tokenizer_of(const Folder& folder, const std::string& architecture) {
   try {
-    const Tokenizer tokenizer = Tokenizer::load(folder, architecture);
-    const auto id = tokenizer.mask_id();
-    return id ? tokenizer.spelled(*id) : "";
+    return Tokenizer::load(folder, architecture);
   } catch (const Error&) {
-    return "";
+    return std::nullopt;
+  }
+}
+
+bool has_blank_token(const Tokenizer& tokenizer, const ModelInfo& info) {
+  try {
+    find_blank_token(tokenizer, info);
+    return true;
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -130,17 +138,32 @@ void ModelShelf::describe(ShelfModel& model) {
     model.kind = ModelKind::kGeneration;
   }
   model.gradients = model.folder_.has_value() && has_gradients(info);
-  model.blanks = model.kind == ModelKind::kText;
-  model.evaluates = model.kind != ModelKind::kImage && (model.gradients || info.head == ModelHead::kMaskedLm);
-  if (model.kind == ModelKind::kText && info.head == ModelHead::kMaskedLm) {
-    model.mask = mask_of(*model.folder_, info.architecture);
+  model.evaluates = model.kind != ModelKind::kImage && model.gradients;
+  if (model.kind == ModelKind::kText) {
+    if (const auto tokenizer = tokenizer_of(*model.folder_, info.architecture)) {
+      model.blanks = has_blank_token(*tokenizer, info);
+      const auto mask = tokenizer->mask_id();
+      if (mask && info.head == ModelHead::kMaskedLm) {
+        model.mask = tokenizer->spelled(*mask);
+        model.evaluates = true;
+      }
+    }
   }
-  if (model.folder_ && model.kind != ModelKind::kImage) model.examples = text_examples(*model.folder_);
-  if (model.built_in) {
+  find_examples(model);
+}
+
+void ModelShelf::find_examples(ShelfModel& model) {
+  try {
+    if (model.folder_ && model.kind != ModelKind::kImage) model.examples = text_examples(*model.folder_);
+  } catch (const Error& error) {
+    // A file of that name may be there for something else.
+    warnings_.push_back(fmt::format("{}: {}; other examples are offered", model.name, error.what()));
+  }
+  if (model.built_in && model.kind == ModelKind::kImage) {
     const BuiltinModel* const built_in = find_builtin_model(model.folder_->name());
-    if (built_in != nullptr && model.kind == ModelKind::kImage) model.examples = picture_examples(built_in->files);
+    if (built_in != nullptr) model.examples = picture_examples(built_in->files);
   }
-  if (model.examples.empty()) model.examples = examples_by_task(info, model.mask);
+  if (model.examples.empty()) model.examples = examples_by_task(model.info, model.mask);
 }
 
 void ModelShelf::add(std::string name) {

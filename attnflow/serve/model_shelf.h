@@ -50,7 +50,7 @@ class ShelfModel {
   ModelInfo info;
   bool built_in = false;
   bool gradients = false;  // explain takes mixing = gradient, evaluate has gradient scores
-  bool blanks = false;     // explain takes blank: decoders and models of pictures have no token that says nothing
+  bool blanks = false;     // explain takes blank: there is a token that says nothing, which decoders do not have
   bool evaluates = false;  // evaluate takes it: the model predicts something, and has the means to score it
   std::string mask;        // how a masked language model's mask is written in a text; else empty
   std::vector<Example> examples;
@@ -73,12 +73,14 @@ class ShelfModel {
 class ModelShelf {
  public:
   // The built-in models, then those that `references` name: folders and GGUF files, known by their last part (without
-  // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs, headers, examples and the tokenizers of
-  // masked language models, no weights. Throws as read_model_info() and text_examples() do.
+  // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs, headers, examples and tokenizers of
+  // encoders, no weights. Throws as read_model_info() does.
   explicit ModelShelf(const std::vector<std::string>& references);
 
   std::deque<ShelfModel>& models() { return models_; }
   const std::deque<ShelfModel>& models() const { return models_; }
+  // What is wrong with files that a model can do without, a line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // Null when there is none.
   ShelfModel* find(std::string_view name);
   // The first of a kind: of those that the user named, else of the built-in ones. Null when there is none.
@@ -86,8 +88,10 @@ class ModelShelf {
 
  private:
   void add(std::string name);
-  static void describe(ShelfModel& model);
+  void describe(ShelfModel& model);
+  void find_examples(ShelfModel& model);
   std::deque<ShelfModel> models_;  // not moved: they hold a mutex
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace attnflow

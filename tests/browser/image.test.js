@@ -138,6 +138,14 @@ describe("pictures", () => {
         assert.deepEqual(watch, { requests: [], messages: [] });
       });
 
+      test("says what the model was given of the picture", async () => {
+        const { width, height, rows, columns } = report.input.image;
+        const given = `${4 * columns} × ${4 * rows} pixels, grey`;
+        assert.match(await page.locator("#model").textContent(), new RegExp(` · ${given} · `, "u"));
+        const settings = await page.locator("#settings").textContent();
+        assert.ok(settings.includes(`${width} × ${height} pixels; given to the model as ${given}`), settings);
+      });
+
       test("cannot ask for anything even when it tries", async () => {
         const blocked = await page.evaluate(() => {
           const image = new Image();

@@ -254,9 +254,14 @@ describe("the way back and forward through pictures", () => {
       assert.deepEqual([await method(tab), await wanted(tab).count()], ["raw", 0]);
       // A picture of one's own with the same name is another one.
       await choose(tab, name);
+      await tab.waitForFunction(() => !decodeURIComponent(location.hash).includes('"example"'));
       await tab.reload();
       await wanted(tab).filter({ hasText: name }).waitFor();
       assert.equal(asks(server, "image").length, 3);
+      // Neither is the example what the link waits for.
+      await tab.locator("#picture-examples button").click();
+      await tab.locator("#page").waitFor();
+      assert.deepEqual([asks(server, "image").length, await method(tab)], [4, "rollout"]);
     });
   });
 });

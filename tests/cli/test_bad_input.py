@@ -106,6 +106,11 @@ class AttentionFileTest(CommandTest):
             entry.write(bytes(1 << 20))
         self.explain(BAD_FILE, ["bomb.npz"], path)
 
+    def test_results_without_their_attention(self):
+        for name in ("results.npz", "results.safetensors"):
+            self.run_program("explain", "--attention", self.save_attention(random_attention()), "-o", name)
+            self.explain(BAD_FILE, [name, "--keep-attention"], self.folder / name)
+
     def test_safetensors(self):
         path = self.folder / "bad.safetensors"
 

@@ -2,13 +2,14 @@
 
 import base64
 import json
+import shutil
 import struct
 import tempfile
 import unittest
 import zlib
 from pathlib import Path
 
-from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MODELS, TEXT, ServerTest, png, run_program
+from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MODELS, TEXT, Server, ServerTest, png, run_program
 
 
 def values_of(array: dict) -> list[list[float]]:
@@ -21,6 +22,32 @@ def values_of(array: dict) -> list[list[float]]:
     values = struct.unpack(f"<{tokens * columns * layers}{code}", data)
     mean = [sum(values[at : at + layers]) / layers for at in range(0, len(values), layers)]
     return [mean[t * columns : (t + 1) * columns] for t in range(tokens)]
+
+
+class OwnExamplesTest(unittest.TestCase):
+    def models(self, content: bytes) -> tuple[dict, str]:
+        """The table of a server with a model whose folder has these examples, and what the server said."""
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / "own"
+            shutil.copytree(MASKED, own)
+            (own / "examples.txt").write_bytes(content)
+            server = Server("--model", own)
+            try:
+                models = {model["name"]: model for model in server.get("/api/v1/models").json()["models"]}
+            finally:
+                code, said = server.stop()
+            self.assertEqual(code, 0)
+            return models["own"], said
+
+    def test_a_file_beside_the_model(self):
+        model, said = self.models("The [MASK].\n\nUn café.\n".encode())
+        self.assertEqual((model["examples"], said), ([{"text": "The [MASK]."}, {"text": "Un café."}], ""))
+
+    def test_a_file_that_is_something_else(self):
+        for content in (b"caf\xe9\n", b"x" * 100_000):
+            model, said = self.models(content)
+            self.assertIn("own/examples.txt", said)
+            self.assertTrue(all("[MASK]" in example["text"] for example in model["examples"]))
 
 
 class ApiTest(ServerTest):
@@ -93,6 +120,11 @@ class ApiTest(ServerTest):
         for name in (MASKED.name, LLAMA.name):
             text = models[name]["examples"][0]["text"]
             self.assertEqual(self.server.post("evaluate", {"text": text, "model": name}).status, 200, name)
+        for name in ("fashion", "llama"):
+            self.assertIn(self.server.post("evaluate", {"text": TEXT, "model": name}).status, (400, 422), name)
+        for name in (LLAMA.name, "llama"):
+            answer = self.server.post("explain", {"text": TEXT, "model": name, "blank": [1], "method": "raw"})
+            self.assertIn(answer.status, (400, 422), name)
         self.assertGreater(len(models["fashion"]["examples"]), 1)
         for example in models["fashion"]["examples"]:
             self.assertEqual(example["type"], "image/png")

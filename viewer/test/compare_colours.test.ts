@@ -11,6 +11,7 @@ const document = (JSON.parse(causal) as { report: ReportDocument }).report;
 const report = await Report.read(document);
 const counts = Array<boolean>(report.n).fill(true);
 const side = { report, token: 3, counts } as unknown as Side;
+const same = Int32Array.from(counts, (_, i) => i);
 const first = Float64Array.of(0.9, 0.06, 0.02, 0.02, 0, 0);
 const second = Float64Array.of(0.8, 0.12, 0.05, 0.03, 0, 0);
 
@@ -36,10 +37,17 @@ test("what lies beyond a scale has the colour of its end", () => {
 
 test("the first token sets no end of the difference either", () => {
   const difference = Float64Array.of(-0.4, 0.06, 0.03, NaN, 0, Infinity);
-  const colours = differenceColours(new DivergingScale(false), side, [difference, null]);
+  const colours = differenceColours(new DivergingScale(false), [side, side], same, [difference, null]);
   expect(colours).toMatchObject({ top: 0.06, least: -0.4, most: 0.06 });
   expect([-0.4, 0.06, -0.06].map((value) => colours.beyond(value))).toEqual([true, false, false]);
   expect(colours.css(-0.4)).toBe(colours.css(-0.06));
   const encoder = { ...side, report: { ...report, model: { ...report.model, causal: false } } } as unknown as Side;
-  expect(differenceColours(new DivergingScale(false), encoder, [difference]).top).toBe(0.4);
+  const topOf = (sides: [Side, Side], match: Int32Array) =>
+    differenceColours(new DivergingScale(false), sides, match, [difference]).top;
+  expect(topOf([encoder, encoder], same)).toBe(0.4);
+  // Nor where only one of the two parks something there, in its own place.
+  expect(topOf([encoder, side], same)).toBe(0.06);
+  expect(topOf([side, encoder], same)).toBe(0.06);
+  expect(topOf([encoder, side], Int32Array.of(1, 2, -1, -1, -1, -1))).toBe(0.4);
+  expect(topOf([encoder, { ...side, token: 1 }], Int32Array.of(1, 2, -1, -1, -1, -1))).toBe(0.06);
 });

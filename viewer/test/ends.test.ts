@@ -1,6 +1,6 @@
 // The ends of the colour scale of an explanation.
 import { expect, test } from "vitest";
-import { collect, endsOf, endsOfEach, EndsOf, isAbove } from "../src/color/ends";
+import { collectEnds, endsOf, endsOfEach, EndsOf, isAbove } from "../src/color/ends";
 import type { ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { Viewer } from "../src/context";
@@ -37,7 +37,7 @@ test("an encoder parks nothing; values that are not there set nothing", async ()
 test("one scale over all ends as if all had been collected together", async () => {
   const report = await read(true);
   const [first, second] = [Float64Array.of(0.9, 0.06, 0, 0.04, 0, 0), Float64Array.of(0.5, 0.3, 0.2, 0, 0, 0)];
-  const sum = collect(report, [first], 3, all).include(collect(report, [second], 3, all));
+  const sum = collectEnds(report, [first], 3, all).include(collectEnds(report, [second], 3, all));
   expect(sum.ends).toEqual(endsOf(report, [first, second], 3, all));
   expect(sum.ends).toEqual({ least: 0, top: 0.3, above: 0.9 });
   const each = [endsOf(report, [first], 3, all), endsOf(report, [second], 3, all)];

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { Picture, smoothMap } from "../src/report/picture";
 import { Report } from "../src/report/report";
+import { pixelWords } from "../src/report/setting_words";
 import type { Viewer } from "../src/context";
 import { KeptPictures, MOST_KEPT, problemOf } from "../src/server/pictures";
+
+test("pixels in words", () => {
+  expect(pixelWords({ width: 28, height: 21, channels: 1 })).toBe("28 × 21 pixels, grey");
+  expect(pixelWords({ width: 224, height: 224, channels: 3 })).toBe("224 × 224 pixels");
+});
 
 /** [CLS] and 2 x 3 patches over columns 10 to 70 of a picture of 80 x 30 pixels, five rows of black below. */
 async function sample(changes: Record<string, unknown> = {}) {

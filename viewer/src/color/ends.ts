@@ -10,6 +10,10 @@ export interface Ends {
   above: number;
 }
 
+/** Whether a decoder may park on a token what its output token does not need. */
+export const isParked = ({ model, tokens }: Report, output: number, token: number) =>
+  model.causal && (token === 0 || token === output || tokens[token].special);
+
 /**
  * Collects values. The first token and special ones, where decoders park what they do not need, and a token's own
  * position do not set the top when they lie far above the rest: every other value would be as good as none.
@@ -39,10 +43,8 @@ export class EndsOf {
   /** A row of an explanation; its output token sees none of those after it where the model is causal. */
   addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[]) {
     const { causal } = report.model;
-    const { tokens } = report;
     for (let j = 0; j < row.length; ++j) {
-      if (!counts[j]) continue;
-      this.add(row[j], causal && (j === 0 || j === output || tokens[j].special), !causal || j <= output);
+      if (counts[j]) this.add(row[j], isParked(report, output, j), !causal || j <= output);
     }
   }
 
@@ -55,10 +57,15 @@ export class EndsOf {
 }
 
 /** Of rows of the same output token, after one layer or several. */
-export const endsOf = (...given: Parameters<typeof collect>): Ends => collect(...given).ends;
+export const endsOf = (
+  report: Report,
+  rows: readonly (Numbers | null)[],
+  output: number,
+  counts: readonly boolean[],
+): Ends => collectEnds(report, rows, output, counts).ends;
 
 /** The same, to be put together with others. */
-export function collect(
+export function collectEnds(
   report: Report,
   rows: readonly (Numbers | null)[],
   output: number,

@@ -8,6 +8,8 @@ import type { Shades } from "../color/shades";
 import { canvasUrl, standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import { printing } from "../theme";
+import { isAbove } from "../color/ends";
+import { cornerAt, MARKED } from "./legend";
 import { PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
 import "../styles/cells.css";
 
@@ -277,7 +279,7 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
   const { id, rows, columns, values, top, scale, layout } = props;
   const { left, head, cell, height } = layout;
   const n = columns.length;
-  const withCorners = cell >= 9 && height >= 9;
+  const withCorners = cell >= MARKED && height >= MARKED;
   const withNumbers = cell >= WIDE_CELL * unit() && rows.length * n <= MOST_NUMBERS;
   let corners = "";
   let hatched = "";
@@ -292,7 +294,7 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
       if (!isKnown(props, r, c)) continue;
       const value = values[r]?.[c] ?? 0;
       const y = head + r * height;
-      if (withCorners && value > top * (1 + 1e-6)) corners += `M${x + cell - 7} ${y}h6v6z`;
+      if (withCorners && isAbove(value, { top })) corners += cornerAt(x + cell - 1, y);
       if (withNumbers) {
         numbers.push(
           <text

@@ -10,29 +10,47 @@ export interface LegendProps {
   of?: string;
   /** what has a scale of its own, where each has ("layer") */
   each?: string;
+  /** whether values above the scale have a corner; else words alone say that they have the last colour */
+  marked?: boolean;
 }
+
+/** Cells from so many pixels on have a corner where their value lies above the scale. */
+export const MARKED = 9;
+
+/** The corner of a cell whose upper right end is here: a part of a path. */
+export const cornerAt = (right: number, top: number) => `M${right - 6} ${top}h6v6z`;
 
 export function Legend(props: LegendProps) {
   return <ShadesLegend {...props} shades={useViewer().shades(props.ends)} />;
 }
 
 /** Of any page. */
-export function ShadesLegend({ ends: { top, above }, of, each, shades }: LegendProps & { shades: Shades }) {
+export function ShadesLegend({
+  ends: { top, above },
+  of,
+  each,
+  marked = true,
+  shades,
+}: LegendProps & { shades: Shades }) {
   const { low } = shades;
   const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => shades.css(low + t * (top - low), top)).join();
   const clipped = above > top;
+  const beyond = each ? "above it" : `up to ${format(above)}`;
   return (
     <div class="legend">
       {of && <span>{of}:</span>}
       <span>{each && low > 0 ? `each ${each}'s least` : format(low)}</span>
       <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops})` }} />
       <span>{each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top)}</span>
-      {clipped && (
-        <span class="beyond">
-          <span class="corner" aria-hidden="true" style={{ backgroundColor: shades.css(top, top) }} />
-          <span>{each ? "above it" : `up to ${format(above)}`}</span>
-        </span>
-      )}
+      {clipped &&
+        (marked ? (
+          <span class="beyond">
+            <span class="corner" aria-hidden="true" style={{ backgroundColor: shades.css(top, top) }} />
+            <span>{beyond}</span>
+          </span>
+        ) : (
+          <span>the last colour {beyond}</span>
+        ))}
     </div>
   );
 }

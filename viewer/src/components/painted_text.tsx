@@ -122,10 +122,12 @@ export function PaintedText(props: PaintedTextProps) {
   const focusing = useRef<number | null>(null);
   const focus = (token: number) => {
     if (focusing.current === null) {
+      const from = document.activeElement;
       requestAnimationFrame(() => {
         const next = focusing.current;
         focusing.current = null;
-        if (next !== null && root.current?.contains(document.activeElement)) elementsOf()[next]?.focus();
+        const at = document.activeElement;
+        if (next !== null && (at === from || root.current?.contains(at))) elementsOf()[next]?.focus();
       });
     }
     focusing.current = token;

@@ -6,9 +6,8 @@ import { endsOf, isAbove } from "../color/ends";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Numbers } from "../report/values";
+import { HalfText, TextLines } from "./half_text";
 import { Legend } from "./legend";
-import { useKeyboardScroll } from "./overflow";
-import "../styles/compare.css";
 
 export interface ValueStripProps {
   /** for screen readers and tests: data-strip */
@@ -29,7 +28,6 @@ export function ValueStrip({ name, title, values, counts, output = null, view }:
   const { pointed } = state;
   const parts = useMemo(() => report.stripParts(), [report]);
   const box = useRef<HTMLDivElement>(null);
-  useKeyboardScroll(box, "The text, which scrolls");
   useSignalEffect(() => {
     const input = pointed.value?.input;
     for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");
@@ -68,21 +66,9 @@ export function ValueStrip({ name, title, values, counts, output = null, view }:
   return (
     <section class="half" data-strip={name} aria-label={name}>
       <h3>{title}</h3>
-      <div
-        class="half-text"
-        ref={box}
-        onPointerOver={(event) => {
-          const cell = (event.target as Element).closest("[data-token]");
-          pointed.value = cell ? { input: Number(cell.getAttribute("data-token")), view } : null;
-        }}
-        onPointerLeave={() => (pointed.value = null)}
-      >
-        {lines.map((line, k) => (
-          <div class="line" dir="auto" lang="" key={k}>
-            {line}
-          </div>
-        ))}
-      </div>
+      <HalfText box={box} of={name} onPoint={(input) => (pointed.value = input === null ? null : { input, view })}>
+        <TextLines lines={lines} />
+      </HalfText>
       <Legend ends={ends} />
     </section>
   );

@@ -105,6 +105,9 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
   { keys: ["?"], does: "this list", run: showHelp },
 ];
 
+/** What keys move in, or scroll. */
+const MOVING = ".strip, .scroll, .half-text";
+
 /** Listens for the keys; returns how to stop. */
 export function followGenerationKeys(state: GenerationState): () => void {
   const onKeyDown = (event: KeyboardEvent) => {
@@ -115,8 +118,8 @@ export function followGenerationKeys(state: GenerationState): () => void {
     const key = Object.keys(NAMES).find((name) => NAMES[name] === event.key) ?? event.key;
     // What is focused keeps the keys that move in it and press it.
     const moves = ["←", "→", "Home", "End"].includes(key);
-    if (moves && target.closest("input, .strip, .scroll")) return;
-    if (key === "space" && target.closest("button, a, label, input, summary, .strip, .scroll")) return;
+    if (moves && target.closest(`input, ${MOVING}`)) return;
+    if (key === "space" && target.closest(`button, a, label, input, summary, ${MOVING}`)) return;
     const shortcut = GENERATION_KEYS.find(({ keys }) => keys.includes(key));
     if (!shortcut) return;
     event.preventDefault();

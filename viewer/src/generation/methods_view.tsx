@@ -3,14 +3,14 @@ import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Card } from "../components/card";
-import { useKeyboardScroll } from "../components/overflow";
+import { isAbove } from "../color/ends";
+import { HalfText, TextLines } from "../components/half_text";
 import { pictureOf } from "../export/element_picture";
 import type { Shown } from "../export/exporter";
 import type { Method } from "../report/document";
 import type { Report } from "../report/report";
 import { useGeneration, type GenerationState } from "./generation_state";
 import { ScaleLegend } from "./scale_legend";
-import "../styles/compare.css";
 
 /** Whether there is something to compare with. */
 export const comparable = ({ report }: GenerationState) => report.methods.length > 1;
@@ -99,15 +99,7 @@ function Tokens({ report, first }: { report: Report; first: number }) {
       );
     }
   }
-  return (
-    <>
-      {lines.map((line, k) => (
-        <div class="line" dir="auto" lang="" key={k}>
-          {line}
-        </div>
-      ))}
-    </>
-  );
+  return <TextLines lines={lines} />;
 }
 
 function MethodStrip({ method, values }: { method: Method; values: Float64Array | null }) {
@@ -115,7 +107,6 @@ function MethodStrip({ method, values }: { method: Method; values: Float64Array 
   const { report } = state;
   const { m, prompt, said } = report;
   const box = useRef<HTMLDivElement>(null);
-  useKeyboardScroll(box, "The text, which scrolls");
   const token = state.token.value;
   const reasons = state.reasons.value;
   const ends = report.scale([values], [token], reasons);
@@ -141,7 +132,7 @@ function MethodStrip({ method, values }: { method: Method; values: Float64Array 
       element.style.backgroundColor = coloured ? shades.css(value, ends.top) : "";
       element.style.color = coloured ? shades.ink(value, ends.top) : "";
       element.classList.toggle("left-out", out);
-      element.classList.toggle("above", coloured && value > ends.top * (1 + 1e-6));
+      element.classList.toggle("above", coloured && isAbove(value, ends));
       element.classList.toggle("later", j >= m + token);
     }
   });
@@ -156,18 +147,13 @@ function MethodStrip({ method, values }: { method: Method; values: Float64Array 
         {method}, {state.spanText(state.selectionOf(method))}
         {state.method.value === method && <span class="index"> shown above</span>}
       </h3>
-      <div
-        class="half-text"
-        ref={box}
-        onPointerOver={(event) => {
-          const cell = (event.target as Element).closest("[data-token]");
-          const column = Number(cell?.getAttribute("data-token"));
-          state.pointed.value = cell ? { column, view: "methods" } : null;
-        }}
-        onPointerLeave={() => (state.pointed.value = null)}
+      <HalfText
+        box={box}
+        of={method}
+        onPoint={(column) => (state.pointed.value = column === null ? null : { column, view: "methods" })}
       >
         {texts}
-      </div>
+      </HalfText>
       {values ? <ScaleLegend ends={ends} /> : <p class="help">Not computed for this token and these layers.</p>}
     </section>
   );

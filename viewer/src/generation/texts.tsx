@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { pictureOf } from "../export/element_picture";
 import { PaintedText, type Look } from "../components/painted_text";
+import { isAbove } from "../color/ends";
 import type { Shades } from "../color/shades";
 import { Special } from "./filters_view";
 import { format, percent } from "../report/text";
@@ -122,7 +123,7 @@ function promptLook(state: GenerationState): (token: number) => Look {
     const reason = reasons[token];
     const classes: string[] = [];
     if (reason) classes.push("left-out");
-    if (!reason && value !== undefined && value > top * (1 + 1e-6)) classes.push("above");
+    if (!reason && value !== undefined && isAbove(value, ends)) classes.push("above");
     if (flags?.[token] && value) classes.push("degenerate");
     const flagged = Boolean(flags?.[token] && value);
     const name = () => {
@@ -156,7 +157,7 @@ function saidLook(state: GenerationState): (token: number) => Look {
     const classes: string[] = [];
     if (token > chosen) classes.push("later");
     if (reason && value !== undefined) classes.push("left-out");
-    if (!reason && value !== undefined && value > top * (1 + 1e-6)) classes.push("above");
+    if (!reason && value !== undefined && isAbove(value, ends)) classes.push("above");
     const name = () => {
       const drawn = value === undefined ? "" : `, ${format(value)}`;
       return `generated token ${token + 1}: ${report.columns[m + token].name.text}${drawn}`;

@@ -10,14 +10,16 @@ export const picturesOf = (model: ServedModel | null): PictureExample[] => (mode
 
 export const addressOf = ({ type, data }: PictureExample) => `data:${type};base64,${data}`;
 
+const fileName = ({ name, type }: PictureExample) => `${name}.${type.replace("image/", "")}`;
+
 /** As if it had been chosen from a disk. */
-export function fileOf({ name, type, data }: PictureExample): File {
-  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-  return new File([bytes], `${name}.${type.replace("image/", "")}`, { type });
+export function fileOf(example: PictureExample): File {
+  const bytes = Uint8Array.from(atob(example.data), (character) => character.charCodeAt(0));
+  return new File([bytes], fileName(example), { type: example.type });
 }
 
 /** The example of that file name. */
 export const exampleFile = (model: ServedModel | null, name: string): File | undefined =>
   picturesOf(model)
-    .map(fileOf)
-    .find((file) => file.name === name);
+    .filter((one) => fileName(one) === name)
+    .map(fileOf)[0];

@@ -476,7 +476,9 @@ export class ServerState {
       this.say("image", problem);
       return;
     }
-    const wanted = this.wanted.peek();
+    // An example that is chosen while a link waits for a picture is not that picture.
+    const waiting = this.wanted.peek();
+    const wanted = waiting && waiting.there === example && (!example || waiting.name === picture.name) ? waiting : null;
     if (!wanted) this.note("image", "");
     this.sent.value = sendingOf(picture, this.sent.peek());
     const options = { model: this.chosen.value?.name ?? "", name: picture.name, compact: "true" };
@@ -484,6 +486,7 @@ export class ServerState {
       Report.read(await this.client.image(picture, { method: METHODS.join(","), ...options }, handlers, signal)),
     );
     if (report) this.show(report, { picture, example, options }, wanted);
+    else if (wanted?.there && this.wanted.peek() === wanted) this.wanted.value = null;
   }
 
   /** What is asked of a continuation; what samples is said only where it does. */

@@ -200,7 +200,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={apart}
           missing={`No difference: ${missingSides(sides)}.`}
           image={image}
-          colours={differenceColours(differenceScale.value, a, [apart])}
+          colours={differenceColours(differenceScale.value, sides, match, [apart])}
           back={null}
         />
       </div>

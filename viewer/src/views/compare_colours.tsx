@@ -1,5 +1,5 @@
 // The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
-import { collect, endsOf, isAbove, type Ends } from "../color/ends";
+import { collectEnds, EndsOf, isAbove, isParked, type Ends } from "../color/ends";
 import type { DivergingScale, Scale } from "../color/scale";
 import { format } from "../report/text";
 import type { Numbers } from "../report/values";
@@ -22,7 +22,7 @@ export interface Colours {
 
 /** Rows of each side, for the side's output token. @param common whether the two mean the same */
 export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, Rows], common: boolean): [Ends, Ends] {
-  const [a, b] = sides.map(({ report, token, counts }, k) => collect(report, rows[k], token, counts));
+  const [a, b] = sides.map(({ report, token, counts }, k) => collectEnds(report, rows[k], token, counts));
   // One scale, so that colours can be compared across.
   return common ? [a.include(b).ends, a.ends] : [a.ends, b.ends];
 }
@@ -37,19 +37,29 @@ export const sideColours = (scale: Scale, { top, above }: Ends): Colours => ({
   beyond: (value) => isAbove(value, { top }),
 });
 
-/** Of the second side minus the first, whose tokens the rows are of. The first token sets no end here either. */
-export function differenceColours(scale: DivergingScale, first: Side, rows: Rows): Colours {
-  const { report, token, counts } = first;
-  const sizes = rows.map((row) => row && Float64Array.from(row, Math.abs));
-  const { top } = endsOf(report, sizes, token, counts);
+/**
+ * Of the second side minus the first, whose tokens the rows are of. What either parks sets no end here either.
+ * @param match positions of the first side's tokens in the second; -1 for those that it does not have
+ */
+export function differenceColours(
+  scale: DivergingScale,
+  [first, second]: readonly [Side, Side],
+  match: Int32Array,
+  rows: Rows,
+): Colours {
+  const parked = (i: number) =>
+    isParked(first.report, first.token, i) || (match[i] >= 0 && isParked(second.report, second.token, match[i]));
+  const sizes = new EndsOf();
   let [least, most] = [0, 0];
   for (const row of rows) {
     for (const [i, value] of row?.entries() ?? []) {
-      if (!counts[i] || !Number.isFinite(value)) continue;
+      if (!first.counts[i] || !Number.isFinite(value)) continue;
+      sizes.add(Math.abs(value), parked(i));
       if (value < least) least = value;
       if (value > most) most = value;
     }
   }
+  const { top } = sizes.ends;
   return {
     top,
     least,

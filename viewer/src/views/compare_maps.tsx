@@ -2,7 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { useKeyboardScroll } from "../components/overflow";
+import { HalfText, TextLines } from "../components/half_text";
 import { useViewer } from "../context";
 import { CompareLegend, differenceColours, endsOfSides, sideColours, type Colours } from "./compare_colours";
 import { difference } from "./compare_difference";
@@ -27,7 +27,6 @@ export function Half({ name, title, side, values, missing, image, colours, back,
   const { state } = useViewer();
   const { report, counts } = side;
   const box = useRef<HTMLDivElement>(null);
-  useKeyboardScroll(box, "The text, which scrolls");
   const parts = useMemo(() => report.stripParts(), [report]);
   const inverse = useMemo(() => (back ? new Map([...back.entries()].map(([i, j]) => [j, i])) : null), [back]);
   useSignalEffect(() => {
@@ -62,34 +61,24 @@ export function Half({ name, title, side, values, missing, image, colours, back,
       }
     }
   }
+  const label = `${colours.diverging ? "difference" : back ? "second" : "first"}: ${title}`;
   return (
-    <section
-      class="half"
-      data-side={name}
-      aria-label={`${colours.diverging ? "difference" : back ? "second" : "first"}: ${title}`}
-    >
+    <section class="half" data-side={name} aria-label={label}>
       <h3>{title}</h3>
       {!values && <p class="help missing-values">{missing}</p>}
       {!values ? null : image ? (
         <PatchMap side={side} values={values} colour={colours.css} />
       ) : (
-        <div
-          class="half-text"
-          ref={box}
-          onPointerOver={(event) => {
-            const cell = (event.target as Element).closest("[data-token]");
-            const here = cell ? Number(cell.getAttribute("data-token")) : null;
+        <HalfText
+          box={box}
+          of={label}
+          onPoint={(here) => {
             const input = here === null ? undefined : inverse ? inverse.get(here) : here;
             state.pointed.value = input === undefined ? null : { input, view: "compare" };
           }}
-          onPointerLeave={() => (state.pointed.value = null)}
         >
-          {lines.map((line, k) => (
-            <div class="line" dir="auto" lang="" key={k}>
-              {line}
-            </div>
-          ))}
-        </div>
+          <TextLines lines={lines} />
+        </HalfText>
       )}
       {values && <CompareLegend colours={colours} />}
     </section>
@@ -156,7 +145,7 @@ export function LayerMaps({ sides, match, common }: { sides: [Side, Side]; match
         side={a}
         layers={layers}
         rows={apart}
-        colours={differenceColours(differenceScale, a, apart)}
+        colours={differenceColours(differenceScale, sides, match, apart)}
       />
     </div>
   );

@@ -3,7 +3,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { EndsOf, endsOfEach, isAbove } from "../color/ends";
 import { Card } from "../components/card";
-import { Legend } from "../components/legend";
+import { cornerAt, Legend, MARKED } from "../components/legend";
 import { TokenName } from "../components/own_text";
 import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
@@ -118,6 +118,7 @@ export function HeadGrid() {
   const size = { width: left + heads * pitch, height: labelled + depth * pitch };
   const top = (l: number) => labelled + (depth - l) * pitch;
   const pixel = thumb / side;
+  const marked = pixel >= MARKED;
   /** Of squares above the scale. */
   const corners = () =>
     (thumbnails ?? [])
@@ -125,7 +126,7 @@ export function HeadGrid() {
         const [x, y] = [left + (k % heads) * pitch, top(1 + Math.floor(k / heads))];
         return Array.from(values, (value, at) =>
           isAbove(value, endsAt(k))
-            ? `M${x + ((at % pixels) + 1) * pixel - 5} ${y + Math.floor(at / pixels) * pixel}h5v5z`
+            ? cornerAt(x + ((at % pixels) + 1) * pixel, y + Math.floor(at / pixels) * pixel)
             : "",
         );
       })
@@ -157,7 +158,7 @@ export function HeadGrid() {
     const { clientWidth = 0, clientHeight = 0 } = grid.current ?? {};
     const [x, y] = [left + (toHead + 0.5) * pitch, top(toLayer) + pitch / 2];
     grid.current?.scrollTo({ left: x - clientWidth / 2, top: y - clientHeight / 2 });
-    viewer.announcement.value = `Layer ${layer}, head ${head}`;
+    viewer.announcement.value = `Layer ${toLayer}, head ${toHead}`;
   };
   const locate = (event: MouseEvent) => {
     const frame = (event.currentTarget as Element).getBoundingClientRect();
@@ -250,7 +251,7 @@ export function HeadGrid() {
                       </rect>
                     );
                   })}
-                  {pixel >= 9 && <path class="corners" d={corners()} />}
+                  {marked && <path class="corners" d={corners()} />}
                   {Array.from({ length: heads }, (_, h) =>
                     pitch >= 22 * u || h % 4 === 0 ? (
                       <text
@@ -289,9 +290,9 @@ export function HeadGrid() {
           <div class="foot">
             {thumbnails &&
               (choices.ownScale.value ? (
-                <Legend ends={endsOfEach(all, each)} each="head" of="Every head" />
+                <Legend ends={endsOfEach(all, each)} each="head" of="Every head" marked={marked} />
               ) : (
-                <Legend ends={all} of="Every head" />
+                <Legend ends={all} of="Every head" marked={marked} />
               ))}
           </div>
         </div>

@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { CheckBox } from "../components/check_box";
-import { Legend } from "../components/legend";
+import { cornerAt, Legend, MARKED } from "../components/legend";
 import { Readout } from "../components/readout";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
@@ -91,12 +91,13 @@ export function LayerMap() {
   const [least, fromLeast] = [choices.threshold.value, choices.fromLeast.value];
   const shadesIn = layers.map((_, index) => viewer.shades(endsIn(index)));
 
+  const marked = inRects && cell >= MARKED;
   /** Of cells above the scale. */
   const corners = () =>
     rows
       .flatMap((row, index) =>
         Array.from(row ?? [], (value, i) =>
-          counts.value[i] && isAbove(value, endsIn(index)) ? `M${left + (i + 1) * cell - 7} ${top(index)}h6v6z` : "",
+          counts.value[i] && isAbove(value, endsIn(index)) ? cornerAt(left + (i + 1) * cell - 1, top(index)) : "",
         ),
       )
       .join("");
@@ -257,7 +258,7 @@ export function LayerMap() {
                           ];
                         }),
                   )}
-                {inRects && cell >= 9 && <path class="corners" d={corners()} />}
+                {marked && <path class="corners" d={corners()} />}
               </g>
               {layers.map((layer, index) => (
                 <text
@@ -318,9 +319,9 @@ export function LayerMap() {
       <div class="foot">
         {any &&
           (choices.ownScale.value ? (
-            <Legend ends={endsOfEach(all, found?.own ?? [])} each="layer" />
+            <Legend ends={endsOfEach(all, found?.own ?? [])} each="layer" marked={marked} />
           ) : (
-            <Legend ends={all} />
+            <Legend ends={all} marked={marked} />
           ))}
         <div class="control check">
           <CheckBox id="own-scale" on={choices.ownScale}>

@@ -5,6 +5,7 @@ import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTrans
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Ref } from "preact";
 import { EndsOf, isAbove, type Ends } from "../color/ends";
+import { cornerAt, MARKED } from "../components/legend";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
@@ -293,7 +294,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
     range(visible.rows)
       .flatMap((r) =>
         range(visible.columns).map((i) =>
-          counts.value[i] && isAbove(valueAt(r, i), ends) ? `M${left(i + 1) - 7} ${top(r) + 1}h6v6z` : "",
+          counts.value[i] && isAbove(valueAt(r, i), ends) ? cornerAt(left(i + 1) - 1, top(r) + 1) : "",
         ),
       )
       .join("");
@@ -401,7 +402,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                     );
                   }),
                 )}
-              {Math.min(pitchX, pitchY) >= 9 && ends.above > ends.top && <path class="corners" d={corners()} />}
+              {Math.min(pitchX, pitchY) >= MARKED && ends.above > ends.top && <path class="corners" d={corners()} />}
               {row >= 0 && (
                 <rect
                   class="frame"
