@@ -51,9 +51,6 @@ namespace {
 using internal::ArrayWriter;
 using internal::choices_json;
 using internal::Json;
-using internal::settings_json;
-using internal::text_list;
-using internal::token_json;
 using internal::valid_utf8;
 
 Json prediction_json(const ReportPrediction& prediction) {
@@ -125,10 +122,10 @@ std::string internal::report_head(const Report& report, int version, const std::
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
   field("version", version);
-  field("settings", settings_json(report.settings));
+  field("settings", internal::settings_json(report.settings));
   field("model", internal::model_json(report.model));
   Json tokens = Json::array();
-  for (const ReportToken& token : report.input.tokens) tokens.push_back(token_json(token));
+  for (const ReportToken& token : report.input.tokens) tokens.push_back(internal::token_json(token));
   Json input = {{"kind", valid_utf8(report.input.kind)},
                 {"text", valid_utf8(report.input.text)},
                 {"text_pair", valid_utf8(report.input.text_pair)},
@@ -169,7 +166,7 @@ std::string internal::report_head(const Report& report, int version, const std::
     }
     field("referents", referents);
   }
-  Json notes = text_list(report.notes);
+  Json notes = internal::text_list(report.notes);
   for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
   field("notes", notes);
   return out;
