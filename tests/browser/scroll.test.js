@@ -71,7 +71,7 @@ const boxes = (page) =>
 /** Until the signs have faded in and out. */
 const settled = async (page) => {
   await drawn(page);
-  await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished)));
+  await page.evaluate(() => Promise.allSettled(document.getAnimations().map((one) => one.finished)));
 };
 
 function assertSigns(found) {
