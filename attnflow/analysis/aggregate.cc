@@ -188,6 +188,18 @@ void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) 
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
+// Before words are put together and values are normalised.
+void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
+  const ReportSettings& settings = report.settings;
+  if (!report.model.causal || output < 2 || settings.set_aside != "first" || settings.normalize != "none" ||
+      graph.residual_rule != ResidualRule::kConvex || settings.to_layer != 0 || !wants(settings, "rollout")) {
+    return;
+  }
+  const double share = rollout_row(graph, output, settings.layers.back())[1];
+  std::string note = next_sink_note(share, display_text(report, 1));
+  if (!note.empty()) report.notes.push_back(std::move(note));
+}
+
 // What has to be known of values that gradients made.
 void note_gradients(Report& report, const AttentionGraph& graph) {
   if (graph.residual_rule == ResidualRule::kConvex) return;
@@ -277,6 +289,7 @@ void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& optio
   report.all_output_tokens = settings.output_token == "all";
   const std::vector<CertifiedPair> certified = certified_pairs(options, report.input.tokens, report.model.causal);
   note_sink(report, graph, output);
+  note_next_sink(report, graph, output);
   if (settings.words) {
     question.groups = merge_words(report, output);
   }

@@ -1,5 +1,6 @@
 #include "attnflow/analysis/explain.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -316,6 +317,35 @@ TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
   options.settings.output_token = "last";
   options.settings.set_aside = "first";
   EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
+}
+
+// With the first of four columns set aside, the second row is (0, 1, 0, 0) in every layer.
+TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
+  AttentionInput input;
+  Tensor<float> weights({4, 1, 4, 4});
+  for (std::size_t l = 0; l < 4; ++l) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) weights(l, 0, i, j) = 1.0F / static_cast<float>(i + 1);
+    }
+  }
+  input.stack = AttentionStack(std::move(weights));
+  ExplainOptions options;
+  options.settings.set_aside = "first";
+  const Report report = explain_attention(input, options);
+  const std::vector<std::string> notes = notes_about(report, "--normalize receptive-field");
+  ASSERT_EQ(notes.size(), 1U);
+  const std::string share = fmt::format("{:.0f}% on average", 100.0 * report.rollout(3, 3, 1));
+  EXPECT_NE(notes[0].find(share), std::string::npos) << notes[0];
+  const auto silent = [&] { return notes_about(explain_attention(input, options), "gathers there").empty(); };
+  options.settings.method = {"raw"};
+  EXPECT_TRUE(silent());
+  options.settings.method = {"rollout"};
+  EXPECT_FALSE(silent());
+  options.settings.normalize = "receptive-field";
+  EXPECT_TRUE(silent());
+  options.settings.normalize = "none";
+  options.settings.layers = {1};  // a single layer gathers little
+  EXPECT_TRUE(silent());
 }
 
 TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {

@@ -338,6 +338,22 @@ void note_sink(GenerationReport& report) {
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
+void note_next_sink(GenerationReport& report) {
+  const Tensor<double>& values = report.rollout.prompt;
+  const ReportSettings& settings = report.settings;
+  if (settings.set_aside != "first" || settings.normalize != "none" || settings.to_layer != 0 || values.empty() ||
+      values.extent(1) < 2) {
+    return;
+  }
+  double sum = 0.0;
+  for (std::size_t t = 0; t < values.extent(0); ++t) {
+    for (std::size_t l = 0; l < values.extent(2); ++l) sum += values(t, 1, l);
+  }
+  const double share = sum / static_cast<double>(values.extent(0) * values.extent(2));
+  std::string note = next_sink_note(share, prompt_text(report, 1));
+  if (!note.empty()) report.notes.push_back(std::move(note));
+}
+
 // What the template says before the user does is in every table and picture, and is not the user's.
 void note_own_system_turn(GenerationReport& report, const TextCodec& codec, const std::string& prompt) {
   const std::optional<std::string> own = own_system_turn(codec, prompt);
@@ -498,6 +514,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   }
   values.add_sink_share();
   note_sink(report);
+  note_next_sink(report);
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
   if (report.stopped == "interrupted") {
     report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "attnflow/analysis/decoder_for_test.h"
@@ -171,6 +172,15 @@ TEST(Generate, ReportsTheShareOfTheFirstTokenAndDropsItOnRequest) {
   }
   ASSERT_FALSE(plain.notes.empty());
   EXPECT_NE(plain.notes.front().find("first token"), std::string::npos);
+  double gathered = 0.0;
+  for (std::size_t t = 0; t < dropped.tokens.size(); ++t) {
+    for (std::size_t l = 0; l < 4; ++l) gathered += dropped.rollout.prompt(t, 1, l);
+  }
+  gathered /= 4.0 * static_cast<double>(dropped.tokens.size());
+  const auto said = std::count_if(dropped.notes.begin(), dropped.notes.end(), [](const std::string& note) {
+    return note.find("gathers there") != std::string::npos;
+  });
+  EXPECT_EQ(said, gathered >= 0.3 ? 1 : 0) << gathered;
 }
 
 TEST(Generate, LayersAndToLayer) {

@@ -32,6 +32,7 @@ const NOTES = [
   '"cabinets" is 2 tokens; the output token is the last of them, at position 6. --words merges the pieces of words.',
   "There is no room here for flow; a json or npz file has all numbers.",
   "43% of the attention falls on the first token, 'It', on average over layers: decoders park there what they do not need. --drop-sink sets that token aside.",
+  "With the first token set aside, the second, 'name', can draw on itself alone, so rollout gathers there: 63% on average. --normalize receptive-field takes that advantage away.",
   "--chat: the model's template begins with a system's turn by itself; --system TEXT writes into it.",
   '--chat: the model\'s template begins with a system\'s turn of its own, "You are kind."; --system TEXT replaces it, --system "" empties it.',
 ];
@@ -63,6 +64,7 @@ describe("notes", () => {
       "a json or npz file has all numbers",
       "--drop-sink sets that token aside.",
       "--set-aside first sets that token aside.",
+      "--normalize receptive-field takes that advantage away.",
       "--chat: the model's template begins",
       "; --system TEXT ",
     ]) {
@@ -90,7 +92,8 @@ describe("notes", () => {
       '"cabinets" is 2 tokens; the output token is the last of them, at position 6. “Whole words” above merges the pieces of words.',
     ]);
     expect(notesHere([NOTES[8]], file)).toEqual([NOTES[8]]);
-    expect(notesHere([NOTES[10]], file)[0]).toContain("attnflow generate --system TEXT writes into it.");
+    expect(notesHere([NOTES[10]], file)[0]).toContain("“Normalise: by receptive field” above takes that advantage");
+    expect(notesHere([NOTES[11]], file)[0]).toContain("attnflow generate --system TEXT writes into it.");
   });
 
   test("stand only where they apply", () => {

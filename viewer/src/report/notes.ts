@@ -126,6 +126,18 @@ const PHRASES: readonly Phrase[] = [
       ),
   },
   {
+    says: /--normalize receptive-field takes that advantage away\.$/,
+    applies: ({ methods, asWritten, ownToken }) => asWritten && ownToken && methods.includes("rollout"),
+    here: (note, place) =>
+      note.replace(
+        / (--normalize receptive-field) (takes that advantage away\.)$/,
+        (_, option: string, rest: string) =>
+          place.recipe
+            ? ` “Normalise: by receptive field” above ${rest}`
+            : byCommand(place, `attnflow's ${option} ${rest}`),
+      ),
+  },
+  {
     says: /^--chat: the model's template begins/,
     here(note, { served }) {
       const options = served ? "“System prompt”, under Options," : "attnflow generate --system TEXT";
