@@ -196,7 +196,7 @@ void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t out
     return;
   }
   const double share = rollout_row(graph, output, settings.layers.back())[1];
-  std::string note = next_sink_note(share, display_text(report, 1));
+  std::string note = next_sink_note(share, "what the output token draws on", display_text(report, 1));
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 

@@ -334,7 +334,7 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   const Report report = explain_attention(input, options);
   const std::vector<std::string> notes = notes_about(report, "--normalize receptive-field");
   ASSERT_EQ(notes.size(), 1U);
-  const std::string share = fmt::format("{:.0f}% on average", 100.0 * report.rollout(3, 3, 1));
+  const std::string share = fmt::format("{:.0f}% of what the output token draws on", 100.0 * report.rollout(3, 3, 1));
   EXPECT_NE(notes[0].find(share), std::string::npos) << notes[0];
   const auto silent = [&] { return notes_about(explain_attention(input, options), "gathers there").empty(); };
   options.settings.method = {"raw"};

@@ -350,7 +350,7 @@ void note_next_sink(GenerationReport& report) {
     for (std::size_t l = 0; l < values.extent(2); ++l) sum += values(t, 1, l);
   }
   const double share = sum / static_cast<double>(values.extent(0) * values.extent(2));
-  std::string note = next_sink_note(share, prompt_text(report, 1));
+  std::string note = next_sink_note(share, "what generated tokens draw on, on average", prompt_text(report, 1));
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 

@@ -18,13 +18,13 @@ std::string sink_note(double share, std::string_view whose, std::string_view fir
       100.0 * share, whose, first_token, remedy);
 }
 
-std::string next_sink_note(double share, std::string_view second_token) {
+std::string next_sink_note(double share, std::string_view whose, std::string_view second_token) {
   if (share < kMuch) return "";
   return fmt::format(
       "With the first token set aside, the second, '{}', can draw on itself alone, so rollout gathers there: {:.0f}% "
-      "on "
-      "average. --normalize receptive-field takes that advantage away.",
-      second_token, 100.0 * share);
+      "of "
+      "{}. --normalize receptive-field takes that advantage away.",
+      second_token, 100.0 * share, whose);
 }
 
 }  // namespace attnflow

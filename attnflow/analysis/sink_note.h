@@ -14,8 +14,8 @@ std::string sink_note(double share, std::string_view whose, std::string_view fir
 
 // With the first column set aside, row 1 of every layer's matrix is (0, 1, 0, ...): its token draws on itself alone, so
 // what reaches it in a rollout stays there, whatever the model attends to. "" unless `share`, what rollout says of it,
-// is 0.3 at least.
-std::string next_sink_note(double share, std::string_view second_token);
+// is 0.3 at least. `whose`: "what the output token draws on".
+std::string next_sink_note(double share, std::string_view whose, std::string_view second_token);
 
 }  // namespace attnflow
 

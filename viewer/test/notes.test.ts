@@ -32,7 +32,7 @@ const NOTES = [
   '"cabinets" is 2 tokens; the output token is the last of them, at position 6. --words merges the pieces of words.',
   "There is no room here for flow; a json or npz file has all numbers.",
   "43% of the attention falls on the first token, 'It', on average over layers: decoders park there what they do not need. --drop-sink sets that token aside.",
-  "With the first token set aside, the second, 'name', can draw on itself alone, so rollout gathers there: 63% on average. --normalize receptive-field takes that advantage away.",
+  "With the first token set aside, the second, 'name', can draw on itself alone, so rollout gathers there: 63% of what generated tokens draw on, on average. --normalize receptive-field takes that advantage away.",
   "--chat: the model's template begins with a system's turn by itself; --system TEXT writes into it.",
   '--chat: the model\'s template begins with a system\'s turn of its own, "You are kind."; --system TEXT replaces it, --system "" empties it.',
 ];
