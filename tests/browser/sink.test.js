@@ -117,6 +117,21 @@ describe("of a decoder whose first token takes most", () => {
     await drawn(page);
   });
 
+  test("squares that are too small for a corner are told of in words", async () => {
+    const legends = page.locator("#heads-card .legend");
+    assert.equal(await legends.locator(".corner").count(), 2);
+    await page.setViewportSize({ width: 240, height: 900 });
+    await page.waitForFunction(() => !document.querySelector("#heads .corners"));
+    await drawn(page);
+    assert.match(await legends.first().textContent(), /^Every head:0[\d.]+the last colour up to 1\.0000$/u);
+    const large = await page.locator("#head .corners").count();
+    assert.equal(await legends.last().locator(".corner").count(), large);
+    await page.setViewportSize({ width: 1200, height: 900 });
+    await page.waitForFunction(() => document.querySelector("#heads .corners"));
+    await drawn(page);
+    assert.equal(await legends.locator(".corner").count(), 2);
+  });
+
   test("a comparison shows the other tokens, both sides of a method on one scale", async () => {
     await page.locator("#compare-button").click();
     await page.locator("#compare-method").selectOption("raw");

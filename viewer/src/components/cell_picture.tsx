@@ -1,6 +1,6 @@
 // A picture of cells: rows with a label on the left (and a text on the right), columns with a label below. Cells are
 // pixels of one canvas, stretched; labels and marks are SVG over it. Made anew only when its numbers or labels change.
-import type { ReadonlySignal } from "@preact/signals";
+import type { ReadonlySignal, Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Rgb } from "../color/scale";
@@ -9,7 +9,7 @@ import { canvasUrl, standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import { printing } from "../theme";
 import { isAbove } from "../color/ends";
-import { cornerAt, MARKED } from "./legend";
+import { cornerAt, MARKED, useMarking } from "./legend";
 import { PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
 import "../styles/cells.css";
 
@@ -43,6 +43,8 @@ export interface CellPictureProps {
   /** columns that row r can see; later ones stay blank */
   seen?: (row: number) => number;
   top: number;
+  /** whether what lies above the scale has a corner, for the legend */
+  marking?: Signal<boolean>;
   scale: Shades;
   sideName?: string;
   /** a line before this column */
@@ -133,6 +135,7 @@ export function CellPicture(props: CellPictureProps) {
   );
   // What a player changes is painted; what stands still is not made again.
   useLayoutEffect(() => paint(canvas.current, props), [values, columns, top, scale, rows.length]);
+  useMarking(props.marking, Math.min(layout.cell, layout.height));
   const marks = useMemo(() => <Marks {...props} layout={layout} />, [layout, columns, values, top, scale]);
   const rowLabels = useMemo(() => <RowLabels {...props} layout={layout} />, [layout, rows, chosen]);
   const columnLabels = useMemo(

@@ -1,4 +1,6 @@
 // What the colours mean, and the mark of values above the scale.
+import type { Signal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import type { Ends } from "../color/ends";
 import type { Shades } from "../color/shades";
 import { format } from "../report/text";
@@ -16,6 +18,15 @@ export interface LegendProps {
 
 /** Cells from so many pixels on have a corner where their value lies above the scale. */
 export const MARKED = 9;
+
+/** Says to the legend beside a picture whether its cells are large enough for corners. */
+export function useMarking(marking: Signal<boolean> | undefined, cell: number): boolean {
+  const marked = cell >= MARKED;
+  useLayoutEffect(() => {
+    if (marking) marking.value = marked;
+  });
+  return marked;
+}
 
 /** The corner of a cell whose upper right end is here: a part of a path. */
 export const cornerAt = (right: number, top: number) => `M${right - 6} ${top}h6v6z`;

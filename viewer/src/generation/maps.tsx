@@ -1,5 +1,5 @@
 // Two pictures of cells: the chosen token after each layer, and all generated tokens at once.
-import { computed } from "@preact/signals";
+import { computed, useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { Card } from "../components/card";
 import { CellPicture, exportedCells, type CellLabel } from "../components/cell_picture";
@@ -36,6 +36,7 @@ export function LayerPicture() {
   const state = useGeneration();
   const { report } = state;
   const { m } = report;
+  const marking = useSignal(true);
   const method = state.method.value;
   const selection = state.selection.value;
   const { token, normalized } = selection;
@@ -110,6 +111,7 @@ export function LayerPicture() {
           id="heat"
           name={name}
           pointed={pointed}
+          marking={marking}
           describedby="heat-readout"
           onRow={(row) => {
             if (layers.length < 2) return;
@@ -123,7 +125,7 @@ export function LayerPicture() {
       </Scroller>
       <MapReadout view="heat" />
       <div class="foot">
-        <ScaleLegend ends={scale} />
+        <ScaleLegend ends={scale} marked={marking.value} />
         <p class="help">
           The same generated token after each layer.
           {hasShares &&
@@ -158,6 +160,7 @@ export function WholePicture() {
   const state = useGeneration();
   const { report } = state;
   const { m, n } = report;
+  const marking = useSignal(true);
   const method = state.method.value;
   const { normalized } = state.selection.value;
   const layers = state.layers.value;
@@ -218,6 +221,7 @@ export function WholePicture() {
           id="map"
           name={`Picture of ${tokens.length} generated tokens by ${columns.length} tokens that could be drawn on, ${state.spanText()}.`}
           pointed={pointed}
+          marking={marking}
           describedby="map-readout"
           onRow={(row) => state.step(tokens[row])}
           onPoint={(cell) =>
@@ -227,7 +231,7 @@ export function WholePicture() {
       </Scroller>
       <MapReadout view="map" />
       <div class="foot">
-        <ScaleLegend ends={scale} />
+        <ScaleLegend ends={scale} marked={marking.value} />
         <p class="help">
           A row for each generated token, a column for each token of the prompt
           {withGenerated && " and, behind the line, for each token generated before it"}. Click a row to choose its

@@ -3,6 +3,6 @@ import type { Ends } from "../color/ends";
 import { ShadesLegend } from "../components/legend";
 import { useGeneration } from "./generation_state";
 
-export const ScaleLegend = ({ ends }: { ends: Ends }) => (
-  <ShadesLegend ends={ends} shades={useGeneration().shades(ends)} />
+export const ScaleLegend = ({ ends, marked }: { ends: Ends; marked?: boolean }) => (
+  <ShadesLegend ends={ends} marked={marked} shades={useGeneration().shades(ends)} />
 );

@@ -41,6 +41,7 @@ export function HeadGrid() {
   const { layers: depth, heads } = report.model;
   // A layer that has no values of its own can be looked at, too.
   const own = useSignal<number | null>(null);
+  const marking = useSignal(true);
   const layer = own.value ?? choices.layer.value;
   const head = Math.min(choices.head.value, heads - 1);
   const side = Math.min(n, MOST_PIXELS);
@@ -309,6 +310,7 @@ export function HeadGrid() {
             chosen={choices.token.value}
             layer={layer}
             least={choices.threshold.value}
+            marking={marking}
             onChoose={(query) => (choices.token.value = query)}
             most={u * Math.max(420, Math.min(900, (outer / u) * 0.4))}
           />
@@ -321,7 +323,9 @@ export function HeadGrid() {
               </>
             )}
           </p>
-          <div class="foot">{block && <Legend ends={block.ends} of={`Layer ${layer}, head ${head}`} />}</div>
+          <div class="foot">
+            {block && <Legend ends={block.ends} of={`Layer ${layer}, head ${head}`} marked={marking.value} />}
+          </div>
         </div>
       </div>
       <div class="foot">

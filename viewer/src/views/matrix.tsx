@@ -1,4 +1,5 @@
 // All pairs of the chosen layer: a row for each output token, a column for each input token.
+import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { AskFor } from "../components/ask_for";
 import { Card } from "../components/card";
@@ -20,6 +21,7 @@ export function Matrix() {
   const { report, state, explanation } = viewer;
   const { choices, counts } = state;
   const svg = useRef<SVGSVGElement>(null);
+  const marking = useSignal(true);
   const explained = explanation.value;
   const [method, layer] = [choices.method.value, choices.layer.value];
   const outputs = useMemo(() => explained.outputTokens(method, layer), [explained, method, layer]);
@@ -69,11 +71,12 @@ export function Matrix() {
         chosen={choices.token.value}
         layer={layer}
         least={choices.threshold.value}
+        marking={marking}
         onChoose={(output) => (choices.token.value = output)}
       />
       <Readout view="matrix" />
       <div class="foot">
-        {block && <Legend ends={block.ends} />}
+        {block && <Legend ends={block.ends} marked={marking.value} />}
         <p class="help">
           {cost >= MOST
             ? "All pairs with these settings are too many to compute in the page. "

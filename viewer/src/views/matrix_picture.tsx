@@ -3,9 +3,10 @@
 import { select } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Signal } from "@preact/signals";
 import type { Ref } from "preact";
 import { EndsOf, isAbove, type Ends } from "../color/ends";
-import { cornerAt, MARKED } from "../components/legend";
+import { cornerAt, useMarking } from "../components/legend";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
@@ -82,6 +83,8 @@ export interface MatrixPictureProps {
   svg: Ref<SVGSVGElement>;
   /** largest height in pixels */
   most?: number;
+  /** whether what lies above the scale has a corner, for the legend */
+  marking?: Signal<boolean>;
 }
 
 export function MatrixPicture(props: MatrixPictureProps) {
@@ -114,6 +117,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const size = { width: margin + plot.width + 4, height: head + plot.height + 4 };
   const { k } = transform;
   const [pitchX, pitchY] = [cell * k, height * k];
+  const marked = useMarking(props.marking, Math.min(pitchX, pitchY));
   const left = (i: number) => transform.applyX(margin + i * cell);
   const top = (r: number) => transform.applyY(head + r * height);
   const visible = {
@@ -402,7 +406,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                     );
                   }),
                 )}
-              {Math.min(pitchX, pitchY) >= MARKED && ends.above > ends.top && <path class="corners" d={corners()} />}
+              {marked && ends.above > ends.top && <path class="corners" d={corners()} />}
               {row >= 0 && (
                 <rect
                   class="frame"
