@@ -241,16 +241,16 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
 
 namespace {
 
-// Whether arrays are what attnflow itself wrote of an explanation.
+// Whether arrays are what attnflow itself wrote of an explanation or a generation.
 template <typename Has>
 bool is_result(const Has& has) {
-  return has("output_tokens") && (has("raw") || has("rollout") || has("flow"));
+  return (has("output_tokens") || has("generated_tokens")) && (has("raw") || has("rollout") || has("flow"));
 }
 
 Error no_attention_kept(const std::filesystem::path& path) {
   return {ErrorKind::kBadFile,
-          fmt::format("{}: expected an array named \"attention\", found the results of an explanation; add "
-                      "--keep-attention to the command that wrote them",
+          fmt::format("{}: expected an array named \"attention\", found the results of an analysis; attnflow explain "
+                      "--keep-attention writes it beside them",
                       path.string())};
 }
 

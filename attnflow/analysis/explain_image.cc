@@ -72,6 +72,18 @@ std::vector<ReportToken> report_tokens(const ImageTokens& tokens) {
   return result;
 }
 
+// A model of few classes that sees little of a picture says of any photograph that it is one of them.
+void note_few_classes(Report& report, const ModelInfo& info) {
+  constexpr std::size_t kFew = 20;
+  const ReportImage& image = *report.input.image;
+  const bool sees_little = image.width >= 2 * image.input_width && image.height >= 2 * image.input_height;
+  if (info.multi_label || info.labels.size() > kFew || !sees_little) return;
+  report.notes.push_back(fmt::format(
+      "The model sees {} x {} pixels of the picture and knows {} classes ({}): it names one of them whatever "
+      "the picture shows.",
+      image.input_width, image.input_height, info.labels.size(), fmt::join(info.labels, ", ")));
+}
+
 // The picture as the report carries it.
 void add_shown(ReportImage& image, const Picture& picture) {
   const std::size_t longest = std::max(picture.width(), picture.height());
@@ -212,6 +224,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
       prediction.choices.push_back({p.text, p.probability});
     }
     report.predictions.push_back(std::move(prediction));
+    note_few_classes(report, info);
   }
   aggregate(report, std::move(graph), options);
   return report;

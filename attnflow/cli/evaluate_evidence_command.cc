@@ -99,7 +99,8 @@ void add_evidence_task(CLI::App& evaluate) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
-  task->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
+  task->add_option("--threads", options.threads,
+                   "Threads; 0: one per processor (GGUF: per idle one). Results do not depend on it")
       ->check(whole_number)
       ->capture_default_str();
   task->callback([arguments] { run_evidence(*arguments); });

@@ -262,7 +262,7 @@ void add_explain_command(CLI::App& app) {
 
   const char* run = "How to run";
   command->add_flag("--truncate", arguments->options.truncate, "Cut a text that is too long for the model")->group(run);
-  command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor")
+  command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor (GGUF: per idle one)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

@@ -128,7 +128,10 @@ void run_generate(GenerateArguments& arguments) {
   options.stop_token = signals.token();
   const GenerationReport report = generate(*model.decoder, model.codec(), arguments.prompt, options);
   bar.finish();
-  if (!arguments.json) fmt::print("\n");
+  if (!arguments.json) {
+    fmt::print("\n");
+    std::fflush(stdout);  // before what is said on standard error
+  }
   // A generation costs minutes: one file that cannot be written must not take the others with it.
   std::exception_ptr failure;
   for (const std::string& output : arguments.outputs) {
@@ -266,7 +269,7 @@ void add_generate_command(CLI::App& app) {
       ->group(show);
 
   const char* run = "How to run";
-  command->add_option("--threads", options.threads, "Threads; 0: one per processor")
+  command->add_option("--threads", options.threads, "Threads; 0: one per processor (GGUF: per idle one)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -14,6 +17,13 @@
 
 namespace attnflow {
 namespace {
+
+std::string port_number(const std::string& text) {
+  std::uint16_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return "";
+  return fmt::format("expected a port from 0 to 65535, found '{}'", text);
+}
 
 struct ServeArguments {
   std::size_t timeout = 60;
@@ -39,7 +49,7 @@ void add_serve_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("serve", "A page and a JSON API over HTTP, for this machine or others");
   command->add_option("--host", options.host, "Address to listen at; one that others reach needs --token")
       ->capture_default_str();
-  command->add_option("--port", options.port, "Port; 0: any that is free")->check(whole_number)->capture_default_str();
+  command->add_option("--port", options.port, "Port; 0: any that is free")->check(port_number)->capture_default_str();
   command
       ->add_option("--model", options.models,
                    "A model to offer beside the built-in ones: folder of a Hugging Face model, or GGUF file. May be "

@@ -55,8 +55,13 @@ Json parse_object(std::string_view text) {
     json = Json::parse(text.begin(), text.end(), check);
   } catch (const Json::exception& error) {
     constexpr std::size_t kMostReason = 160;
+    // "[json.exception.parse_error.101] parse error at line 1, ..."
+    std::string_view reason = error.what();
+    if (const std::size_t end = reason.find("] "); reason.starts_with('[') && end != std::string_view::npos) {
+      reason.remove_prefix(end + 2);
+    }
     fail(fmt::format("expected a JSON object, found text that does not parse: {}",
-                     internal::quote_name(error.what(), kMostReason)));
+                     internal::quote_name(reason, kMostReason)));
   }
   if (!json.is_object()) fail(fmt::format("expected a JSON object, found {}", show(json)));
   return json;

@@ -88,7 +88,7 @@ TEST(ExplainRequest, ARowOfADecoderLeavesFlowOut) {
 }
 
 TEST(ExplainRequest, MessagesNameTheField) {
-  expect_wrong("", "expected a JSON object, found text that does not parse");
+  expect_wrong("", "expected a JSON object, found text that does not parse: \"parse error at line 1");
   expect_wrong("[]", "expected a JSON object, found a list");
   expect_wrong("{}", "text: expected a text to explain, found none");
   expect_wrong(R"({"text": ""})", "text: expected a text to explain, found none");

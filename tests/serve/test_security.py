@@ -93,7 +93,7 @@ class StartTest(unittest.TestCase):
         self.refuse(["--allow-host"], "--allow-host", "a/b", "--port", "0")
         self.refuse(["--workers"], "--workers", "0", "--port", "0")
         self.refuse(["--timeout"], "--timeout", "0", "--port", "0")
-        self.refuse(["--port"], "--port", "70000")
+        self.refuse(["--port", "from 0 to 65535"], "--port", "70000")
         self.refuse(["--port"], "--port", "-1")
         self.refuse(["no.such.name.invalid"], "--host", "no.such.name.invalid", "--port", "0")
 

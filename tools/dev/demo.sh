@@ -7,6 +7,8 @@ command_demo() {
   # Only the program, not its tests.
   say "2 of 4: building build/release/bin/attnflow (-j $JOBS); the first time this takes some minutes"
   build_preset release attnflow attnflow_torch
+  # GGUF models, where there is libllama: what is installed later has them, too.
+  if [[ "$(ninja -C build/release -t targets all)" == *$'\nattnflow_llama: '* ]]; then build_preset release attnflow_llama; fi
   mkdir -p build/demo
   local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets')
   say "3 of 4: attnflow explain 'The key to the cabinets'"

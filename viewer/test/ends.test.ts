@@ -24,6 +24,8 @@ test("a decoder's first token does not set the top when it lies far above the re
     above: 0.5,
   });
   expect(endsOf(report, [Float64Array.of(1, 0, 0, 0, 0, 0)], 2, all).top).toBe(1);
+  // Next to nothing looks like it.
+  expect(endsOf(report, [Float64Array.of(1, 2e-7, 0, 0, 0, 0)], 2, all)).toMatchObject({ top: 0.01, above: 1 });
   expect(endsOf(report, [row], 2, [false, ...all.slice(1)]).above).toBe(0.03);
 });
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/idle_processors.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/llama/library.h"
 
@@ -44,7 +44,7 @@ bool must_stop(void* stop_token) { return static_cast<const std::stop_token*>(st
 LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& capture, std::size_t threads,
                            std::size_t positions)
     : weights_(weights), capture_(capture), has_window_(llama_model_n_swa(weights.model.get()) != 0) {
-  const std::size_t count = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t count = threads != 0 ? threads : idle_processors();
   thread_count_ = static_cast<int>(std::min(count, kMaxThreads));
   if (thread_count_ > 1) {
     // Without a pool of its own the library starts new threads for every run of nodes, many times a token.

@@ -14,6 +14,9 @@ export interface Ends {
 export const isParked = ({ model, tokens }: Report, output: number, token: number) =>
   model.causal && (token === 0 || token === output || tokens[token].special);
 
+/** What is less than this share of the largest value has no strong colour: it is next to nothing. */
+const FLOOR = 0.01;
+
 /**
  * Collects values. The first token and special ones, where decoders park what they do not need, and a token's own
  * position do not set the top when they lie far above the rest: every other value would be as good as none.
@@ -51,7 +54,7 @@ export class EndsOf {
   get ends(): Ends {
     const { parked, rest, least } = this;
     const above = Math.max(parked, rest);
-    const top = rest > 0 && parked > 2 * rest ? rest : above;
+    const top = rest > 0 && parked > 2 * rest ? Math.max(rest, FLOOR * above) : above;
     return { least: least < top ? least : 0, top, above };
   }
 }

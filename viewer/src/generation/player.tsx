@@ -202,9 +202,11 @@ export function GenerationControls() {
 }
 
 /** Why a method cannot be chosen. */
-function missing(method: Method, { growing, arriving }: GenerationState): string {
+function missing(method: Method, { growing, arriving, served }: GenerationState): string {
   if (arriving.value) return `${method} may come with the report, when the text is complete`;
   return growing.value
     ? `The text ended before its report, which would have held ${method}`
-    : `This report holds no ${method}: attnflow generate --method raw,rollout,flow computes all three`;
+    : served
+      ? `The server was not asked for ${method}: tick it under Options and continue again`
+      : `This report holds no ${method}: attnflow generate --method raw,rollout,flow computes all three`;
 }

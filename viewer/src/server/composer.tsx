@@ -28,7 +28,8 @@ export function Composer({ state }: { state: ServerState }) {
     if (task === "generation") void state.generate();
   };
   return (
-    <form id="composer" class="card" aria-label="What is asked" onSubmit={submit}>
+    // Options are folded away: the browser could not show what it finds wrong in them. The server says it.
+    <form id="composer" class="card" aria-label="What is asked" noValidate onSubmit={submit}>
       <div class="composer-head">
         <fieldset class="segments" id="tasks">
           <legend class="visually-hidden">Task</legend>

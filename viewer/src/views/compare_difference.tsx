@@ -1,6 +1,6 @@
 // The difference of two sides, and what is said of it.
 import type { ComponentChildren } from "preact";
-import { TokenName } from "../components/own_text";
+import { Own, TokenName } from "../components/own_text";
 import { useViewer } from "../context";
 import type { Recipe } from "../explanation";
 import { format } from "../report/text";
@@ -53,6 +53,12 @@ interface ReadoutProps {
   match: Int32Array;
 }
 
+/** Why no token differs. */
+function nothingApart(match: Int32Array, counts: readonly boolean[]): string {
+  const matched = match.some((to, from) => to >= 0 && counts[from]);
+  return matched ? "The two are the same." : "No token that is counted has a counterpart in the second.";
+}
+
 export function CompareReadout({ sides, first, second, apart, match }: ReadoutProps) {
   const viewer = useViewer();
   const { report, state } = viewer;
@@ -71,16 +77,25 @@ export function CompareReadout({ sides, first, second, apart, match }: ReadoutPr
   if (input === null || !first || !second || !apart || input >= report.n) {
     return (
       <p class="readout" id="compare-readout">
-        {apart ? "The two are the same." : `There is nothing to compare: ${missingSides(sides)}.`}
+        {apart ? nothingApart(match, counts) : `There is nothing to compare: ${missingSides(sides)}.`}
       </p>
     );
   }
   const value = apart[input];
+  // Another word at the same place.
+  const theirs = sides[1].report.tokens[match[input]]?.label ?? "";
+  const instead = theirs !== report.tokens[input].label ? theirs : "";
   return (
     <p class="readout" id="compare-readout">
       {pointed ? "" : "They differ most on "}
       <TokenName {...viewer.name(input)} />: {format(first[input])} in the first,{" "}
-      {match[input] < 0 ? "no counterpart in the second" : `${format(second[match[input]])} in the second, `}
+      {match[input] < 0 ? (
+        "no counterpart in the second"
+      ) : (
+        <>
+          {format(second[match[input]])} in the second{instead && <> (“{<Own text={instead} most={16} />}”)</>},{" "}
+        </>
+      )}
       {match[input] >= 0 && <b data-value={value}>{`${value > 0 ? "+" : ""}${format(value)}`}</b>}
     </p>
   );
