@@ -1,4 +1,5 @@
-// What is wider than its card scrolls in it, says so at its sides, and is reached with the keyboard.
+// What is wider than its card scrolls in it, says so at its sides, and is reached with the keyboard. Labels of pictures
+// are cut neither there nor by their pictures.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -28,6 +29,20 @@ before(async () => {
   writeFileSync(join(folder, "heads.json"), JSON.stringify(JSON.parse(readFileSync(fixture, "utf8")).report));
   pages.set("heads", join(folder, "heads.html"));
   makePage(join(folder, "heads.json"), pages.get("heads"));
+  for (const [name, from] of [
+    ["long labels", join(folder, "heads.json")],
+    ["generation/long labels", samples.get("generation/usual")],
+  ]) {
+    const report = JSON.parse(readFileSync(from, "utf8"));
+    const tokens = [...report.input.tokens, ...(report.generation?.tokens ?? [])];
+    for (const [k, token] of tokens.entries()) token.text = (k % 2 ? " " : "") + "WM".repeat(3 + (k % 7));
+    const file = join(folder, name.replace(/\W/gu, "-"));
+    writeFileSync(`${file}.json`, JSON.stringify(report));
+    pages.set(name, `${file}.html`);
+    makePage(`${file}.json`, `${file}.html`);
+  }
+  pages.set("image", join(folder, "image.html"));
+  makePage(samplePages("image").find(({ name }) => name === "small").json, pages.get("image"));
 });
 after(async () => {
   await browser?.close();
@@ -80,6 +95,95 @@ function assertSigns(found) {
     assert.deepEqual(signs, expected, `${id} hides ${hidden}`);
   }
 }
+
+/** Labels of pictures that their picture cuts off. */
+const cutLabels = (page, selector) =>
+  page.$$eval(selector, (pictures) =>
+    pictures.flatMap((picture) => {
+      const area = picture.getBoundingClientRect();
+      return [...picture.querySelectorAll("text")]
+        .filter((text) => {
+          const { left, right, top, bottom } = text.getBoundingClientRect();
+          return left < area.left || right > area.right || top < area.top || bottom > area.bottom;
+        })
+        .map((text) => text.textContent);
+    }),
+  );
+
+describe("labels of pictures", () => {
+  for (const viewport of [NARROW, WIDE]) {
+    test(
+      `have room in the matrices at ${viewport.width} pixels`,
+      withPage("long labels", { viewport }, async (page) => {
+        await settled(page);
+        assert.ok((await page.locator("#matrix svg text.label").count()) > 0);
+        assert.ok((await page.locator("#head svg text.label").count()) > 0);
+        assert.deepEqual(await cutLabels(page, "#matrix svg, #head svg"), []);
+        const labels = await page.locator("#matrix svg text.label").allTextContents();
+        assert.ok(labels.includes("WMWMWM") || labels.some((label) => /^WM.*…$/u.test(label)), labels.join());
+      }),
+    );
+
+    test(
+      `have room in a continuation's at ${viewport.width} pixels, and stay there while rows scroll`,
+      withPage("generation/long labels", { viewport }, async (page) => {
+        await settled(page);
+        assert.ok((await page.locator("#map svg text").count()) > 0);
+        assert.deepEqual(await cutLabels(page, "#map .cells-picture > svg, #heat .cells-picture > svg"), []);
+        await page.$eval("#map", (box) => (box.style.maxHeight = "16rem"));
+        for (const to of [0, 40, 1e6]) {
+          const [labels, kept, box, font] = await page.$eval(
+            "#map",
+            (element, top) => {
+              element.scrollTop = top;
+              const use = element.querySelector(".stuck use");
+              const { height } = element.querySelector("#map-columns").getBBox();
+              return [
+                [use.getBBox().height, height],
+                use.parentElement.getBoundingClientRect().bottom,
+                element.getBoundingClientRect().top + element.clientHeight,
+                [use, element.querySelector("#map-columns text")].map((text) => {
+                  const { fontSize, fontFamily, fill } = getComputedStyle(text);
+                  return { fontSize, fontFamily, fill };
+                }),
+              ];
+            },
+            to,
+          );
+          assert.ok(Math.abs(labels[0] - labels[1]) < 0.5, labels.join());
+          assert.ok(Math.abs(kept - box) < 1, `labels end at ${kept}, the box at ${box}`);
+          assert.deepEqual(font[0], font[1]);
+        }
+        // The last row is in sight above them.
+        await page.locator("#map-cells").focus();
+        await page.keyboard.press("Home");
+        await page.keyboard.press("PageUp");
+        await page.keyboard.press("PageDown");
+        const [cell, stuck] = await page.$$eval("#map .cursor .cell, #map .stuck", (all) =>
+          all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })),
+        );
+        assert.ok(cell.bottom <= stuck.top + 1, `${cell.bottom} is below ${stuck.top}`);
+        // What they hide is not clicked through them.
+        await page.$eval("#map", (box) => (box.scrollTop = 0));
+        const before = await page.locator("#step").textContent();
+        await page.locator("#map .stuck").click({ position: { x: 100, y: 30 } });
+        assert.equal(await page.locator("#step").textContent(), before);
+      }),
+    );
+  }
+
+  for (const width of [360, 420, 1200]) {
+    test(
+      `pictures of layers have one size at ${width} pixels`,
+      withPage("image", { viewport: { width, height: 900 } }, async (page) => {
+        await settled(page);
+        const sizes = await page.$$eval("#strips .layer", (all) => all.map((one) => one.getBoundingClientRect().width));
+        assert.ok(sizes.length > 1);
+        for (const size of sizes) assert.ok(Math.abs(size - sizes[0]) < 0.5, sizes.join());
+      }),
+    );
+  }
+});
 
 describe("boxes that scroll sideways", () => {
   for (const colorScheme of ["light", "dark"]) {

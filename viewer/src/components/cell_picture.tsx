@@ -10,7 +10,7 @@ import { format, shorten } from "../report/text";
 import { printing } from "../theme";
 import { isAbove } from "../color/ends";
 import { cornerAt, MARKED, useMarking } from "./legend";
-import { PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
+import { chosenFont, fitted, PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
 import "../styles/cells.css";
 
 export interface CellLabel {
@@ -62,6 +62,11 @@ const MOST_NUMBERS = 1500;
 /** Cells of an exported picture are rectangles up to so many, one image beyond. */
 const MOST_RECTANGLES = 4000;
 const SPACE_SIGN = "␣";
+/** Characters of a label. */
+const MOST_ROW = 14;
+const MOST_COLUMN = 16;
+/** Above labels of columns: the frame of the last row. */
+const FRAME = 2;
 /** Labels that run from right to left: what is written last stands on the right, where they begin. */
 const RTL = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
@@ -121,11 +126,11 @@ export function CellPicture(props: CellPictureProps) {
     return () => observer.disconnect();
   }, []);
   const widest = useMemo(
-    () => Math.max(0, ...columns.map(({ label }) => textWidth(labelText(label, 16)))),
+    () => Math.max(0, ...columns.map(({ label }) => textWidth(labelText(label, MOST_COLUMN)))),
     [columns, unit()],
   );
   const widestRow = useMemo(
-    () => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, 14)))),
+    () => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, MOST_ROW), chosenFont()))),
     [rows, unit()],
   );
   const wide = printing.value ? PAPER : width || 600;
@@ -144,13 +149,15 @@ export function CellPicture(props: CellPictureProps) {
   );
   const { left, head, cell, height } = layout;
   const [n, m] = [columns.length, rows.length];
+  const foot = layout.total - layout.bottom + FRAME;
   const size = { width: layout.width, height: layout.total };
   const place = placeStyle({ left, top: head, width: n * cell, height: m * height }, size);
 
   const locate = (event: MouseEvent) => {
     const area = box.current?.getBoundingClientRect();
     if (!area) return null;
-    const row = Math.floor((event.clientY - area.top - head) / height);
+    const beyond = event.target instanceof Element && event.target.closest(".stuck") !== null;
+    const row = beyond ? m : Math.floor((event.clientY - area.top - head) / height);
     const column = Math.floor((event.clientX - area.left - left) / cell);
     return { row: row >= 0 && row < m ? row : null, column: column >= 0 && column < n ? column : null };
   };
@@ -173,7 +180,8 @@ export function CellPicture(props: CellPictureProps) {
       const [r, c] = moves[event.key];
       const cellAt = { row: Math.max(0, Math.min(m - 1, r)), column: Math.max(0, Math.min(n - 1, c)) };
       props.onPoint(cellAt);
-      reveal(box.current?.parentElement, left + cellAt.column * cell, head + cellAt.row * height, left + cell, height);
+      const [x, y] = [left + cellAt.column * cell, head + cellAt.row * height];
+      reveal(box.current?.parentElement, { x, y, width: left + cell, height, below: layout.bottom });
     } else if (event.key === "Enter" || event.key === " ") props.onRow(row);
     else if (event.key === "Escape") props.onPoint(null);
     else return;
@@ -218,15 +226,27 @@ export function CellPicture(props: CellPictureProps) {
         aria-hidden="true"
       >
         {marks}
-        {divider !== undefined && divider < n && (
-          <path class="divider" d={`M${left + divider * cell} ${head}v${m * height + 6}`} />
-        )}
-        {columnLabels}
+        <g id={`${id}-columns`}>
+          {divider !== undefined && divider < n && (
+            <path class="divider" d={`M${left + divider * cell} ${head}v${m * height + 6}`} />
+          )}
+          {columnLabels}
+        </g>
         {rowLabels}
         {chosen.map((r) => (
           <rect class="frame" key={r} x={left - 1} y={head + r * height - 1} width={n * cell + 2} height={height + 2} />
         ))}
         <Cursor pointed={props.pointed} layout={layout} rows={m} />
+      </svg>
+      <svg
+        class="stuck"
+        width={layout.width}
+        height={layout.bottom - FRAME}
+        viewBox={`0 ${foot} ${layout.width} ${layout.bottom - FRAME}`}
+        style={{ marginTop: `${FRAME - layout.bottom}px` }}
+        aria-hidden="true"
+      >
+        <use href={`#${id}-columns`} />
       </svg>
     </div>
   );
@@ -329,21 +349,28 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
   );
 }
 
-function LabelText({ label, most }: { label: CellLabel; most: number }) {
+interface LabelTextProps {
+  label: CellLabel;
+  most: number;
+  room: number;
+  font?: string;
+}
+
+function LabelText({ label, most, room, font }: LabelTextProps) {
   const sign = label.space && <tspan class="space">{SPACE_SIGN}</tspan>;
   const rtl = RTL.test(label.text);
   return (
     <>
       <title>{label.text}</title>
       {!rtl && sign}
-      {shorten(label.text, most)}
+      {fitted(label.text, label.space ? room - textWidth(SPACE_SIGN, font) : room, most, font)}
       {rtl && sign}
     </>
   );
 }
 
 function ColumnLabels({ columns, below, layout }: { columns: readonly CellColumn[]; below: number; layout: Layout }) {
-  const { left, cell, level } = layout;
+  const { left, cell, level, bottom } = layout;
   const step = level ? 1 : Math.max(1, Math.ceil((14 * unit()) / cell));
   return (
     <>
@@ -352,11 +379,11 @@ function ColumnLabels({ columns, below, layout }: { columns: readonly CellColumn
         const x = left + (c + 0.5) * cell;
         return level ? (
           <text key={c} x={x} y={below + 17 * unit()} text-anchor="middle">
-            <LabelText label={label} most={16} />
+            <LabelText label={label} most={MOST_COLUMN} room={cell} />
           </text>
         ) : (
           <text key={c} transform={`translate(${x + 4 * unit()} ${below + 8}) rotate(-90)`} text-anchor="end">
-            <LabelText label={label} most={16} />
+            <LabelText label={label} most={MOST_COLUMN} room={bottom - 10} />
           </text>
         );
       })}
@@ -381,7 +408,7 @@ function RowLabels({ rows, chosen, sideName, layout }: CellPictureProps & { layo
           <g key={r}>
             {(r % rowStep === 0 || isChosen) && (
               <text class={isChosen ? "label chosen" : "label"} x={left - 8} y={y} text-anchor="end" data-row={r}>
-                <LabelText label={label} most={14} />
+                <LabelText label={label} most={MOST_ROW} room={left - 9} font={isChosen ? chosenFont() : undefined} />
               </text>
             )}
             {side && (
@@ -396,13 +423,23 @@ function RowLabels({ rows, chosen, sideName, layout }: CellPictureProps & { layo
   );
 }
 
+interface Revealed {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  /** at the bottom of the box: over what scrolls */
+  below: number;
+}
+
 /** Scrolls the picture's box so that a cell is in it. */
-function reveal(box: HTMLElement | null | undefined, x: number, y: number, width: number, height: number) {
+function reveal(box: HTMLElement | null | undefined, { x, y, width, height, below }: Revealed) {
   if (!box) return;
   if (x - width < box.scrollLeft) box.scrollLeft = x - width;
   else if (x + width > box.scrollLeft + box.clientWidth) box.scrollLeft = x + width - box.clientWidth;
   if (y < box.scrollTop) box.scrollTop = y - height;
-  else if (y + 2 * height > box.scrollTop + box.clientHeight) box.scrollTop = y + 2 * height - box.clientHeight;
+  else if (y + 2 * height > box.scrollTop + box.clientHeight - below)
+    box.scrollTop = y + 2 * height - box.clientHeight + below;
 }
 
 /** The picture that stands in the page, as an SVG document with its cells in it. */

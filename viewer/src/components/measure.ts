@@ -1,4 +1,5 @@
 // Widths of text, for places that must be known before it is drawn; sizes of pictures, on the screen and on paper.
+import { shorten } from "../report/text";
 import { printing } from "../theme";
 
 /**
@@ -20,6 +21,8 @@ export function unit(): number {
 }
 
 const labelFont = () => `${13 * unit()}px system-ui, "Noto Sans", sans-serif`;
+/** Of the label of what is chosen. */
+export const chosenFont = () => `700 ${labelFont()}`;
 
 let context: CanvasRenderingContext2D | null | undefined;
 const known = new Map<string, number>();
@@ -37,6 +40,12 @@ export function textWidth(text: string, font = labelFont()): number {
     known.set(key, width);
   }
   return width;
+}
+
+/** As much of a label's beginning as has room, of at most `most` characters. */
+export function fitted(label: string, room: number, most = label.length, font = labelFont()): string {
+  while (most > 1 && textWidth(shorten(label, most), font) > room) --most;
+  return shorten(label, most);
 }
 
 interface Size {

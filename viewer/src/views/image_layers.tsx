@@ -130,6 +130,7 @@ function LayerStrip({ method, maps, scale, scales }: Strip) {
           role="listbox"
           aria-orientation="horizontal"
           aria-label={`Layers, ${method}`}
+          style={{ "--layers": String(layers.length) }}
           onKeyDown={onKeyDown}
         >
           {layers.map((layer, index) => (

@@ -7,7 +7,7 @@ import type { Signal } from "@preact/signals";
 import type { Ref } from "preact";
 import { EndsOf, isAbove, type Ends } from "../color/ends";
 import { cornerAt, useMarking } from "../components/legend";
-import { pictureStyle, textWidth, unit } from "../components/measure";
+import { chosenFont, fitted, pictureStyle, unit } from "../components/measure";
 import { useViewer } from "../context";
 import type { Work } from "../compute/slices";
 import { format, shorten } from "../report/text";
@@ -365,7 +365,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
                   key={i}
                   x={left(i + 0.5)}
                   y={head - 6}
-                  label={within(labels[i], head - 10)}
+                  label={fitted(labels[i], head - 10)}
                   level={false}
                   above
                 />
@@ -383,7 +383,9 @@ export function MatrixPicture(props: MatrixPictureProps) {
                 y={top(r + 0.5) + 4 * u}
                 text-anchor="end"
               >
-                {labelledY ? shorten(labels[outputs[r]], Math.max(3, Math.floor(margin / (7 * u)))) : outputs[r]}
+                {labelledY
+                  ? fitted(labels[outputs[r]], margin - 9, undefined, outputs[r] === chosen ? chosenFont() : undefined)
+                  : outputs[r]}
               </text>
             ))}
             <g clip-path={`url(#${clip})`}>
@@ -432,13 +434,6 @@ export function MatrixPicture(props: MatrixPictureProps) {
 /** Labels go beside cells that are at least so wide, numbers into wider ones. */
 const LABELLED = 13;
 const PRINTED = 44;
-
-/** As much of a label as has room. */
-function within(label: string, room: number): string {
-  let most = label.length;
-  while (most > 1 && textWidth(shorten(label, most)) > room) --most;
-  return shorten(label, most);
-}
 
 const range = ([begin, end]: number[]) => Array.from({ length: Math.max(0, end - begin) }, (_, at) => begin + at);
 
