@@ -59,6 +59,26 @@ describe("a prompt", () => {
     });
   });
 
+  test("wrong options that are folded away are said in the page", async () => {
+    const message = "tokens: expected a number of at least 1, found 0";
+    const document = () => {
+      throw { status: 400, kind: "bad_request", message };
+    };
+    await serve(
+      { document },
+      async (tab, server) => {
+        await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
+        await tab.locator("#sampling-button").click();
+        await tab.locator("#ask-tokens").fill("0");
+        await tab.keyboard.press("Escape");
+        await tab.locator("#continue").click();
+        await tab.locator("#server-problem").filter({ hasText: "at least 1, found 0" }).waitFor();
+        assert.equal(asks(server, "generate")[0].body.tokens, 0);
+      },
+      { allowed: [/400/u] },
+    );
+  });
+
   test("its options are asked for by the API's names, and reached from the keyboard", async () => {
     await serve({}, async (tab, server) => {
       await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });

@@ -463,6 +463,15 @@ describe("comparison", () => {
           await page.locator("#compare-drop").click();
           assert.equal(await page.locator(".predictions-pair").count(), 0);
         }
+        const unlike = join(folder, "unlike.json");
+        for (const [k, token] of other.input.tokens.entries()) token.text = `w${k}`;
+        writeFileSync(unlike, JSON.stringify(other));
+        await page.locator("#compare-file").setInputFiles(unlike);
+        await page
+          .locator("#compare-readout")
+          .filter({ hasText: "No token that is counted has a counterpart" })
+          .waitFor();
+        await page.locator("#compare-drop").click();
         const longer = join(folder, "longer.json");
         writeFileSync(longer, readFileSync(pages.get("referents").json));
         await page.locator("#compare-file").setInputFiles(longer);
