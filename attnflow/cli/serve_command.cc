@@ -21,7 +21,9 @@ namespace {
 std::string port_number(const std::string& text) {
   std::uint16_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!text.empty() && error == std::errc{} && end == text.data() + text.size()) return "";
+  const bool whole = !text.empty() && error == std::errc{} && end == text.data() + text.size();
+  // A 0 in front would be read as an octal number.
+  if (whole && (text.size() == 1 || text[0] != '0')) return "";
   return fmt::format("expected a port from 0 to 65535, found '{}'", text);
 }
 

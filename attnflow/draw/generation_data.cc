@@ -245,6 +245,9 @@ ColorScale generation_scale(const GenerationData& data, const std::vector<ValueR
       if (!data.left_out(j)) builder.add(row.values[j], far_above && parked(row, j));
     }
   }
+  // What is next to nothing has no strong colour.
+  constexpr double kFloor = 0.01;
+  if (far_above && largest_rest > 0.0) builder.add(kFloor * largest_parked, false);
   for (const double value : others) builder.add(value, true);
   return builder.scale();
 }

@@ -130,7 +130,7 @@ class Model {
 
 struct LoadOptions {
   std::string device = "cpu";  // cpu, or cuda[:N] where the backend has it
-  std::size_t threads = 0;     // 0: one per hardware thread
+  std::size_t threads = 0;     // 0: one per hardware thread; GGUF models: one per idle processor
   std::size_t context = 0;     // decoders: positions to make room for; 0: as many as a sequence turns out to need
 };
 

@@ -100,8 +100,6 @@ export async function startMockServer({ page, document, token = "", steps = [], 
         say(said === 0 ? "prompt" : "token", data);
         await (hold ? hold(said + 1) : wait());
         if (breaks?.after !== said + 1) continue;
-        // What was said has arrived by then.
-        await new Promise((done) => setTimeout(done, 200));
         if (!breaks.error) return response.destroy();
         say("error", { error: breaks.error });
         return response.end();

@@ -328,6 +328,13 @@ describe("boxes that scroll sideways", () => {
       await texts.evaluateAll((all) => all.forEach((box) => (box.style.maxHeight = "4rem")));
       await settled(page);
       assert.deepEqual(await stops(), Array(3).fill(["0", "group"]));
+      // Their names follow what is compared.
+      const name = () => texts.first().getAttribute("aria-label");
+      for (const method of ["raw", "rollout"]) {
+        await page.locator(`#methods input[value="${method}"]`).check({ force: true });
+        await settled(page);
+        assert.match(await name(), new RegExp(`^The text of first: ${method}, `, "u"));
+      }
       assert.deepEqual(await violations(page), []);
     }),
   );

@@ -69,6 +69,12 @@ describe("a prompt", () => {
       async (tab, server) => {
         await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
         await tab.locator("#sampling-button").click();
+        // What is no number is not asked: the field says again what is.
+        await tab.locator("#ask-tokens").fill("7");
+        await tab.locator("#ask-tokens").press("Backspace");
+        await tab.locator("#ask-tokens").press("e");
+        await tab.locator("#ask-tokens").blur();
+        assert.equal(await tab.locator("#ask-tokens").inputValue(), "7");
         await tab.locator("#ask-tokens").fill("0");
         await tab.keyboard.press("Escape");
         await tab.locator("#continue").click();
@@ -198,12 +204,22 @@ describe("a prompt", () => {
 
   test("that breaks off says why, and keeps what came", async () => {
     const { steps } = stream();
-    const said = async (breaks, sentence, tokens) =>
-      serve(
-        { steps, breaks },
+    const said = async (breaks, sentence, tokens) => {
+      // A connection that breaks takes with it what the page has not read yet.
+      let goOn;
+      const read = new Promise((done) => (goOn = done));
+      const hold = (count) => (count === breaks.after ? read : undefined);
+      return serve(
+        { steps, breaks, hold },
         async (tab) => {
           await tab.locator('#tasks input[value="generation"]:enabled').check({ force: true });
           await tab.locator("#continue").click();
+          if (tokens)
+            await tab
+              .locator("#generated .token")
+              .nth(tokens - 1)
+              .waitFor();
+          goOn();
           await tab
             .locator(tokens ? "#failure" : "#server-problem")
             .filter({ hasText: sentence })
@@ -222,6 +238,7 @@ describe("a prompt", () => {
         },
         { allowed: [/ERR_|network error/i] },
       );
+    };
     await said({ after: 4 }, "the connection to the server broke before its answer was complete", 3);
     await said(
       { after: 3, error: { kind: "time_limit", message: "expected at most 60 s" } },

@@ -116,10 +116,14 @@ export function CellPicture(props: CellPictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
+  const [room, setRoom] = useState(0);
   useLayoutEffect(() => {
     const element = box.current?.parentElement;
     if (!element) return;
-    const measure = () => setWidth(element.clientWidth);
+    const measure = () => {
+      setWidth(element.clientWidth);
+      setRoom(element.clientHeight);
+    };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
@@ -138,6 +142,8 @@ export function CellPicture(props: CellPictureProps) {
     () => layoutOf(rows.length, columns.length, widestRow, widest, props.sideName ?? "", wide),
     [rows.length, columns.length, widestRow, widest, props.sideName, wide],
   );
+  // Labels that stay take a third of the box at most.
+  const stays = room >= 3 * layout.bottom;
   // What a player changes is painted; what stands still is not made again.
   useLayoutEffect(() => paint(canvas.current, props), [values, columns, top, scale, rows.length]);
   useMarking(props.marking, Math.min(layout.cell, layout.height));
@@ -181,7 +187,7 @@ export function CellPicture(props: CellPictureProps) {
       const cellAt = { row: Math.max(0, Math.min(m - 1, r)), column: Math.max(0, Math.min(n - 1, c)) };
       props.onPoint(cellAt);
       const [x, y] = [left + cellAt.column * cell, head + cellAt.row * height];
-      reveal(box.current?.parentElement, { x, y, width: left + cell, height, below: layout.bottom });
+      reveal(box.current?.parentElement, { x, y, width: left + cell, height, below: stays ? layout.bottom : 0 });
     } else if (event.key === "Enter" || event.key === " ") props.onRow(row);
     else if (event.key === "Escape") props.onPoint(null);
     else return;
@@ -239,7 +245,7 @@ export function CellPicture(props: CellPictureProps) {
         <Cursor pointed={props.pointed} layout={layout} rows={m} />
       </svg>
       <svg
-        class="stuck"
+        class={stays ? "stuck" : "stuck free"}
         width={layout.width}
         height={layout.bottom - FRAME}
         viewBox={`0 ${foot} ${layout.width} ${layout.bottom - FRAME}`}
@@ -439,7 +445,7 @@ function reveal(box: HTMLElement | null | undefined, { x, y, width, height, belo
   else if (x + width > box.scrollLeft + box.clientWidth) box.scrollLeft = x + width - box.clientWidth;
   if (y < box.scrollTop) box.scrollTop = y - height;
   else if (y + 2 * height > box.scrollTop + box.clientHeight - below)
-    box.scrollTop = y + 2 * height - box.clientHeight + below;
+    box.scrollTop = Math.min(y, y + 2 * height - box.clientHeight + below);
 }
 
 /** The picture that stands in the page, as an SVG document with its cells in it. */

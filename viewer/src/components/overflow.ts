@@ -74,6 +74,10 @@ class Follower {
  * @param name what a screen reader calls it
  */
 export function useKeyboardScroll(box: RefObject<HTMLElement>, name: string) {
+  // What it is the text of may change while it stays as long.
+  useLayoutEffect(() => {
+    if (box.current?.hasAttribute("aria-label")) box.current.setAttribute("aria-label", name);
+  }, [name]);
   useOverflow(box, ({ any }, element) => {
     const attributes = { tabindex: "0", role: "group", "aria-label": name };
     for (const [key, value] of Object.entries(attributes)) {

@@ -21,6 +21,8 @@ export interface NotePlace {
 
 interface Phrase {
   says: RegExp;
+  /** of values, which other settings change: not of the input */
+  ofValues?: boolean;
   /** absent: always */
   applies?(place: NotePlace): boolean;
   /** the sentence in the page; absent: as it is */
@@ -57,6 +59,7 @@ const byCommand = ({ served }: NotePlace, sentence: string) => (served ? "" : ` 
 const PHRASES: readonly Phrase[] = [
   {
     says: DEGENERATE_FLOW,
+    ofValues: true,
     applies: flowShown,
     here(note, place) {
       const another = note.includes("--residual") ? "Another “Down to” or “Residual”" : "Another “Down to”";
@@ -69,19 +72,21 @@ const PHRASES: readonly Phrase[] = [
   },
   {
     says: /^The widest enclosure of a flow/,
+    ofValues: true,
     applies: flowShown,
     here: (note) => note.replace(/more than --flow-tolerance (\S+);/, "more than the $1 that were asked for;"),
   },
-  { says: /^Flow (?:was computed for|was asked for)|^\d+% of the flow values/, applies: flowShown },
+  { says: /^Flow (?:was computed for|was asked for)|^\d+% of the flow values/, ofValues: true, applies: flowShown },
   {
     says: /^Rollout multiplies I \+ G/,
+    ofValues: true,
     applies: ({ methods, asWritten }) => asWritten && methods.includes("rollout"),
     here: (note, place) =>
       note.replace(/ --mixing gradient-renormalized or --normalize row makes them shares\.$/, (options) =>
         place.recipe ? " “Normalise: rows” above makes them shares." : byCommand(place, options.trim()),
       ),
   },
-  { says: /^Receptive-field normalisation: /, applies: ({ asWritten }) => asWritten },
+  { says: /^Receptive-field normalisation: /, ofValues: true, applies: ({ asWritten }) => asWritten },
   {
     says: /^--referents WORD,WORD compares/,
     here: (note, { served }) =>
@@ -127,6 +132,7 @@ const PHRASES: readonly Phrase[] = [
   },
   {
     says: /--normalize receptive-field takes that advantage away\.$/,
+    ofValues: true,
     applies: ({ methods, asWritten, ownToken }) => asWritten && ownToken && methods.includes("rollout"),
     here: (note, place) =>
       note.replace(
@@ -150,7 +156,8 @@ const PHRASES: readonly Phrase[] = [
 ];
 
 /** Whether a note is of values, which other settings change: it is not of the input. */
-export const isOfValues = (note: string): boolean => PHRASES.slice(0, 5).some(({ says }) => says.test(note));
+export const isOfValues = (note: string): boolean =>
+  PHRASES.some(({ says, ofValues }) => Boolean(ofValues) && says.test(note));
 
 /** The notes that apply to what is shown, each once, in the page's words. */
 export function notesHere(notes: readonly string[], place: NotePlace): string[] {

@@ -224,6 +224,8 @@ function NumberLine({ id, label, value, ...range }: NumberLineProps) {
           const number = event.currentTarget.valueAsNumber;
           if (Number.isFinite(number)) value.value = number;
         }}
+        // What is no number, or nothing, is not asked: the field says again what is.
+        onBlur={(event) => (event.currentTarget.value = String(value.value))}
       />
     </div>
   );
