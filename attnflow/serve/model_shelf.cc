@@ -87,7 +87,9 @@ LoadedModel& ShelfModel::load(const LoadOptions& options) {
     fresh->model = std::move(image.model);
     fresh->processor = std::move(image.processor);
   } else {
-    fresh->tokenizer = Tokenizer::load(*folder_, info.architecture);
+    // The one that was read when the model was described, the first time.
+    fresh->tokenizer = std::exchange(tokenizer_, std::nullopt);
+    if (!fresh->tokenizer) fresh->tokenizer = Tokenizer::load(*folder_, info.architecture);
     if (kind == ModelKind::kGeneration) {
       std::unique_ptr<Decoder> decoder = load_decoder(*folder_, options);
       fresh->decoder = decoder.get();
@@ -140,7 +142,8 @@ void ModelShelf::describe(ShelfModel& model) {
   model.gradients = model.folder_.has_value() && has_gradients(info);
   model.evaluates = model.kind != ModelKind::kImage && model.gradients;
   if (model.kind == ModelKind::kText) {
-    if (const auto tokenizer = tokenizer_of(*model.folder_, info.architecture)) {
+    model.tokenizer_ = tokenizer_of(*model.folder_, info.architecture);
+    if (const auto& tokenizer = model.tokenizer_) {
       model.blanks = has_blank_token(*tokenizer, info);
       const auto mask = tokenizer->mask_id();
       if (mask && info.head == ModelHead::kMaskedLm) {

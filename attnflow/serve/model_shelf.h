@@ -64,7 +64,8 @@ class ShelfModel {
 
  private:
   friend class ModelShelf;
-  std::optional<Folder> folder_;  // else
+  std::optional<Folder> folder_;        // else
+  std::optional<Tokenizer> tokenizer_;  // of an encoder, until it is loaded
   std::string gguf_;
   mutable std::mutex mutex_;
   std::unique_ptr<LoadedModel> loaded_;
