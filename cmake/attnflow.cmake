@@ -25,7 +25,10 @@ function(attnflow_dependencies)
   # Flags of our own targets, not of those that include us.
   add_library(attnflow_flags INTERFACE)
   target_compile_options(attnflow_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
-                                                  -Woverloaded-virtual -ffp-contract=off)
+                                                  -Woverloaded-virtual -ffp-contract=off -pthread)
+  # Functions that nothing calls stay out of programs and backends.
+  target_compile_options(attnflow_flags INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(attnflow_flags INTERFACE LINKER:--gc-sections)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # False alarms on std::string's operator+ (GCC bug 105651).
     target_compile_options(attnflow_flags INTERFACE -Wno-restrict)
@@ -65,6 +68,68 @@ function(attnflow_dependencies)
     PUBLIC Threads::Threads
     PRIVATE $<BUILD_INTERFACE:attnflow_flags> fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> PkgConfig::libzip
             PkgConfig::hwy PkgConfig::zlib)
+  attnflow_compile(attnflow_core)
+endfunction()
+
+# How long a build takes is decided here (docs/building.md has the measurements).
+#
+# Optimisation. A release compiles the sources with hot loops at -O3 and all others at -O1, which takes two thirds of the
+# time: they call libraries and write text. The sanitizers' build optimises the hot sources alone, and only to -O1.
+# Regular expressions over paths below attnflow/.
+set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
+                         "^image/(image_processor|overlay|picture|resample_filter|resize)\\." "^model/llama/")
+
+# Batches. Reading the standard library, fmt and JSON takes longer than compiling what most files say, so that the cold
+# sources of a module are compiled several at a time, as if they were one file. (A precompiled header of the same saves
+# half as much: g++ needs a third of a second to load one.) Names at the top of a file therefore differ within a module.
+# Every file still includes what it uses: clang-tidy compiles each by itself. 0: no batches.
+set(ATTNFLOW_BATCH 8 CACHE STRING "Source files that are compiled at a time; 0: each alone")
+
+# attnflow_compile(<target>): compiles the target's cold sources at -O1, in batches.
+function(attnflow_compile target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(ATTNFLOW_BATCH GREATER 0)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_BATCH})
+  endif()
+endfunction()
+
+# attnflow_compile_tests(<target>): a test program, each source alone (tests of one module use the same names for other
+# things), with the headers that all of them have precompiled.
+function(attnflow_compile_tests target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  set(owner attnflow_precompiled_for_tests)
+  if(NOT TARGET ${owner})
+    set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "// A precompiled header belongs to a target, and a target has a source.\n")
+    add_library(${owner} OBJECT ${source})
+    # As programs are compiled, not as libraries.
+    set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${owner} PRIVATE $<$<CONFIG:Release>:-O1> -fPIE -fpch-preprocess)
+    target_link_libraries(${owner} PRIVATE attnflow_flags GTest::gtest fmt::fmt nlohmann_json::nlohmann_json)
+    target_precompile_headers(${owner} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled_for_tests.h)
+  endif()
+  # What ccache needs to look into precompiled headers, beside the sloppiness that ./dev sets.
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
+
+# attnflow_hot_sources(<source>...): optimises the hot ones among them. Properties of sources hold in the folder that sets
+# them, so this is called where the target is made.
+function(attnflow_hot_sources)
+  foreach(source ${ARGN})
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attnflow ${source})
+    foreach(pattern ${ATTNFLOW_HOT_SOURCES})
+      if(path MATCHES "${pattern}")
+        set_source_files_properties(
+          ${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>;$<$<BOOL:${ATTNFLOW_SANITIZE}>:-O1>"
+                               SKIP_UNITY_BUILD_INCLUSION ON)
+        break()
+      endif()
+    endforeach()
+  endforeach()
 endfunction()
 
 # attnflow_sources(<module> <out>): the module's sources without tests and benchmarks.
@@ -88,6 +153,7 @@ function(attnflow_tests module)
   add_executable(${target}_test ${tests})
   target_link_libraries(${target}_test PRIVATE attnflow_core attnflow_flags ${arg_LIBRARIES} GTest::gtest_main
                                                ${ATTNFLOW_RAPIDCHECK} fmt::fmt nlohmann_json::nlohmann_json)
+  attnflow_compile_tests(${target}_test)
   target_compile_definitions(${target}_test PRIVATE ATTNFLOW_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                     ATTNFLOW_BINARY_DIR="${PROJECT_BINARY_DIR}")
   add_test(NAME ${target} COMMAND ${target}_test)
@@ -124,18 +190,10 @@ function(attnflow_fuzzers module)
   endforeach()
 endfunction()
 
-# attnflow_hot_sources(<module> <source>...): the sanitizers' build optimises them, though it optimises nothing else.
-set(ATTNFLOW_HOT_MODULES tensor graph rollout flow image)
-function(attnflow_hot_sources module)
-  if(ATTNFLOW_SANITIZE AND module IN_LIST ATTNFLOW_HOT_MODULES)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1)
-  endif()
-endfunction()
-
 # attnflow_core_module(<module>): a folder whose sources go into the core library.
 function(attnflow_core_module module)
   attnflow_sources(${module} sources)
-  attnflow_hot_sources(${module} ${sources})
+  attnflow_hot_sources(${sources})
   target_sources(attnflow_core PRIVATE ${sources})
   attnflow_tests(${module})
   attnflow_benchmarks(${module})
@@ -146,12 +204,13 @@ endfunction()
 function(attnflow_module module)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES;TEST_LABELS")
   attnflow_sources(${module} sources)
-  attnflow_hot_sources(${module} ${sources})
+  attnflow_hot_sources(${sources})
   add_library(attnflow_${module} STATIC ${sources})
   target_link_libraries(
     attnflow_${module}
     PUBLIC attnflow_core ${arg_LIBRARIES}
     PRIVATE attnflow_flags ${arg_PRIVATE_LIBRARIES} fmt::fmt nlohmann_json::nlohmann_json)
+  attnflow_compile(attnflow_${module})
   attnflow_tests(${module} LIBRARIES attnflow_${module} LABELS ${arg_TEST_LABELS})
   attnflow_benchmarks(${module} LIBRARIES attnflow_${module})
 endfunction()

@@ -30,9 +30,9 @@ function(attnflow_find_llama out)
     message(STATUS "Found libllama ${LLAMA_VERSION}: ${LLAMA_LIB_DIR}")
     set(${out} TRUE PARENT_SCOPE)
   elseif(ATTNFLOW_LLAMA STREQUAL "AUTO")
-    message(STATUS "Without the llama backend: no libllama (tools/build/llama makes one)")
+    message(STATUS "Without the llama backend: no libllama (./dev build llama makes one)")
   else()
-    message(FATAL_ERROR "The llama backend needs libllama. Make it with tools/build/llama (./dev setup does), or "
+    message(FATAL_ERROR "The llama backend needs libllama. Make it with ./dev build llama, or "
                         "install it and configure with -DATTNFLOW_LLAMA=SYSTEM (-Dllama_DIR=... if it lies elsewhere); "
                         "or leave GGUF models out with -DATTNFLOW_LLAMA=OFF.")
   endif()

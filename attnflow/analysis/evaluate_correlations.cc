@@ -317,7 +317,7 @@ void drop_intervals(CorrelationReport& report) {
   }
 }
 
-void note_degenerate(CorrelationReport& report) {
+void note_degenerate_share(CorrelationReport& report) {
   DegeneracyQuestion question;
   question.to_layer = report.options.settings.to_layer;
   question.values = "flow values";
@@ -524,7 +524,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
   }
   add_notes(report, scores, guessed_output_token);
   drop_intervals(report);
-  note_degenerate(report);
+  note_degenerate_share(report);
   return report;
 }
 

@@ -33,7 +33,7 @@ constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kRec
                                   EvidenceVariant::kDropFirst, EvidenceVariant::kReceptiveFieldDropFirst};
 
 // A sample as tokens.
-struct Question {
+struct EvidenceQuestion {
   std::vector<std::int64_t> ids;
   TokenGroups words;                // all positions, special tokens as words of their own
   std::vector<std::size_t> ranked;  // of words: those that are ranked
@@ -69,9 +69,9 @@ std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& 
 }
 
 // The question of a sample, or why there is none.
-std::optional<Question> make_question(const EvidenceSample& sample, const TextCodec& codec, const ModelInfo& info,
-                                      const std::string& begin, std::string& reason) {
-  Question question;
+std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, const TextCodec& codec,
+                                              const ModelInfo& info, const std::string& begin, std::string& reason) {
+  EvidenceQuestion question;
   const std::string text = begin + sample.prefix;
   const auto places = sample.evidence.empty() ? std::vector<std::pair<std::size_t, std::size_t>>{}
                                               : occurrences(sample.prefix, sample.evidence);
@@ -146,7 +146,7 @@ class Measurement {
   bool has_blank() const { return blank_ >= 0; }
 
   // Reciprocal ranks of one sample, in a fixed order of cells; NaN where a value is none.
-  std::vector<double> ranks(const Question& question, bool& right) {
+  std::vector<double> ranks(const EvidenceQuestion& question, bool& right) {
     question_ = &question;
     const std::size_t n = question.ids.size();
     MixingOptions mixing = mixing_options(options_.settings, {}, decoder_.info().heads);
@@ -297,14 +297,14 @@ class Measurement {
   const EvidenceOptions& options_;
   const std::vector<std::size_t>& layers_;
   const std::vector<std::size_t>& flow_layers_;
-  const Question* question_ = nullptr;
-  const Question* gradient_of_ = nullptr;
+  const EvidenceQuestion* question_ = nullptr;
+  const EvidenceQuestion* gradient_of_ = nullptr;
   InputGradient gradient_;
   double target_ = 0.0;
   std::int64_t blank_ = -1;
 };
 
-void check_options(const EvidenceOptions& options) {
+void check_evidence_options(const EvidenceOptions& options) {
   validate_settings(options.settings);
   const ReportSettings usual;
   if (options.settings.set_aside != usual.set_aside || options.settings.normalize != usual.normalize ||
@@ -323,9 +323,10 @@ void check_options(const EvidenceOptions& options) {
 
 // The graphs of the longest sample: with the first token and without, and of uniform attention; a single head's layers
 // below the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
-void check_memory(const std::vector<Question>& questions, const ReportSettings& settings, const ModelInfo& info) {
+void check_evidence_memory(const std::vector<EvidenceQuestion>& questions, const ReportSettings& settings,
+                           const ModelInfo& info) {
   std::size_t longest = 0;
-  for (const Question& question : questions) longest = std::max(longest, question.ids.size());
+  for (const EvidenceQuestion& question : questions) longest = std::max(longest, question.ids.size());
   const bool one_head = mixing_options(settings, {}, info.heads).heads == HeadFusion::kSingle;
   const std::size_t graphs = one_head ? 5 : 3;
   const std::array<std::size_t, 4> extents = {graphs * info.layers + 1, longest, longest, sizeof(double)};
@@ -393,7 +394,7 @@ std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
 
 EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options) {
-  check_options(options);
+  check_evidence_options(options);
   const ModelInfo& info = decoder.info();
   EvidenceReport report;
   report.settings = options.settings;
@@ -412,7 +413,7 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random(stream_seed(options.seed, "evidence samples")).shuffle(order);
   const std::size_t wanted = options.samples == 0 ? samples.size() : options.samples;
-  std::vector<Question> questions;
+  std::vector<EvidenceQuestion> questions;
   for (const std::size_t i : order) {
     if (questions.size() == wanted) break;
     std::string reason;
@@ -429,7 +430,7 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
                 fmt::format("expected samples whose evidence can be ranked, found none{}", reasons));
   }
   report.scored = questions.size();
-  check_memory(questions, options.settings, info);
+  check_evidence_memory(questions, options.settings, info);
 
   Measurement measurement(decoder, codec, options, layers, flow_layers);
   if (!measurement.has_blank() &&

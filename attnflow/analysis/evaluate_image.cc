@@ -25,8 +25,8 @@ bool is_method(const std::string& method) {
          method == "gradient-flow";
 }
 
-void check_options(const ImageEvaluationOptions& options, const ModelInfo& info, const PictureSet& pictures,
-                   const ImageProcessor& processor) {
+void check_evaluate_image_options(const ImageEvaluationOptions& options, const ModelInfo& info,
+                                  const PictureSet& pictures, const ImageProcessor& processor) {
   const bool normalizes = processor.do_normalize;
   if (!info.image || info.head != ModelHead::kClassification) {
     throw Error(ErrorKind::kUnsupportedModel,
@@ -251,7 +251,7 @@ class Scorer {
 ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& pictures,
                                      const ImageEvaluationOptions& options) {
   const ModelInfo& info = model.model->info();
-  check_options(options, info, pictures, model.processor);
+  check_evaluate_image_options(options, info, pictures, model.processor);
   ImageEvaluationReport report;
   report.settings = options.settings;
   report.settings.method = options.methods;

@@ -134,7 +134,7 @@ void score_decoder(Model& model, const TextCodec& tokenizer, const EncodedSample
       {"gradient", fmt::format("logit of {}", label), gradient_norm(found.front().gradient.view())});
 }
 
-void correlate(TextEvaluation& result) {
+void correlate_text(TextEvaluation& result) {
   const Report& report = result.report;
   std::vector<bool> keep;
   for (const ReportToken& token : report.input.tokens) keep.push_back(!token.special);
@@ -207,7 +207,7 @@ TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std
     score_decoder(model, tokenizer, sample, options, result);
     note_position(result, report.input.tokens.size() - 1);
   }
-  correlate(result);
+  correlate_text(result);
   return result;
 }
 

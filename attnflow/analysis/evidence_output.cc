@@ -46,7 +46,7 @@ std::string value_text(const EvidenceCell* cell) {
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", s.mean, s.low, s.high);
 }
 
-std::string about(const EvidenceReport& report) {
+std::string evidence_about(const EvidenceReport& report) {
   std::string text = fmt::format(
       "{} ({}, {} layers), {} of {} samples, {:.1f} words ranked in each. The right word is more probable than the "
       "wrong one in {} of {} ({:.1f}%).",
@@ -64,7 +64,7 @@ std::vector<std::string> remarks(const EvidenceReport& report) {
   return lines;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json evidence_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 }  // namespace
 
@@ -75,10 +75,10 @@ std::string evidence_json(const EvidenceReport& report) {
     cells.push_back({{"method", cell.method},
                      {"variant", variant_name(cell.variant)},
                      {"layer", cell.layer == 0 ? Json("mean") : Json(cell.layer)},
-                     {"mean", number(s.mean)},
-                     {"std", number(s.std)},
-                     {"low", number(s.low)},
-                     {"high", number(s.high)},
+                     {"mean", evidence_number(s.mean)},
+                     {"std", evidence_number(s.std)},
+                     {"low", evidence_number(s.low)},
+                     {"high", evidence_number(s.high)},
                      {"count", s.count}});
   }
   const Json json = {{"format", "attnflow-evidence"},
@@ -123,7 +123,7 @@ std::string evidence_csv(const EvidenceReport& report) {
 }
 
 std::string evidence_markdown(const EvidenceReport& report) {
-  std::string out = fmt::format("# Does the method find the word that decides?\n\n{}\n\n", about(report));
+  std::string out = fmt::format("# Does the method find the word that decides?\n\n{}\n\n", evidence_about(report));
   out +=
       "Mean reciprocal rank of the deciding word among the words of the prefix (1: always first), with a bootstrap 95% "
       "interval.\n\n| ranked by | mean over layers | last layer |\n| --- | ---: | ---: |\n";
@@ -138,7 +138,8 @@ std::string evidence_table(const EvidenceReport& report) {
   const std::vector<TableRow> rows = table_rows(report);
   std::size_t width = 10;
   for (const TableRow& row : rows) width = std::max(width, row.name.size());
-  std::string out = about(report) + "\n\nMean reciprocal rank of the deciding word (1: always first), 95% interval\n";
+  std::string out =
+      evidence_about(report) + "\n\nMean reciprocal rank of the deciding word (1: always first), 95% interval\n";
   out += fmt::format("{:<{}}  {:<24}  {}\n", "ranked by", width, "mean over layers", "last layer");
   for (const TableRow& row : rows) {
     std::string line = fmt::format("{:<{}}  {:<24}  {}", row.name, width, value_text(row.mean), value_text(row.last));

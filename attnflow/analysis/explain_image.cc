@@ -101,7 +101,7 @@ void add_shown(ReportImage& image, const Picture& picture) {
   image.png_height = smaller.height;
 }
 
-void check_options(const ExplainOptions& options) {
+void check_explain_image_options(const ExplainOptions& options) {
   validate_settings(options.settings);
   const auto refuse = [](const char* option, const char* what) {
     throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found a picture, which has no {}", option, what));
@@ -166,7 +166,7 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
 
 Report explain_image(Model& model, const ImageProcessor& processor, const Picture& picture, const std::string& name,
                      const ExplainOptions& options) {
-  check_options(options);
+  check_explain_image_options(options);
   const ModelInfo& info = model.info();
   ImageInput prepared = image_input(picture, name, processor, info);
   const std::size_t n = prepared.tokens.size();

@@ -40,7 +40,8 @@ void add(TensorView<double> sums, const std::vector<double>& row, const TokenGro
   }
 }
 
-void normalize(const std::string& how, Tensor<double>& values, const Tensor<double>& baseline, std::size_t& flagged) {
+void normalize_row(const std::string& how, Tensor<double>& values, const Tensor<double>& baseline,
+                   std::size_t& flagged) {
   for (std::size_t l = 0; l < values.extent(0); ++l) {
     if (how == "row") normalize_rows(values[l]);
     if (how == "receptive-field") flagged += normalize_receptive_field(values[l], baseline[l]).flagged;
@@ -101,7 +102,7 @@ void aggregate_row(Report& report, AttentionReplay& attention, const MixingOptio
         add(baseline[l][0], std::vector<double>(row + 1, 1.0 / static_cast<double>(row + 1)), groups, share);
       }
     }
-    normalize(settings.normalize, report.raw, baseline, flagged);
+    normalize_row(settings.normalize, report.raw, baseline, flagged);
   }
   if (wants(settings, "rollout")) {
     report.rollout = Tensor<double>(shape);
@@ -128,7 +129,7 @@ void aggregate_row(Report& report, AttentionReplay& attention, const MixingOptio
         if (options.progress) options.progress(++done, passes);
       }
     }
-    normalize(settings.normalize, report.rollout, baseline, flagged);
+    normalize_row(settings.normalize, report.rollout, baseline, flagged);
   }
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
 }

@@ -60,8 +60,8 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
 }
 
 // The rows that are kept while the model runs, and the arrays of the report.
-void check_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
-                  std::size_t prompt, std::size_t generated) {
+void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
+                             std::size_t prompt, std::size_t generated) {
   std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
   std::size_t columns = prompt;
   if (options.settings.normalize == "receptive-field") columns += prompt;
@@ -328,7 +328,7 @@ std::vector<DroppedTokens> dropped_tokens(const GenerationReport& report, const 
   return dropped;
 }
 
-void note_sink(GenerationReport& report) {
+void note_generation_sink(GenerationReport& report) {
   const Tensor<double>& share = report.sink_share;
   double sum = 0.0;
   for (const double value : share.span()) sum += value;
@@ -338,7 +338,7 @@ void note_sink(GenerationReport& report) {
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
-void note_next_sink(GenerationReport& report) {
+void note_next_generation_sink(GenerationReport& report) {
   const Tensor<double>& values = report.rollout.prompt;
   const ReportSettings& settings = report.settings;
   if (settings.set_aside != "first" || settings.normalize != "none" || settings.to_layer != 0 || values.empty() ||
@@ -430,7 +430,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   // The model's own memory first, so that what is left counts for the rows.
   decoder.clear();
   decoder.reserve(m + most - 1);
-  check_memory(keep, options, report.settings.layers.size(), m, most);
+  check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
   Sampler sampler(options.sampling);
 
@@ -513,8 +513,8 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
     }
   }
   values.add_sink_share();
-  note_sink(report);
-  note_next_sink(report);
+  note_generation_sink(report);
+  note_next_generation_sink(report);
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
   if (report.stopped == "interrupted") {
     report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));

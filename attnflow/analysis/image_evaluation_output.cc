@@ -17,15 +17,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json image_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json summary_json(const Summary& s) {
-  return {{"mean", number(s.mean)}, {"std", number(s.std)}, {"low", number(s.low)}, {"high", number(s.high)}};
+  return {{"mean", image_number(s.mean)},
+          {"std", image_number(s.std)},
+          {"low", image_number(s.low)},
+          {"high", image_number(s.high)}};
 }
 
-Json comparison_json(const PairedComparison& c) {
+Json image_comparison_json(const PairedComparison& c) {
   Json json = summary_json(c.difference);
-  json["sign_flip_p"] = number(c.sign_flip_p);
+  json["sign_flip_p"] = image_number(c.sign_flip_p);
   return json;
 }
 
@@ -35,7 +38,7 @@ std::string difference_text(const PairedComparison& c) {
   return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", c.difference.mean, c.difference.low, c.difference.high);
 }
 
-std::string about(const ImageEvaluationReport& report) {
+std::string image_evaluation_about(const ImageEvaluationReport& report) {
   std::string text = fmt::format("{} ({}, {} layers), {} of {} pictures of {}", clean_line(report.model.name),
                                  clean_line(report.model.architecture), report.model.layers, report.scored,
                                  report.available, clean_line(report.source));
@@ -63,8 +66,8 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
     curves.push_back({{"method", curve.method},
                       {"deletion_area", summary_json(curve.deletion_area)},
                       {"insertion_area", summary_json(curve.insertion_area)},
-                      {"deletion_from_random", comparison_json(curve.deletion_from_random)},
-                      {"insertion_from_random", comparison_json(curve.insertion_from_random)},
+                      {"deletion_from_random", image_comparison_json(curve.deletion_from_random)},
+                      {"insertion_from_random", image_comparison_json(curve.insertion_from_random)},
                       {"deletion", curve.deletion},
                       {"insertion", curve.insertion}});
   }
@@ -112,8 +115,8 @@ std::string image_evaluation_csv(const ImageEvaluationReport& report) {
 }
 
 std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
-  std::string out =
-      fmt::format("# Which method finds the patches that the class depends on?\n\n{}\n\n{}.\n\n", about(report), kWhat);
+  std::string out = fmt::format("# Which method finds the patches that the class depends on?\n\n{}\n\n{}.\n\n",
+                                image_evaluation_about(report), kWhat);
   out += "| ordered by | deletion | from random | insertion | from random |\n| --- | ---: | ---: | ---: | ---: |\n";
   for (const ImageCurve& curve : report.curves) {
     const bool random = curve.method == "random";
@@ -128,8 +131,8 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
 std::string image_evaluation_table(const ImageEvaluationReport& report) {
   std::size_t width = 10;
   for (const ImageCurve& curve : report.curves) width = std::max(width, curve.method.size());
-  std::string out =
-      fmt::format("{}\n\n{}\n{:<{}}  {:<24}  {}\n", about(report), kWhat, "ordered by", width, "deletion", "insertion");
+  std::string out = fmt::format("{}\n\n{}\n{:<{}}  {:<24}  {}\n", image_evaluation_about(report), kWhat, "ordered by",
+                                width, "deletion", "insertion");
   for (const ImageCurve& curve : report.curves) {
     out += fmt::format("{:<{}}  {:<24}  {}\n", curve.method, width, area_text(curve.deletion_area),
                        area_text(curve.insertion_area));

@@ -25,7 +25,7 @@ constexpr double kLayerHeight = 96.0;
 constexpr std::size_t kSmallPicture = 96;
 
 // What one output token draws on at one layer.
-struct Row {
+struct ImageRow {
   Tensor<double> patches;  // [rows, columns]
   double largest = 0.0;
   double total = 0.0;    // over all tokens
@@ -54,12 +54,12 @@ class Maps {
     return !values.values->empty() && row_index(*values.output_tokens, output_).has_value();
   }
 
-  Row row(const std::string& method, std::size_t layer_position) const {
+  ImageRow row(const std::string& method, std::size_t layer_position) const {
     const MethodValues values = method_values(report_, method);
     const std::size_t row = *row_index(*values.output_tokens, output_);
     const std::size_t n = report_.input.tokens.size();
     const double* const from = values.values->data() + (layer_position * values.output_tokens->size() + row) * n;
-    Row result;
+    ImageRow result;
     result.patches = Tensor<double>({image_.rows, image_.columns});
     const std::size_t patches = result.patches.size();
     for (std::size_t t = 0; t < n; ++t) {
@@ -100,7 +100,7 @@ class Maps {
     return panel;
   }
 
-  PicturePanel panel(const Row& row, double top, std::size_t side) const {
+  PicturePanel panel(const ImageRow& row, double top, std::size_t side) const {
     const Picture ground = base(side);
     MapOptions how;
     how.interpolation = options_.interpolation;
@@ -149,7 +149,7 @@ class Maps {
   std::size_t output_ = 0;
 };
 
-std::string share_text(const Row& row) {
+std::string share_text(const ImageRow& row) {
   if (!(row.total > 0.0)) return "nothing on any token";
   return fmt::format("{:.0f}% on tokens that are no patches", 100.0 * row.special / row.total);
 }
@@ -217,7 +217,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     row.panel_height = kOverlayHeight;
     row.panels.push_back(maps.plain());
     for (const std::string& method : methods) {
-      const Row values = maps.row(method, *position);
+      const ImageRow values = maps.row(method, *position);
       PicturePanel panel = maps.panel(values, values.largest, kOverlaySide);
       panel.title = method_title(report, method, layer);
       panel.caption = share_text(values);
@@ -229,7 +229,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   }
   if (options.view != ImageView::kOverlay && report.settings.layers.size() > 1) {
     for (const std::string& method : methods) {
-      std::vector<Row> rows;
+      std::vector<ImageRow> rows;
       double largest = 0.0;
       for (std::size_t l = 0; l < report.settings.layers.size(); ++l) {
         rows.push_back(maps.row(method, l));

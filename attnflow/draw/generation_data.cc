@@ -13,11 +13,11 @@
 namespace attnflow::internal {
 namespace {
 
-[[noreturn]] void bad_report(const std::string& message) {
+[[noreturn]] void bad_generation(const std::string& message) {
   throw Error(ErrorKind::kBadFile, "the generation cannot be drawn: " + message);
 }
 
-[[noreturn]] void bad_option(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+[[noreturn]] void bad_generation_option(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
 std::string listed(const std::vector<std::size_t>& numbers) {
   constexpr std::size_t kMost = 8;
@@ -28,13 +28,13 @@ std::string listed(const std::vector<std::size_t>& numbers) {
   return numbers.size() > kMost ? fmt::format("{}, ... {}", text, numbers.back()) : text;
 }
 
-void check_report(const GenerationReport& report) {
+void check_generation(const GenerationReport& report) {
   const std::size_t m = report.prompt_tokens.size();
   const std::size_t n = report.tokens.size();
-  if (m == 0 || n == 0) bad_report("expected prompt tokens and generated ones, found none");
+  if (m == 0 || n == 0) bad_generation("expected prompt tokens and generated ones, found none");
   for (const DroppedTokens& rule : report.dropped) {
     for (const std::size_t token : rule.tokens) {
-      if (token >= m) bad_report(fmt::format("expected 'dropped' below the {} prompt tokens, found {}", m, token));
+      if (token >= m) bad_generation(fmt::format("expected 'dropped' below the {} prompt tokens, found {}", m, token));
     }
   }
 }
@@ -46,27 +46,28 @@ void check_method(const GenerationMethod& method, const std::string& name, const
   const auto expect = [&](const Tensor<double>& values, const std::string& array, std::size_t columns) {
     const Shape shape = {rows, columns, layers};
     if (!values.empty() && values.shape() != shape) {
-      bad_report(fmt::format("expected '{}' of shape {}, found {}", array, shape_to_string(shape),
-                             shape_to_string(values.shape())));
+      bad_generation(fmt::format("expected '{}' of shape {}, found {}", array, shape_to_string(shape),
+                                 shape_to_string(values.shape())));
     }
   };
   expect(method.values->prompt, name, report.prompt_tokens.size());
   expect(method.values->normalized, name + "_normalized", report.prompt_tokens.size());
   expect(method.values->generated, name + "_generated", n);
   for (const std::size_t token : method.tokens) {
-    if (token >= n) bad_report(fmt::format("expected rows of '{}' below the {} tokens, found {}", name, n, token));
+    if (token >= n) bad_generation(fmt::format("expected rows of '{}' below the {} tokens, found {}", name, n, token));
   }
 }
 
 std::string choose_method(const GenerationReport& report, const std::string& asked) {
   const std::vector<std::string> methods = methods_present(report);
-  if (methods.empty()) bad_report("expected values of raw, rollout or flow, found none");
+  if (methods.empty()) bad_generation("expected values of raw, rollout or flow, found none");
   const auto has = [&](const char* name) { return std::find(methods.begin(), methods.end(), name) != methods.end(); };
   if (asked.empty()) return has("rollout") ? "rollout" : methods.front();
   if (has(asked.c_str())) return asked;
   std::string present;
   for (const std::string& method : methods) present += (present.empty() ? "" : ", ") + method;
-  bad_option(fmt::format("expected a method that was computed ({}), found '{}'", present, clean_text(asked)));
+  bad_generation_option(
+      fmt::format("expected a method that was computed ({}), found '{}'", present, clean_text(asked)));
 }
 
 // A token as its line in a picture: breaks as marks, without the spaces around it; white space alone as marks too.
@@ -97,7 +98,7 @@ std::vector<double> mean_of_rows(const GenerationData& data, const Tensor<double
   return mean;
 }
 
-std::string percent(double share) {
+std::string generation_percent(double share) {
   if (share > 0.0 && share < 0.005) return "less than 1%";
   if (share < 1.0 && share >= 0.995) return "more than 99%";
   return fmt::format("{:.0f}%", 100.0 * share);
@@ -159,7 +160,7 @@ std::string GenerationData::span() const {
 
 GenerationData make_generation_data(const GenerationReport& report, const GenerationFigureOptions& options,
                                     const TextMeasurer& measure, double width) {
-  check_report(report);
+  check_generation(report);
   GenerationData data{.report = report,
                       .options = options,
                       .measure = measure,
@@ -176,7 +177,7 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
   check_method(data.source, data.method, report);
   data.values = options.normalized ? &data.source.values->normalized : &data.source.values->prompt;
   if (data.values->empty()) {
-    bad_option(
+    bad_generation_option(
         fmt::format("expected values of {} after normalisation, found none; ask for them with "
                     "--normalize receptive-field",
                     data.method));
@@ -185,12 +186,13 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
     const auto found = std::find(data.source.tokens.begin(), data.source.tokens.end(), *options.token);
     if (found == data.source.tokens.end()) {
       const std::size_t count = data.report.tokens.size();
-      bad_option(*options.token >= count
-                     ? fmt::format("token: expected one of the {} that were generated, from 0 on, found {}: the text "
-                                   "ended before it",
-                                   count, *options.token)
-                     : fmt::format("token: expected one that {} was computed for ({}), found {}", data.method,
-                                   listed(data.source.tokens), *options.token));
+      bad_generation_option(
+          *options.token >= count
+              ? fmt::format("token: expected one of the {} that were generated, from 0 on, found {}: the text "
+                            "ended before it",
+                            count, *options.token)
+              : fmt::format("token: expected one that {} was computed for ({}), found {}", data.method,
+                            listed(data.source.tokens), *options.token));
     }
     data.row = static_cast<std::size_t>(found - data.source.tokens.begin());
   }
@@ -200,8 +202,8 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
   for (const std::size_t layer : layers) {
     const auto found = std::find(data.source.layers.begin(), data.source.layers.end(), layer);
     if (found == data.source.layers.end()) {
-      bad_option(fmt::format("expected layers that {} was computed for ({}), found {}", data.method,
-                             listed(data.source.layers), layer));
+      bad_generation_option(fmt::format("expected layers that {} was computed for ({}), found {}", data.method,
+                                        listed(data.source.layers), layer));
     }
     data.layer_positions.push_back(static_cast<std::size_t>(found - data.source.layers.begin()));
   }
@@ -261,7 +263,7 @@ std::string share_sentence(const GenerationData& data) {
   std::string text;
   if (const std::optional<double> share = generated_share(data, mass)) {
     text = fmt::format("Of what {} drew on, {}{} lies on generated tokens and {} on the prompt.", data.who(), average,
-                       percent(*share), percent(1.0 - *share));
+                       generation_percent(*share), generation_percent(1.0 - *share));
   } else if (data.method != "flow") {
     text = "Rows need not sum to 1, because columns were set aside.";
   } else {
@@ -273,7 +275,7 @@ std::string share_sentence(const GenerationData& data) {
     rules += (rules.empty() ? "" : ", ") + clean_text(rule.rule);
   }
   return text + fmt::format(" Dropped tokens, hatched ({}), hold {}{} of the prompt's part.", rules, average,
-                            percent(mass > 0.0 ? left_out / mass : 0.0));
+                            generation_percent(mass > 0.0 ? left_out / mass : 0.0));
 }
 
 }  // namespace attnflow::internal

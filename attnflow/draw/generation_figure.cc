@@ -23,13 +23,13 @@ namespace internal {
 namespace {
 
 constexpr double kWidth = 900.0;
-constexpr double kMargin = 18.0;
+constexpr double kGenerationMargin = 18.0;
 constexpr double kPngScale = 2.0;
 constexpr const char* kIdPrefix = "attnflow";
 // At most this many notes: each may take several lines.
 constexpr std::size_t kMostNotes = 12;
 
-constexpr const char* kViewNames[] = {"overview", "tokens", "layers", "strip"};
+constexpr const char* kGenerationViewNames[] = {"overview", "tokens", "layers", "strip"};
 
 std::string sampling_text(const GenerationReport& report) {
   const SamplingSettings& sampling = report.sampling;
@@ -100,7 +100,7 @@ Scene generation_legend(const GenerationData& data, const View& view) {
   return scene;
 }
 
-View view_of(const GenerationData& data) {
+View generation_view_of(const GenerationData& data) {
   switch (data.options.view) {
     case GenerationView::kTokens:
       return generation_tokens(data);
@@ -114,10 +114,10 @@ View view_of(const GenerationData& data) {
   return generation_overview(data);
 }
 
-std::string description(const GenerationReport& report, const GenerationFigureOptions& options) {
+std::string generation_description(const GenerationReport& report, const GenerationFigureOptions& options) {
   constexpr std::size_t kLongestText = 80;
   return fmt::format("{} of what {} drew on while it continued \u201c{}\u201d{}",
-                     kViewNames[static_cast<std::size_t>(options.view)],
+                     kGenerationViewNames[static_cast<std::size_t>(options.view)],
                      report.model.name.empty() ? "a model" : clean_text(report.model.name),
                      shorten(clean_text(report.prompt), kLongestText, "\u2026"),
                      options.token ? fmt::format(", for generated token {}", *options.token) : "");
@@ -127,10 +127,10 @@ std::string description(const GenerationReport& report, const GenerationFigureOp
 
 Scene generation_scene(const GenerationReport& report, const GenerationFigureOptions& options,
                        const TextMeasurer& measure) {
-  const GenerationData data = make_generation_data(report, options, measure, kWidth - 2.0 * kMargin);
+  const GenerationData data = make_generation_data(report, options, measure, kWidth - 2.0 * kGenerationMargin);
   std::vector<Scene> blocks;
   blocks.push_back(generation_title(data));
-  const View view = view_of(data);
+  const View view = generation_view_of(data);
   blocks.push_back(view.scene);
   blocks.push_back(generation_legend(data, view));
   if (!report.notes.empty()) {
@@ -143,9 +143,9 @@ Scene generation_scene(const GenerationReport& report, const GenerationFigureOpt
   }
   const Scene content = stacked(blocks, 16.0, measure);
   Scene page(measure);
-  page.add(content, kMargin, kMargin);
-  page.width = std::ceil(std::max(kWidth, content.width + 2.0 * kMargin));
-  page.height = std::ceil(content.height + 2.0 * kMargin);
+  page.add(content, kGenerationMargin, kGenerationMargin);
+  page.width = std::ceil(std::max(kWidth, content.width + 2.0 * kGenerationMargin));
+  page.height = std::ceil(content.height + 2.0 * kGenerationMargin);
   return page;
 }
 
@@ -161,13 +161,13 @@ std::optional<GenerationView> generation_view_from_name(const std::string& name)
 std::string generation_figure_svg(const GenerationReport& report, const GenerationFigureOptions& options) {
   const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
   return internal::scene_to_svg(internal::generation_scene(report, options, measure),
-                                internal::description(report, options), internal::kIdPrefix);
+                                internal::generation_description(report, options), internal::kIdPrefix);
 }
 
 std::string generation_figure_pdf(const GenerationReport& report, const GenerationFigureOptions& options) {
   const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
   return internal::scene_to_pdf(internal::generation_scene(report, options, measure),
-                                internal::description(report, options));
+                                internal::generation_description(report, options));
 }
 
 std::string generation_figure_png(const GenerationReport& report, const GenerationFigureOptions& options) {

@@ -12,7 +12,7 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr double kLargestCell = 34.0;
+constexpr double kLargestGenerationCell = 34.0;
 
 using Rows = std::vector<ValueRow>;
 
@@ -50,7 +50,7 @@ std::string unlabelled_note(const GenerationData& data, const Grid& grid) {
 }
 
 // Of the flow values in the rows and layers shown.
-std::string flow_note(const GenerationData& data, bool all_rows) {
+std::string generation_flow_note(const GenerationData& data, bool all_rows) {
   const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
   if (data.method != "flow" || flags.shape() != data.source.values->prompt.shape()) return "";
   const bool one = data.row && !all_rows;
@@ -72,7 +72,7 @@ View grid_view(const GenerationData& data, const std::string& id, Grid grid, con
   grid.head.scale = generation_scale(data, rows);
   grid.value = [&](std::size_t r, std::size_t c) { return rows[r].values[c]; };
   grid.left_out = [&](std::size_t c) { return data.left_out(c); };
-  fit_grid_width(data.measure, data.width, kLargestCell, &grid);
+  fit_grid_width(data.measure, data.width, kLargestGenerationCell, &grid);
   View view{.scene = with_caption(id, draw_grid(grid, data.measure),
                                   caption + unlabelled_note(data, grid) + pooled_note(grid), data.width)};
   view.above = grid.head.scale->above.has_value();
@@ -114,7 +114,7 @@ Grid tokens_grid(const GenerationData& data) {
   }
   constexpr double kRoom = 900.0;
   grid.cell_height = cell_height(grid.rows.size(), kRoom, 18.0);
-  grid.note = flow_note(data, true);
+  grid.note = generation_flow_note(data, true);
   return grid;
 }
 
@@ -127,7 +127,7 @@ Grid layers_grid(const GenerationData& data) {
   // The highest layer on top, as in the graph.
   for (std::size_t at = layers; at-- > 0;) grid.rows.push_back({.text = fmt::format("layer {}", data.layer(at))});
   grid.cell_height = cell_height(layers, 400.0, 18.0);
-  grid.note = flow_note(data, false);
+  grid.note = generation_flow_note(data, false);
   return grid;
 }
 
@@ -135,7 +135,7 @@ Grid layers_grid(const GenerationData& data) {
 double common_margin(const GenerationData& data) {
   double margin = 0.0;
   for (Grid grid : {layers_grid(data), tokens_grid(data)}) {
-    fit_grid_width(data.measure, data.width, kLargestCell, &grid);
+    fit_grid_width(data.measure, data.width, kLargestGenerationCell, &grid);
     margin = std::max(margin, grid.left_margin);
   }
   return margin;

@@ -20,7 +20,7 @@ namespace attnflow {
 namespace internal {
 namespace {
 
-constexpr double kMargin = 18.0;
+constexpr double kPictureMargin = 18.0;
 constexpr double kHighestPanel = 4000.0;
 
 void expect(bool holds, const std::string& message) {
@@ -91,7 +91,7 @@ std::string language(const PicturePage& page) {
   return language_of(text);
 }
 
-std::string description(const PicturePage& page) {
+std::string picture_description(const PicturePage& page) {
   if (!page.description.empty()) return clean_text(page.description);
   std::string text = clean_text(page.title);
   for (const PictureRow& row : page.rows) {
@@ -109,7 +109,7 @@ std::string description(const PicturePage& page) {
 Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure) {
   check_page({options.width, options.png_scale, options.id_prefix});
   check_contents(page);
-  const double width = options.width - 2.0 * kMargin;
+  const double width = options.width - 2.0 * kPictureMargin;
   std::vector<Scene> blocks;
   if (Scene title = title_scene(page, width, measure); title.height > 0.0) blocks.push_back(std::move(title));
   for (std::size_t r = 0; r < page.rows.size(); ++r) {
@@ -119,9 +119,9 @@ Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& opti
   if (!page.notes.empty()) blocks.push_back(notes_block(page.notes, width, measure));
   const Scene content = stacked(blocks, 16.0, measure);
   Scene scene(measure);
-  scene.add(content, kMargin, kMargin);
-  scene.width = std::ceil(std::max(options.width, content.width + 2.0 * kMargin));
-  scene.height = std::ceil(content.height + 2.0 * kMargin);
+  scene.add(content, kPictureMargin, kPictureMargin);
+  scene.width = std::ceil(std::max(options.width, content.width + 2.0 * kPictureMargin));
+  scene.height = std::ceil(content.height + 2.0 * kPictureMargin);
   return scene;
 }
 
@@ -134,13 +134,14 @@ std::array<std::uint8_t, 3> picture_color(double position) {
 
 std::string picture_page_svg(const PicturePage& page, const PicturePageOptions& options) {
   const internal::TextMeasurer measure(internal::language(page));
-  return internal::scene_to_svg(internal::picture_page_scene(page, options, measure), internal::description(page),
-                                options.id_prefix);
+  return internal::scene_to_svg(internal::picture_page_scene(page, options, measure),
+                                internal::picture_description(page), options.id_prefix);
 }
 
 std::string picture_page_pdf(const PicturePage& page, const PicturePageOptions& options) {
   const internal::TextMeasurer measure(internal::language(page));
-  return internal::scene_to_pdf(internal::picture_page_scene(page, options, measure), internal::description(page));
+  return internal::scene_to_pdf(internal::picture_page_scene(page, options, measure),
+                                internal::picture_description(page));
 }
 
 std::string picture_page_png(const PicturePage& page, const PicturePageOptions& options) {

@@ -16,28 +16,28 @@ namespace {
 // Panels below this height are small multiples: small titles, little space between them.
 constexpr double kSmallPanel = 130.0;
 constexpr double kLongestTitle = 150.0;  // that a narrow picture's panel is widened for
-constexpr double kBarHeight = 9.0;
+constexpr double kPictureBarHeight = 9.0;
 constexpr double kLeastRamp = 40.0;
 constexpr double kWidestRamp = 150.0;
 constexpr double kRowRamp = 120.0;
-constexpr double kBarGap = 4.0;
+constexpr double kPictureBarGap = 4.0;
 constexpr double kPitch = 1.35;  // of lines of text, in parts of their size, as in draw_wrapped
 
 constexpr TextStyle kSmallGrey{.size = kSmallSize, .color = kGrey};
 
 // ---- Colour bars ----
 
-struct BarTexts {
+struct PictureBarTexts {
   std::string low;
   std::string high;
   std::string label;
   double low_width = 0.0;
   double high_width = 0.0;
-  double width() const { return low_width + high_width + 2.0 * kBarGap; }  // without the colours
+  double width() const { return low_width + high_width + 2.0 * kPictureBarGap; }  // without the colours
 };
 
-BarTexts bar_texts(const PanelBar& bar, const TextMeasurer& measure) {
-  BarTexts texts{.low = short_number(bar.low), .high = short_number(bar.high), .label = clean_text(bar.label)};
+PictureBarTexts picture_bar_texts(const PanelBar& bar, const TextMeasurer& measure) {
+  PictureBarTexts texts{.low = short_number(bar.low), .high = short_number(bar.high), .label = clean_text(bar.label)};
   if (bar.above) {
     texts.label += (texts.label.empty() ? "largest: " : "; largest: ") + short_number(*bar.above);
   }
@@ -46,18 +46,18 @@ BarTexts bar_texts(const PanelBar& bar, const TextMeasurer& measure) {
   return texts;
 }
 
-void draw_bar(const BarTexts& texts, Point baseline, double ramp, Scene* scene) {
+void draw_bar(const PictureBarTexts& texts, Point baseline, double ramp, Scene* scene) {
   double at = baseline.x;
   scene->text({.at = {at, baseline.y}, .text = texts.low, .style = kSmallGrey});
-  at += texts.low_width + kBarGap;
+  at += texts.low_width + kPictureBarGap;
   Image colors{.width = 96, .height = 1, .pixels = {}};
   for (std::size_t i = 0; i < colors.width; ++i) {
     colors.pixels.push_back(scale_color(static_cast<double>(i) / static_cast<double>(colors.width - 1)));
   }
-  const Rect area{at, baseline.y - kBarHeight + 1.0, ramp, kBarHeight};
+  const Rect area{at, baseline.y - kPictureBarHeight + 1.0, ramp, kPictureBarHeight};
   scene->image(area, colors);
   scene->rect(area, stroked(kLightGrey, 0.5));
-  scene->text({.at = {at + ramp + kBarGap, baseline.y}, .text = texts.high, .style = kSmallGrey});
+  scene->text({.at = {at + ramp + kPictureBarGap, baseline.y}, .text = texts.high, .style = kSmallGrey});
 }
 
 // ---- Panels ----
@@ -90,7 +90,8 @@ Panel measured(const PicturePanel& source, const RowStyle& style, const TextMeas
     panel.least_width =
         std::max(panel.least_width, std::min(kLongestTitle, measure.width(clean_text(*text), text_style)));
   }
-  if (source.bar) panel.least_width = std::max(panel.least_width, bar_texts(*source.bar, measure).width() + kLeastRamp);
+  if (source.bar)
+    panel.least_width = std::max(panel.least_width, picture_bar_texts(*source.bar, measure).width() + kLeastRamp);
   return panel;
 }
 
@@ -171,7 +172,7 @@ Scene panel_scene(const Panel& panel, const RowStyle& style, const HeadHeights& 
   }
   scene.height = head.all + height + 4.0;
   if (source.bar) {
-    const BarTexts texts = bar_texts(*source.bar, measure);
+    const PictureBarTexts texts = picture_bar_texts(*source.bar, measure);
     draw_bar(texts, {0.0, scene.height + kSmallSize + 1.0}, std::min(kWidestRamp, scene.width - texts.width()), &scene);
     scene.height += kSmallSize * kPitch + 2.0;
     scene.height += draw_wrapped(texts.label, kSmallGrey, {0.0, scene.height}, scene.width, &scene);
@@ -206,7 +207,7 @@ Scene heading_scene(const PictureRow& row, double reach, double width, const Tex
     scene.height = kTitleSize * kPitch + 6.0;
   }
   if (!row.bar) return scene;
-  const BarTexts texts = bar_texts(*row.bar, measure);
+  const PictureBarTexts texts = picture_bar_texts(*row.bar, measure);
   const double bar_width = texts.width() + kRowRamp;
   const std::string label = measure.shortened(texts.label, kSmallGrey, width - bar_width - 8.0);
   const double label_width = label.empty() ? 0.0 : measure.width(label, kSmallGrey) + 8.0;

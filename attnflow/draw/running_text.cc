@@ -13,9 +13,9 @@ namespace attnflow::internal {
 namespace {
 
 constexpr double kLongestToken = 320.0;
-constexpr double kMargin = 3.0;
+constexpr double kTextMargin = 3.0;
 // Lines, and the first one's baseline, in parts of the text's size.
-constexpr double kLinePitch = 1.95;
+constexpr double kTextLinePitch = 1.95;
 constexpr double kFirstBaseline = 1.25;
 // Wider than a normal space, so that the grounds of two words stand apart.
 constexpr const char* kSpace = "\u2002";
@@ -175,16 +175,16 @@ RunningText lay_out_running_text(const RunningSource& source, const TextStyle& s
     ranges.push_back({cell.begin, cell.end, !cell.tokens.empty() && result.italic[cell.tokens.front()]});
   }
   const bool right_to_left = !source.texts.empty() && measure.right_to_left(clean_text(source.texts.front()));
-  result.paragraph = measure.paragraph(result.text, ranges, style, width - 2.0 * kMargin, right_to_left);
+  result.paragraph = measure.paragraph(result.text, ranges, style, width - 2.0 * kTextMargin, right_to_left);
   // Right-to-left paragraphs hang from the right edge of the page: move them to the left, where the panels start.
   std::vector<PlacedRange>& pieces = result.paragraph.placed;
   double least = width;
   for (const PlacedRange& piece : pieces) least = std::min(least, piece.x);
   for (PlacedRange& piece : pieces) {
-    piece.x += kMargin - least;
-    result.width = std::max(result.width, piece.x + piece.width + kMargin);
+    piece.x += kTextMargin - least;
+    result.width = std::max(result.width, piece.x + piece.width + kTextMargin);
   }
-  result.height = static_cast<double>(result.paragraph.lines) * kLinePitch * style.size;
+  result.height = static_cast<double>(result.paragraph.lines) * kTextLinePitch * style.size;
   return result;
 }
 
@@ -192,7 +192,7 @@ void draw_running_text(const RunningText& text, const std::vector<TokenLook>& lo
   const std::vector<PlacedRange>& pieces = text.paragraph.placed;
   const std::vector<RunningCell>& cells = text.cells;
   const double size = text.style.size;
-  const double line_pitch = kLinePitch * size;
+  const double line_pitch = kTextLinePitch * size;
   const double first_baseline = top + kFirstBaseline * size;
 
   const std::vector<std::array<double, 2>> widened = grounds(pieces);

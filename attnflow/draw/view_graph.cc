@@ -15,11 +15,11 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr double kGap = 24.0;
+constexpr double kGraphGap = 24.0;
 constexpr double kLargestPitch = 64.0;
 // Panels stand beside each other when their nodes are still this far apart.
 constexpr double kLeastPitchBeside = 16.0;
-constexpr double kLabelGap = 8.0;
+constexpr double kGraphLabelGap = 8.0;
 // Weaker arcs than this share of the strongest are not drawn: one could not see them.
 constexpr double kWeakest = 0.005;
 // At most this many arcs in a figure, so that the file stays small enough for a paper.
@@ -255,7 +255,8 @@ Scene draw_panel(const FigureData& data, const std::string& method, const GraphS
   for (std::size_t layer = shape.top + 1; layer-- > shape.bottom;) {
     layers.push_back({.text = layer == 0 ? "input" : fmt::format("layer {}", layer)});
   }
-  draw_row_labels(lay_out_row_labels(data.measure, layers, layout.layer_pitch), layout.left - kLabelGap, top, &scene);
+  draw_row_labels(lay_out_row_labels(data.measure, layers, layout.layer_pitch), layout.left - kGraphLabelGap, top,
+                  &scene);
   if (!shape.all) {
     const AxisLabel label{
         .text = data.labels[data.output_token], .special = data.special(data.output_token), .selected = true};
@@ -336,7 +337,8 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   }
   PanelLayout layout;
   layout.layer_pitch = std::clamp(330.0 / static_cast<double>(layers), 14.0, 52.0);
-  const double layer_labels = data.measure.width(fmt::format("layer {}", shape.top), {.size = kLabelSize}) + kLabelGap;
+  const double layer_labels =
+      data.measure.width(fmt::format("layer {}", shape.top), {.size = kLabelSize}) + kGraphLabelGap;
   const auto fit = [&](double width) {
     layout.pitch = kLargestPitch;
     for (int round = 0; round < 2; ++round) {
@@ -349,7 +351,7 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
     return layout.pitch;
   };
   const auto count = static_cast<double>(methods.size());
-  if (fit((data.width - kGap * (count - 1.0)) / count) < kLeastPitchBeside) {
+  if (fit((data.width - kGraphGap * (count - 1.0)) / count) < kLeastPitchBeside) {
     if (graph_layout.compact && methods.size() > 1) {
       const bool rollout = std::find(methods.begin(), methods.end(), "rollout") != methods.end();
       methods = {rollout ? "rollout" : methods.front()};
@@ -367,7 +369,7 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
     for (double value : values) without_value = without_value || !std::isfinite(value);
   }
   View view =
-      captioned(data, "graph", on_shelves(panels, data.width, kGap, data.measure), caption(data, shape, methods));
+      captioned(data, "graph", on_shelves(panels, data.width, kGraphGap, data.measure), caption(data, shape, methods));
   view.above = above;
   view.without_value = without_value;
   return view;

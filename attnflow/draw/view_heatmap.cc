@@ -11,8 +11,8 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr double kGap = 22.0;
-constexpr double kLargestCell = 34.0;
+constexpr double kHeatmapGap = 22.0;
+constexpr double kLargestHeatmapCell = 34.0;
 // Panels stand beside each other when their cells are still this wide, and below each other otherwise.
 constexpr double kLeastCellBeside = 15.0;
 
@@ -42,10 +42,10 @@ View heatmap_view(const FigureData& data) {
   grid.cell_height = whole_pixels(std::clamp(300.0 / static_cast<double>(layers), 7.0, 18.0));
   const auto fit = [&](double width) {
     grid.left_margin = 0.0;
-    fit_grid_width(data.measure, width, kLargestCell, &grid);
+    fit_grid_width(data.measure, width, kLargestHeatmapCell, &grid);
     return grid.cell_width;
   };
-  const double beside = (data.width - kGap * (panels - 1.0)) / panels;
+  const double beside = (data.width - kHeatmapGap * (panels - 1.0)) / panels;
   const bool is_beside = fit(beside) >= kLeastCellBeside || methods.size() == 1;
   if (!is_beside) fit(data.width);
 
@@ -71,7 +71,7 @@ View heatmap_view(const FigureData& data) {
   }
 
   const Scene panels_scene =
-      is_beside ? on_shelves(scenes, data.width, kGap, data.measure) : stacked(scenes, 10.0, data.measure);
+      is_beside ? on_shelves(scenes, data.width, kHeatmapGap, data.measure) : stacked(scenes, 10.0, data.measure);
   View view = captioned(data, "heatmap", panels_scene,
                         fmt::format("What {} draws on, at each layer: input tokens from left to right, layers from "
                                     "bottom to top.{}",

@@ -11,8 +11,8 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr double kGap = 18.0;
-constexpr double kLargestCell = 24.0;
+constexpr double kMatrixGap = 18.0;
+constexpr double kLargestMatrixCell = 24.0;
 // Cells this wide have room for a label each.
 constexpr double kLabelledCell = 12.0;
 constexpr std::size_t kMostLabelledTokens = 64;
@@ -52,14 +52,14 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
   std::size_t in_row = std::max<std::size_t>(1, shown.size());
   const auto cell_for = [&](std::size_t panels) {
     const auto count = static_cast<double>(panels);
-    return ((data.width - kGap * (count - 1.0)) / count - kRoomForLabels) / n;
+    return ((data.width - kMatrixGap * (count - 1.0)) / count - kRoomForLabels) / n;
   };
   if (!layout.compact && data.tokens <= kMostLabelledTokens) {
     while (in_row > 1 && cell_for(in_row) < kLabelledCell) --in_row;
   } else if (!layout.compact) {
     in_row = 1;
   }
-  double cell = std::min(cell_for(in_row), kLargestCell);
+  double cell = std::min(cell_for(in_row), kLargestMatrixCell);
   cell = std::min(cell, std::max(data.tokens > kMostLabelledTokens ? 0.0 : kLabelledCell, kLargestMatrix / n));
   if (cell >= 6.0) cell = std::floor(cell);
 
@@ -98,7 +98,7 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
   }
 
   View view = captioned(
-      data, "matrix", on_shelves(panels, data.width, kGap, data.measure),
+      data, "matrix", on_shelves(panels, data.width, kMatrixGap, data.measure),
       fmt::format("What each output token of layer {} (from top to bottom) draws on each input token (from left to "
                   "right).{}{}{}",
                   data.layer, data.tokens > kMostLabelledTokens ? " Not every token is labelled." : "",

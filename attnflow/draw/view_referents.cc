@@ -17,7 +17,7 @@ namespace {
 constexpr double kPlotHeight = 132.0;
 constexpr double kHead = kPanelHeadHeight;
 constexpr double kAxisGap = 6.0;  // between the numbers of the axis and the plot
-constexpr double kGap = 22.0;
+constexpr double kReferentGap = 22.0;
 constexpr double kWidestBar = 16.0;
 // Panels stand beside each other when a layer's bars are at least this wide, and below each other otherwise.
 constexpr double kNarrowestBarBeside = 4.0;
@@ -35,7 +35,7 @@ constexpr std::array<Color, 8> kReferentColors{{{0x00, 0x72, 0xb2},
                                                 {0x1a, 0x1a, 0x1a},
                                                 {0xf0, 0xe4, 0x42}}};
 
-std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
+std::string referent_percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
 
 constexpr TextStyle kTickStyle{.size = kSmallSize, .color = kGrey};
 constexpr double kTickStep = 0.25;
@@ -52,7 +52,7 @@ void draw_axes(const std::string& title, double left, double width, Scene* scene
     const double y = y_of(tick);
     scene->line({left, y}, {left + width, y}, stroked(tick == 0.0 ? kGrey : kLightGrey, tick == 0.0 ? 1.0 : 0.6));
     scene->text({.at = {left - kAxisGap, y + 0.35 * kSmallSize},
-                 .text = percent(tick),
+                 .text = referent_percent(tick),
                  .style = kTickStyle,
                  .anchor = Anchor::kEnd});
   }
@@ -233,10 +233,10 @@ View referents_view(const FigureData& data) {
   double room = data.width;
   if (prediction != nullptr) {
     panels.push_back(candidates_panel(data, *prediction, data.width));
-    room -= panels.back().width + kGap;
+    room -= panels.back().width + kReferentGap;
   }
   const auto methods = static_cast<double>(weights.size());
-  const double beside = (room - kGap * (methods - 1.0)) / methods;
+  const double beside = (room - kReferentGap * (methods - 1.0)) / methods;
   const double plot = beside - axis_width(data.measure);
   const bool is_beside =
       plot > 0.0 && bars_in(plot, report.settings.layers.size(), names.size()).width >= kNarrowestBarBeside;
@@ -249,7 +249,7 @@ View referents_view(const FigureData& data) {
       fmt::format("Of what {} draws on the referents, the share of each, at each layer.", data.output_name());
   if (prediction != nullptr) caption += " Candidates: probability among those asked for.";
   const Scene bars =
-      is_beside ? on_shelves(panels, data.width, kGap, data.measure) : stacked(panels, 14.0, data.measure);
+      is_beside ? on_shelves(panels, data.width, kReferentGap, data.measure) : stacked(panels, 14.0, data.measure);
   View view = captioned(data, "referents", stacked({legend(data, names), bars}, 10.0, data.measure),
                         caption + flow_note(weights));
   view.without_value = without_value;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kTitleCharacters = 60;
 
 // Escaped, on one line, valid UTF-8.
-std::string title(const std::string& text) {
+std::string page_title(const std::string& text) {
   std::string out = "attnflow";
   if (text.empty()) return out;
   out += ": ";
@@ -50,7 +50,7 @@ std::string fill_page(const PageBytes& page, const std::string& text, const std:
     out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   };
   append(page.before_title);
-  out += title(text);
+  out += page_title(text);
   append(page.before_report);
   out += json;
   append(page.after_report);

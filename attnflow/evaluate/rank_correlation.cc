@@ -12,7 +12,7 @@
 namespace attnflow {
 namespace {
 
-void check(std::span<const double> values, std::span<const double> gaps) {
+void check_samples(std::span<const double> values, std::span<const double> gaps) {
   if (!gaps.empty() && gaps.size() != values.size()) {
     throw Error(ErrorKind::kUsage, fmt::format("expected one gap for each of the {} values to rank, or none; found {}",
                                                values.size(), gaps.size()));
@@ -38,7 +38,7 @@ struct TieGroups {
 };
 
 TieGroups tie_groups(std::span<const double> values, std::span<const double> gaps) {
-  check(values, gaps);
+  check_samples(values, gaps);
   TieGroups groups;
   groups.order.resize(values.size());
   std::iota(groups.order.begin(), groups.order.end(), std::size_t{0});

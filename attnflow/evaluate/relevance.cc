@@ -17,7 +17,7 @@ void check_numbers(TensorView<const double> values) {
   }
 }
 
-void check(TensorView<const double> values, const RelevanceOptions& options) {
+void check_relevance(TensorView<const double> values, const RelevanceOptions& options) {
   if (values.rank() != 2 || values.extent(0) == 0) {
     throw Error(ErrorKind::kUsage, fmt::format("expected values of shape [output_token, input_token] with at least one "
                                                "output token; found shape {}",
@@ -54,7 +54,7 @@ std::vector<double> sum(TensorView<const double> values) {
 }  // namespace
 
 Relevance relevance(TensorView<const double> values, const RelevanceOptions& options) {
-  check(values, options);
+  check_relevance(values, options);
   switch (options.kind) {
     case RelevanceKind::kOutputToken:
       return {of_output_token(values, options.output_token), {}};

@@ -18,18 +18,18 @@ namespace {
 // Independent streams of one seed.
 enum Stream : std::uint64_t { kBootstrap = 0, kSignFlip = 1 };
 
-void check(double confidence) {
+void check_values(double confidence) {
   if (!(confidence > 0 && confidence < 1)) {
     throw Error(ErrorKind::kUsage, fmt::format("expected a confidence between 0 and 1; found {}", confidence));
   }
 }
 
-void check(const ResamplingOptions& options) {
-  check(options.confidence);
+void check_values(const ResamplingOptions& options) {
+  check_values(options.confidence);
   if (options.resamples == 0) throw Error(ErrorKind::kUsage, "expected at least one resample; found 0");
 }
 
-void check(TensorView<const double> values) {
+void check_values(TensorView<const double> values) {
   if (values.rank() != 2) {
     throw Error(ErrorKind::kUsage,
                 "expected values of shape [cell, sample]; found shape " + shape_to_string(values.shape()));
@@ -233,7 +233,7 @@ double standard_deviation(std::span<const double> values) {
 }
 
 Interval wilson_interval(std::size_t successes, std::size_t count, double confidence) {
-  check(confidence);
+  check_values(confidence);
   if (successes > count) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected at most {} successes of {}; found {}", count, count, successes));
@@ -279,8 +279,8 @@ std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differe
 }
 
 std::vector<Summary> summarize(TensorView<const double> values, const ResamplingOptions& options) {
-  check(options);
-  check(values);
+  check_values(options);
+  check_values(values);
   return summarize_rows(values, sample_rows(values), options);
 }
 
@@ -290,9 +290,9 @@ Summary summarize(std::span<const double> values, const ResamplingOptions& optio
 
 std::vector<PairedComparison> compare_paired(TensorView<const double> first, TensorView<const double> second,
                                              const ResamplingOptions& options) {
-  check(options);
-  check(first);
-  check(second);
+  check_values(options);
+  check_values(first);
+  check_values(second);
   if (first.shape() != second.shape()) {
     throw Error(ErrorKind::kUsage, fmt::format("expected two arrays of the same shape to compare; found {} and {}",
                                                shape_to_string(first.shape()), shape_to_string(second.shape())));
@@ -300,7 +300,7 @@ std::vector<PairedComparison> compare_paired(TensorView<const double> first, Ten
   Tensor<double> differences(first.shape());
   std::transform(first.span().begin(), first.span().end(), second.span().begin(), differences.span().begin(),
                  std::minus<>());
-  check(differences.view());
+  check_values(differences.view());
   const SampleRows rows = sample_rows(differences.view());
   const std::vector<Summary> summaries = summarize_rows(differences.view(), rows, options);
   const std::vector<double> sign_flip_p = sign_flip_test(rows, options);

@@ -24,7 +24,7 @@ Array from_values(DType dtype, TensorView<const T> values) {
   return array;
 }
 
-[[noreturn]] void fail(std::string_view what, const std::string& message) {
+[[noreturn]] void fail_array(std::string_view what, const std::string& message) {
   throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", what, message));
 }
 
@@ -33,7 +33,8 @@ template <typename T, typename S, typename Convert>
 Tensor<T> convert_all(const Array& array, std::string_view what, const Convert& convert) {
   const std::size_t count = element_count(array.shape);
   if (array.bytes.size() != count * sizeof(S)) {
-    fail(what, fmt::format("an array of shape {} and dtype {} needs {} bytes, found {}", shape_to_string(array.shape),
+    fail_array(what,
+               fmt::format("an array of shape {} and dtype {} needs {} bytes, found {}", shape_to_string(array.shape),
                            dtype_name(array.dtype), count * sizeof(S), array.bytes.size()));
   }
   Tensor<T> out(array.shape);
@@ -55,11 +56,11 @@ struct NumberTo {
     if constexpr (std::is_same_v<T, float> && std::is_integral_v<S>) {
       const float rounded = static_cast<float>(value);
       if (static_cast<double>(rounded) != static_cast<double>(value) || !exact_in_double(value))
-        fail(what, fmt::format("holds {}, which is not a float32 number", value));
+        fail_array(what, fmt::format("holds {}, which is not a float32 number", value));
       return rounded;
     } else if constexpr (std::is_same_v<T, float> && std::is_same_v<S, double>) {
       if (std::isfinite(value) && std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
-        fail(what, fmt::format("holds {}, which is too large for float32", value));
+        fail_array(what, fmt::format("holds {}, which is too large for float32", value));
       return static_cast<float>(value);
     } else {
       return static_cast<T>(value);
@@ -81,7 +82,7 @@ template <typename T>
 Tensor<T> to_numbers(const Array& array, std::string_view what) {
   const NumberTo<T> number{what};
   const auto wrong_kind = [&](const char* expected) {
-    fail(what, fmt::format("expected {}, found dtype {}", expected, dtype_name(array.dtype)));
+    fail_array(what, fmt::format("expected {}, found dtype {}", expected, dtype_name(array.dtype)));
   };
   switch (array.dtype) {
     case DType::kBool:

@@ -19,10 +19,10 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::string_view kMagic = "GGUF";
+constexpr std::string_view kGgufMagic = "GGUF";
 constexpr std::uint32_t kOldestVersion = 2;
 constexpr std::uint32_t kNewestVersion = 3;
-constexpr std::size_t kMaxRank = 4;
+constexpr std::size_t kMaxGgufRank = 4;
 constexpr std::size_t kMaxKey = 65535;         // the format's limit
 constexpr std::size_t kMaxTensorName = 63;     // libllama's
 constexpr std::size_t kDefaultAlignment = 32;  // where general.alignment does not say
@@ -149,11 +149,12 @@ class Reader {
                                  std::min(file_.size(), std::string_view("version https://git-lfs").size()));
     if (start == "version https://git-lfs")
       fail("found a Git LFS pointer in place of the file; run `git lfs pull` in the folder it came from");
-    if (!start.starts_with(kMagic)) {
-      fail(fmt::format("expected it to begin with \"GGUF\", found {}",
-                       file_.empty() ? "no bytes at all; copy it again" : quote_name(start.substr(0, kMagic.size()))));
+    if (!start.starts_with(kGgufMagic)) {
+      fail(fmt::format(
+          "expected it to begin with \"GGUF\", found {}",
+          file_.empty() ? "no bytes at all; copy it again" : quote_name(start.substr(0, kGgufMagic.size()))));
     }
-    at_ = kMagic.size();
+    at_ = kGgufMagic.size();
     header_.version = integer<std::uint32_t>("the version");
     if (header_.version >= kOldestVersion && header_.version <= kNewestVersion) return;
     const bool other_order = header_.version != 0 && header_.version % 0x10000 == 0;
@@ -250,8 +251,9 @@ class Reader {
     tensor.name = name(kMaxTensorName, "a tensor's name");
     if (!names_.insert(tensor.name).second) fail(fmt::format("the tensor {} appears twice", quote_name(tensor.name)));
     const auto rank = integer<std::uint32_t>("a tensor's rank");
-    if (rank == 0 || rank > kMaxRank) {
-      fail(fmt::format("tensor {}: expected 1 to {} dimensions, found {}", quote_name(tensor.name), kMaxRank, rank));
+    if (rank == 0 || rank > kMaxGgufRank) {
+      fail(
+          fmt::format("tensor {}: expected 1 to {} dimensions, found {}", quote_name(tensor.name), kMaxGgufRank, rank));
     }
     for (std::uint32_t d = 0; d < rank; ++d)
       tensor.extents.push_back(integer<std::uint64_t>("the shape of " + quote_name(tensor.name)));

@@ -19,17 +19,17 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::size_t kHeaderAlignment = 64;
 // NumPy writes a few hundred bytes and refuses to read more than 10,000 by default.
 constexpr std::size_t kMaxHeader = std::size_t{1} << 20;
-constexpr std::size_t kMaxRank = 64;  // NumPy's own limit (32 before NumPy 2)
+constexpr std::size_t kMaxNpyRank = 64;  // NumPy's own limit (32 before NumPy 2)
 
-[[noreturn]] void fail(const std::string& name, const std::string& what) {
+[[noreturn]] void fail_npy(const std::string& name, const std::string& what) {
   throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", name, what));
 }
 
-struct Header {
+struct NpyHeader {
   std::string descr;
   bool fortran_order = false;
   Shape shape;
@@ -41,8 +41,8 @@ class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
-  Header parse() {
-    Header header;
+  NpyHeader parse() {
+    NpyHeader header;
     std::array<bool, 3> seen{};
     const auto once = [&](std::size_t key) {
       if (std::exchange(seen[key], true)) refuse("a key appears twice");
@@ -54,7 +54,8 @@ class HeaderParser {
       if (key == "descr") {
         once(0);
         if (peek() == '[' || peek() == '{' || peek() == '(')
-          fail(name_, "expected an array of numbers, found a structured dtype; save each field as an array of its own");
+          fail_npy(name_,
+                   "expected an array of numbers, found a structured dtype; save each field as an array of its own");
         header.descr = text();
       } else if (key == "fortran_order") {
         once(1);
@@ -78,7 +79,7 @@ class HeaderParser {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    fail(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
+    fail_npy(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
   }
   // The next character that is not a space, or NUL at the end.
   char peek() {
@@ -117,7 +118,7 @@ class HeaderParser {
     Shape shape;
     expect('(');
     while (!accept(')')) {
-      if (shape.size() == kMaxRank) refuse(fmt::format("expected at most {} dimensions", kMaxRank));
+      if (shape.size() == kMaxNpyRank) refuse(fmt::format("expected at most {} dimensions", kMaxNpyRank));
       shape.push_back(number());
       accept('L');  // Python 2 wrote long integers so
       if (!accept(',')) {
@@ -163,9 +164,9 @@ Element parse_descr(const std::string& descr, const std::string& name) {
   }
   const char kind = rest.empty() ? '\0' : rest[0];
   if (kind == 'O') {
-    fail(name,
-         "holds Python objects (a pickle), which can run code when loaded and is never read; save it as numbers or "
-         "text, for example np.save(file, array.astype(np.float32), allow_pickle=False)");
+    fail_npy(name,
+             "holds Python objects (a pickle), which can run code when loaded and is never read; save it as numbers or "
+             "text, for example np.save(file, array.astype(np.float32), allow_pickle=False)");
   }
   std::size_t size = 0;
   bool digits = rest.size() > 1;
@@ -215,9 +216,10 @@ Element parse_descr(const std::string& descr, const std::string& name) {
         break;
     }
   }
-  fail(name, fmt::format("expected bool, integers, float16, float32, float64 or text, found dtype {}; convert it with "
-                         "array.astype(np.float64) and save it again",
-                         quote_name(descr)));
+  fail_npy(name,
+           fmt::format("expected bool, integers, float16, float32, float64 or text, found dtype {}; convert it with "
+                       "array.astype(np.float64) and save it again",
+                       quote_name(descr)));
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
@@ -258,7 +260,7 @@ std::vector<std::byte> widen_unsigned(std::span<const std::byte> stored, std::si
     std::uint64_t value = 0;
     std::memcpy(&value, stored.data() + i * size, size);
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-      fail(name, fmt::format("expected integers up to 2^63 - 1, found {}", value));
+      fail_npy(name, fmt::format("expected integers up to 2^63 - 1, found {}", value));
     std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
   }
   return out;
@@ -274,8 +276,8 @@ std::vector<std::string> decode_text(std::span<const std::byte> stored, std::siz
     const std::size_t length = points.find_last_not_of(U'\0') + 1;  // npos + 1 is 0
     for (std::size_t k = 0; k < length; ++k) {
       if (!is_scalar_value(points[k])) {
-        fail(name, fmt::format("expected text, found {:#x}, which is not a Unicode character",
-                               static_cast<std::uint32_t>(points[k])));
+        fail_npy(name, fmt::format("expected text, found {:#x}, which is not a Unicode character",
+                                   static_cast<std::uint32_t>(points[k])));
       }
       append_utf8(out[i], points[k]);
     }
@@ -288,32 +290,33 @@ void read_exactly(ByteSource& source, std::span<std::byte> into, const std::stri
   while (done < into.size()) {
     const std::size_t got = source.read(into.subspan(done));
     if (got == 0) {
-      fail(name, fmt::format("expected {} more bytes, found the end of the file: it is truncated; copy it again",
-                             into.size() - done));
+      fail_npy(name, fmt::format("expected {} more bytes, found the end of the file: it is truncated; copy it again",
+                                 into.size() - done));
     }
     done += got;
   }
 }
 
 // Everything up to the elements. Adds the bytes read to `consumed`.
-Header read_header(ByteSource& source, const std::string& name, std::uint64_t& consumed) {
+NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t& consumed) {
   std::array<std::byte, 8> start{};  // magic and version
   const std::size_t got = source.read(start);
-  const std::string_view magic(reinterpret_cast<const char*>(start.data()), std::min(got, kMagic.size()));
-  if (magic != kMagic) {
+  const std::string_view magic(reinterpret_cast<const char*>(start.data()), std::min(got, kNpyMagic.size()));
+  if (magic != kNpyMagic) {
     if (got > 0 && start[0] == std::byte{0x80}) {
-      fail(name,
-           "found a Python pickle, which can run code when loaded and is never read; save the array with "
-           "np.save(file, array.astype(np.float32), allow_pickle=False)");
+      fail_npy(name,
+               "found a Python pickle, which can run code when loaded and is never read; save the array with "
+               "np.save(file, array.astype(np.float32), allow_pickle=False)");
     }
-    if (got > 1 && magic.starts_with("PK")) fail(name, "found a zip file; if it comes from np.savez, name it .npz");
-    fail(name, fmt::format("expected a NumPy .npy file, found {} bytes that do not start with \"\\x93NUMPY\"",
-                           source.size()));
+    if (got > 1 && magic.starts_with("PK")) fail_npy(name, "found a zip file; if it comes from np.savez, name it .npz");
+    fail_npy(name, fmt::format("expected a NumPy .npy file, found {} bytes that do not start with \"\\x93NUMPY\"",
+                               source.size()));
   }
-  if (got < start.size()) fail(name, "the file is truncated; copy it again");
+  if (got < start.size()) fail_npy(name, "the file is truncated; copy it again");
   const int version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3) {
-    fail(name, fmt::format("expected .npy version 1, 2 or 3, found {}.{}", version, std::to_integer<int>(start[7])));
+    fail_npy(name,
+             fmt::format("expected .npy version 1, 2 or 3, found {}.{}", version, std::to_integer<int>(start[7])));
   }
   std::array<std::byte, 4> length_bytes{};
   const std::size_t length_size = version == 1 ? 2 : 4;
@@ -322,11 +325,12 @@ Header read_header(ByteSource& source, const std::string& name, std::uint64_t& c
   for (std::size_t i = 0; i < length_size; ++i) length |= std::to_integer<std::size_t>(length_bytes[i]) << (8 * i);
   consumed = start.size() + length_size;
   if (length > source.size() - std::min(consumed, source.size())) {
-    fail(name, fmt::format("not a valid .npy file: it says that its header has {} bytes, but only {} follow", length,
-                           source.size() - std::min(consumed, source.size())));
+    fail_npy(name, fmt::format("not a valid .npy file: it says that its header has {} bytes, but only {} follow",
+                               length, source.size() - std::min(consumed, source.size())));
   }
   if (length > kMaxHeader)
-    fail(name, fmt::format("not a valid .npy file: its header has {} bytes; at most {} are read", length, kMaxHeader));
+    fail_npy(name,
+             fmt::format("not a valid .npy file: its header has {} bytes; at most {} are read", length, kMaxHeader));
   std::string text(length, '\0');
   read_exactly(source, std::as_writable_bytes(std::span(text)), name);
   consumed += length;
@@ -344,31 +348,32 @@ std::size_t MemorySource::read(std::span<std::byte> into) {
 
 Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& limits) {
   std::uint64_t consumed = 0;
-  Header header = read_header(source, name, consumed);
+  NpyHeader header = read_header(source, name, consumed);
   const Element element = parse_descr(header.descr, name);
 
   const auto count = checked_product(header.shape);
   const auto stored = count ? checked_multiply(*count, element.stored_size) : std::nullopt;
   const auto decoded = count ? checked_multiply(*count, element.decoded_size) : std::nullopt;
-  if (!stored || !decoded) fail(name, fmt::format("shape {} is larger than any memory", shape_to_string(header.shape)));
+  if (!stored || !decoded)
+    fail_npy(name, fmt::format("shape {} is larger than any memory", shape_to_string(header.shape)));
   if (*decoded > limits.max_bytes) {
-    fail(name, fmt::format("shape {} and dtype {} need {} bytes of memory; at most {} are allowed",
-                           shape_to_string(header.shape), quote_name(header.descr), *decoded, limits.max_bytes));
+    fail_npy(name, fmt::format("shape {} and dtype {} need {} bytes of memory; at most {} are allowed",
+                               shape_to_string(header.shape), quote_name(header.descr), *decoded, limits.max_bytes));
   }
   const std::uint64_t found = source.size() - std::min<std::uint64_t>(source.size(), consumed);
   if (*stored != found) {
-    fail(name, fmt::format("shape {} and dtype {} need {} bytes after the header, found {}: the file is {}",
-                           shape_to_string(header.shape), quote_name(header.descr), *stored, found,
-                           found < *stored ? "truncated; copy it again" : "damaged, or holds several arrays"));
+    fail_npy(name, fmt::format("shape {} and dtype {} need {} bytes after the header, found {}: the file is {}",
+                               shape_to_string(header.shape), quote_name(header.descr), *stored, found,
+                               found < *stored ? "truncated; copy it again" : "damaged, or holds several arrays"));
   }
   // Text of no characters would let a tiny file ask for any number of strings.
   if (element.dtype == DType::kUnicode && element.stored_size == 0 && *count > 0)
-    fail(name, "expected text of at least one character, found dtype " + quote_name(header.descr));
+    fail_npy(name, "expected text of at least one character, found dtype " + quote_name(header.descr));
 
   std::vector<std::byte> bytes(*stored);
   read_exactly(source, bytes, name);
   std::byte extra{};
-  if (source.read(std::span(&extra, 1)) != 0) fail(name, "holds more bytes than it says: it is damaged");
+  if (source.read(std::span(&extra, 1)) != 0) fail_npy(name, "holds more bytes than it says: it is damaged");
 
   swap_bytes(bytes, element.swap_size);
   if (header.fortran_order && header.shape.size() > 1 && *count > 0)
@@ -470,10 +475,10 @@ NpyBytes serialize_npy(const Array& array) {
   dict.append(padding, ' ');
   dict.push_back('\n');
   // At most kMaxRank dimensions of 20 digits: version 1's 16 bits of length are enough.
-  if (array.shape.size() > kMaxRank)
+  if (array.shape.size() > kMaxNpyRank)
     throw Error(ErrorKind::kOther,
-                fmt::format("expected at most {} dimensions, found {}", kMaxRank, array.shape.size()));
-  out.header.append(kMagic);
+                fmt::format("expected at most {} dimensions, found {}", kMaxNpyRank, array.shape.size()));
+  out.header.append(kNpyMagic);
   out.header.push_back('\x01');
   out.header.push_back('\x00');
   out.header.push_back(static_cast<char>(static_cast<unsigned char>(dict.size() & 0xFF)));

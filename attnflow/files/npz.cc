@@ -58,12 +58,12 @@ class ZipError {
   zip_error_t error_;
 };
 
-[[noreturn]] void fail(const std::string& name, const std::string& what) {
+[[noreturn]] void fail_npz(const std::string& name, const std::string& what) {
   throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", name, what));
 }
 
 [[noreturn]] void fail_to_open(const std::string& name, const std::string& reason) {
-  fail(name, fmt::format("expected a NumPy .npz file (a zip file of arrays), which cannot be opened: {}", reason));
+  fail_npz(name, fmt::format("expected a NumPy .npz file (a zip file of arrays), which cannot be opened: {}", reason));
 }
 
 // An archive that is being read, with the number of bytes that it takes.
@@ -124,8 +124,8 @@ class EntrySource : public ByteSource {
   std::size_t read(std::span<std::byte> into) override {
     const zip_int64_t got = zip_fread(file_, into.data(), into.size());
     if (got < 0) {
-      fail(name_, fmt::format("cannot be decompressed: {}; the file is damaged: copy it again",
-                              zip_error_strerror(zip_file_get_error(file_))));
+      fail_npz(name_, fmt::format("cannot be decompressed: {}; the file is damaged: copy it again",
+                                  zip_error_strerror(zip_file_get_error(file_))));
     }
     return static_cast<std::size_t>(got);
   }
@@ -142,11 +142,11 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   const auto found = std::find(names.begin(), names.end(), wanted);
   if (found == names.end()) {
     const std::vector<std::string> keys = keys_of(archive);
-    fail(archive.name, fmt::format("expected an array named {}; the file holds {}", quote_name(key),
-                                   internal::quote_names({keys.begin(), keys.end()})));
+    fail_npz(archive.name, fmt::format("expected an array named {}; the file holds {}", quote_name(key),
+                                       internal::quote_names({keys.begin(), keys.end()})));
   }
   if (std::find(found + 1, names.end(), wanted) != names.end())
-    fail(archive.name, fmt::format("holds two arrays named {}; save it again", quote_name(key)));
+    fail_npz(archive.name, fmt::format("holds two arrays named {}; save it again", quote_name(key)));
   const auto index = static_cast<zip_uint64_t>(found - names.begin());
   const std::string name = fmt::format("{}: array {}", archive.name, quote_name(key));
 
@@ -155,31 +155,32 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   constexpr zip_uint64_t kNeeded =
       ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if (zip_stat_index(archive.zip.get(), index, 0, &status) != 0 || (status.valid & kNeeded) != kNeeded)
-    fail(name, "the zip file does not tell its size; save it again");
-  if (status.encryption_method != ZIP_EM_NONE) fail(name, "is encrypted; save it without a password");
+    fail_npz(name, "the zip file does not tell its size; save it again");
+  if (status.encryption_method != ZIP_EM_NONE) fail_npz(name, "is encrypted; save it without a password");
   if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE) {
-    fail(name,
-         fmt::format("expected stored or deflated data, found zip compression method {}; save it with np.savez or "
-                     "np.savez_compressed",
-                     status.comp_method));
+    fail_npz(name,
+             fmt::format("expected stored or deflated data, found zip compression method {}; save it with np.savez or "
+                         "np.savez_compressed",
+                         status.comp_method));
   }
   // Zip bombs stop here: at the limit, or at a size that the compressed bytes cannot reach.
   const bool possible = status.comp_size <= archive.size &&
                         (status.comp_method == ZIP_CM_STORE ? status.size == status.comp_size
                                                             : status.size / kMaxDeflateRatio <= status.comp_size);
   if (!possible) {
-    fail(name, fmt::format("says that it has {} bytes, compressed to {}, in a zip file of {} bytes: it is damaged",
-                           status.size, status.comp_size, archive.size));
+    fail_npz(name, fmt::format("says that it has {} bytes, compressed to {}, in a zip file of {} bytes: it is damaged",
+                               status.size, status.comp_size, archive.size));
   }
 
   const std::unique_ptr<zip_file_t, CloseEntry> file(zip_fopen_index(archive.zip.get(), index, 0));
   if (!file)
-    fail(name, fmt::format("cannot be read: {}; the file is damaged: copy it again", zip_strerror(archive.zip.get())));
+    fail_npz(name,
+             fmt::format("cannot be read: {}; the file is damaged: copy it again", zip_strerror(archive.zip.get())));
   EntrySource source(file.get(), status.size, name);
   return internal::parse_npy(source, name, limits);
 }
 
-[[noreturn]] void fail_to_write(const std::filesystem::path& path, const std::string& reason) {
+[[noreturn]] void fail_to_write_npz(const std::filesystem::path& path, const std::string& reason) {
   throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .npz file: {}", path.string(), reason));
 }
 
@@ -188,9 +189,9 @@ Source build_archive(const std::filesystem::path& path, const std::vector<intern
                      const std::vector<NamedArray>& arrays) {
   ZipError error;
   Source target(zip_source_buffer_create(nullptr, 0, 0, error.get()));
-  if (!target) fail_to_write(path, error.text());
+  if (!target) fail_to_write_npz(path, error.text());
   Archive archive(zip_open_from_source(target.get(), ZIP_TRUNCATE, error.get()));
-  if (!archive) fail_to_write(path, error.text());
+  if (!archive) fail_to_write_npz(path, error.text());
   zip_source_keep(target.get());  // one owner is the archive, the other is `target`
 
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -203,19 +204,19 @@ Source build_archive(const std::filesystem::path& path, const std::vector<intern
     fragments[1].length = bytes.data.size();
     const std::size_t used = bytes.data.empty() ? 1 : 2;
     Source source(zip_source_buffer_fragment_create(fragments.data(), used, 0, error.get()));
-    if (!source) fail_to_write(path, error.text());
+    if (!source) fail_to_write_npz(path, error.text());
     const std::string entry = arrays[i].name + std::string(kEnding);
     const zip_int64_t added = zip_file_add(archive.get(), entry.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
-    if (added < 0) fail_to_write(path, zip_strerror(archive.get()));
+    if (added < 0) fail_to_write_npz(path, zip_strerror(archive.get()));
     (void)source.release();  // owned by the archive now
     const auto index = static_cast<zip_uint64_t>(added);
     if (zip_set_file_compression(archive.get(), index, ZIP_CM_DEFLATE, kDeflateLevel) != 0 ||
         zip_file_set_dostime(archive.get(), index, kFixedTime, kFixedDate, 0) != 0 ||
         zip_file_set_external_attributes(archive.get(), index, 0, ZIP_OPSYS_UNIX, kRegularFileMode) != 0) {
-      fail_to_write(path, zip_strerror(archive.get()));
+      fail_to_write_npz(path, zip_strerror(archive.get()));
     }
   }
-  if (zip_close(archive.get()) != 0) fail_to_write(path, zip_strerror(archive.get()));
+  if (zip_close(archive.get()) != 0) fail_to_write_npz(path, zip_strerror(archive.get()));
   (void)archive.release();  // zip_close freed it
   return target;
 }
@@ -247,8 +248,8 @@ void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>&
   contents.reserve(arrays.size());
   for (const NamedArray& named : arrays) {
     if (named.name.empty() || !names.insert(named.name).second)
-      fail_to_write(path, fmt::format("expected arrays with names of their own, found {} twice or empty",
-                                      quote_name(named.name)));
+      fail_to_write_npz(path, fmt::format("expected arrays with names of their own, found {} twice or empty",
+                                          quote_name(named.name)));
     contents.push_back(internal::serialize_npy(named.array));
   }
   AtomicFile file(path);  // before the work, so that a path that cannot be written is told at once
@@ -259,13 +260,13 @@ void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>&
     return;
   }
   const Source archive = build_archive(path, contents, arrays);
-  if (zip_source_open(archive.get()) != 0) fail_to_write(path, zip_error_strerror(zip_source_error(archive.get())));
+  if (zip_source_open(archive.get()) != 0) fail_to_write_npz(path, zip_error_strerror(zip_source_error(archive.get())));
   std::vector<std::byte> chunk(std::size_t{1} << 20);
   zip_int64_t got = 0;
   while ((got = zip_source_read(archive.get(), chunk.data(), chunk.size())) > 0)
     file.write(std::span(chunk).first(static_cast<std::size_t>(got)));
   zip_source_close(archive.get());
-  if (got < 0) fail_to_write(path, "the archive cannot be read back from memory");
+  if (got < 0) fail_to_write_npz(path, "the archive cannot be read back from memory");
   file.commit();
 }
 

@@ -19,7 +19,7 @@ namespace attnflow::internal {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kMaxRank = 64;
+constexpr std::size_t kMaxTensorRank = 64;
 constexpr std::size_t kMaxIgnoredDepth = 32;
 
 constexpr std::array<std::pair<std::string_view, DType>, 10> kDTypes = {{{"BOOL", DType::kBool},
@@ -58,8 +58,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (ignored()) return true;
     if (place_ == Place::kShape) {
-      if (tensor_->shape->size() == kMaxRank)
-        fail(fmt::format("tensor {}: expected at most {} dimensions", quote_name(name_), kMaxRank));
+      if (tensor_->shape->size() == kMaxTensorRank)
+        fail(fmt::format("tensor {}: expected at most {} dimensions", quote_name(name_), kMaxTensorRank));
       tensor_->shape->push_back(value);
     } else if (place_ == Place::kOffsets && tensor_->offsets->size() < 2) {
       tensor_->offsets->push_back(value);

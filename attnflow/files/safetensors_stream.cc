@@ -29,26 +29,26 @@ std::string upper_name(DType dtype) {
   return name;
 }
 
-[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+[[noreturn]] void fail_stream(const std::filesystem::path& path, const std::string& what) {
   throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this .safetensors file: {}", path.string(), what));
 }
 
-struct Header {
+struct StreamHeader {
   std::string text;
   std::size_t data_bytes = 0;
 };
 
-Header make_header(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
-                   const std::vector<std::pair<std::string, std::string>>& metadata) {
+StreamHeader make_header(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
+                         const std::vector<std::pair<std::string, std::string>>& metadata) {
   // Written by hand and not through a JSON object, whose keys would be sorted.
-  Header header;
+  StreamHeader header;
   std::string& text = header.text;
   text = "{";
   if (!metadata.empty()) {
     text += "\"__metadata__\":{";
     std::set<std::string_view> keys;
     for (const auto& [key, value] : metadata) {
-      if (!keys.insert(key).second) fail(path, "metadata " + quote_name(key) + " is given twice");
+      if (!keys.insert(key).second) fail_stream(path, "metadata " + quote_name(key) + " is given twice");
       if (keys.size() > 1) text += ",";
       text += json_text(key) + ":" + json_text(value);
     }
@@ -57,16 +57,17 @@ Header make_header(const std::filesystem::path& path, const std::vector<TensorPl
   std::set<std::string_view> names = {"__metadata__"};
   for (const TensorPlan& tensor : tensors) {
     if (!names.insert(tensor.name).second)
-      fail(path, "expected tensors with names of their own, found " + quote_name(tensor.name) + " twice or reserved");
+      fail_stream(path,
+                  "expected tensors with names of their own, found " + quote_name(tensor.name) + " twice or reserved");
     if (tensor.dtype == DType::kUnicode)
-      fail(path, "tensor " + quote_name(tensor.name) + " is text, which this format holds only as metadata");
+      fail_stream(path, "tensor " + quote_name(tensor.name) + " is text, which this format holds only as metadata");
     Shape extents = tensor.shape;
     extents.push_back(dtype_size(tensor.dtype));
     const std::optional<std::size_t> bytes = checked_product(extents);
     const std::size_t begin = header.data_bytes;
     if (!bytes || *bytes > std::numeric_limits<std::size_t>::max() - begin)
-      fail(path, fmt::format("tensor {} of shape {} is larger than the address space", quote_name(tensor.name),
-                             shape_to_string(tensor.shape)));
+      fail_stream(path, fmt::format("tensor {} of shape {} is larger than the address space", quote_name(tensor.name),
+                                    shape_to_string(tensor.shape)));
     header.data_bytes += *bytes;
     std::string shape;
     for (const std::size_t extent : tensor.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
@@ -84,7 +85,7 @@ Header make_header(const std::filesystem::path& path, const std::vector<TensorPl
 SafetensorsStream::SafetensorsStream(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
                                      const std::vector<std::pair<std::string, std::string>>& metadata)
     : file_(path) {
-  const Header header = make_header(path, tensors, metadata);
+  const StreamHeader header = make_header(path, tensors, metadata);
   size_ = header.data_bytes;
   std::string length;
   for (std::size_t i = 0; i < 8; ++i)

@@ -91,7 +91,7 @@ bool read_header(JpegReader& reader, std::span<const std::byte> bytes) {
   return true;
 }
 
-void read_rows(jpeg_decompress_struct& info, std::uint8_t* out, std::size_t row_bytes) {
+void read_jpeg_rows(jpeg_decompress_struct& info, std::uint8_t* out, std::size_t row_bytes) {
   while (info.output_scanline < info.output_height) {
     JSAMPROW row = out + info.output_scanline * row_bytes;
     jpeg_read_scanlines(&info, &row, 1);
@@ -101,12 +101,12 @@ void read_rows(jpeg_decompress_struct& info, std::uint8_t* out, std::size_t row_
 bool read_samples(JpegReader& reader, std::uint8_t* out, std::size_t row_bytes) {
   if (setjmp(reader.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
   jpeg_start_decompress(&reader.info);
-  read_rows(reader.info, out, row_bytes);
+  read_jpeg_rows(reader.info, out, row_bytes);
   jpeg_finish_decompress(&reader.info);
   return true;
 }
 
-[[noreturn]] void fail(const DecoderInput& input, const JpegReader& reader) {
+[[noreturn]] void fail_jpeg(const DecoderInput& input, const JpegReader& reader) {
   switch (reader.failure) {
     case JpegFailure::kTruncated:
       input.truncated("JPEG", "its data ends before its end mark");
@@ -168,7 +168,7 @@ void cmyk_to_rgb(std::vector<std::uint8_t>& samples) {
 
 DecodedPicture decode_jpeg(const DecoderInput& input) {
   JpegReader reader;
-  if (!read_header(reader, input.bytes)) fail(input, reader);
+  if (!read_header(reader, input.bytes)) fail_jpeg(input, reader);
   jpeg_decompress_struct& info = reader.info;
   input.check_size("JPEG", info.image_width, info.image_height);
   const std::optional<JpegColor> color = color_of(info);
@@ -183,7 +183,7 @@ DecodedPicture decode_jpeg(const DecoderInput& input) {
   picture.height = info.image_height;
   picture.origin = {PictureFormat::kJpeg, color->mode, orientation_of(info)};
   picture.samples.resize(picture.height * picture.width * channels);
-  if (!read_samples(reader, picture.samples.data(), picture.width * channels)) fail(input, reader);
+  if (!read_samples(reader, picture.samples.data(), picture.width * channels)) fail_jpeg(input, reader);
   if (channels == 4) cmyk_to_rgb(picture.samples);
   return picture;
 }

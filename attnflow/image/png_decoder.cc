@@ -127,7 +127,7 @@ bool start(PngReader& reader) {
   return true;
 }
 
-void read_rows(PngReader& reader, std::uint8_t* out, std::size_t height, std::size_t row_bytes) {
+void read_png_rows(PngReader& reader, std::uint8_t* out, std::size_t height, std::size_t row_bytes) {
   for (int pass = 0; pass < reader.passes; ++pass) {
     for (std::size_t y = 0; y < height; ++y) png_read_row(reader.png, out + y * row_bytes, nullptr);
   }
@@ -136,7 +136,7 @@ void read_rows(PngReader& reader, std::uint8_t* out, std::size_t height, std::si
 
 bool finish(PngReader& reader, std::uint8_t* out, std::size_t height, std::size_t row_bytes) {
   if (setjmp(reader.jump) != 0) return false;  // NOLINT(cert-err52-cpp)
-  read_rows(reader, out, height, row_bytes);
+  read_png_rows(reader, out, height, row_bytes);
   return true;
 }
 

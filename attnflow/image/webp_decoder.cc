@@ -44,7 +44,7 @@ const char* reason(VP8StatusCode status) {
   }
 }
 
-[[noreturn]] void fail(const DecoderInput& input, VP8StatusCode status) {
+[[noreturn]] void fail_webp(const DecoderInput& input, VP8StatusCode status) {
   if (status == VP8_STATUS_NOT_ENOUGH_DATA || status == VP8_STATUS_SUSPENDED) {
     input.truncated("WebP", "its data ends before its last row");
   }
@@ -59,7 +59,7 @@ DecodedPicture decode_webp(const DecoderInput& input) {
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) input.fail("libwebp is of another version than its headers");
   const VP8StatusCode header = WebPGetFeatures(data, input.bytes.size(), &config.input);
-  if (header != VP8_STATUS_OK) fail(input, header);
+  if (header != VP8_STATUS_OK) fail_webp(input, header);
   if (config.input.has_animation != 0) input.animated("WebP", 0);
   if (config.input.width < 0 || config.input.height < 0) input.damaged("WebP", "a negative size");
 
@@ -79,7 +79,7 @@ DecodedPicture decode_webp(const DecoderInput& input) {
   config.output.u.RGBA.size = picture.samples.size();
   const VP8StatusCode status = WebPDecode(data, input.bytes.size(), &config);
   WebPFreeDecBuffer(&config.output);  // frees nothing of ours: the memory is external
-  if (status != VP8_STATUS_OK) fail(input, status);
+  if (status != VP8_STATUS_OK) fail_webp(input, status);
   return picture;
 }
 

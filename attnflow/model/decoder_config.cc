@@ -19,13 +19,13 @@ namespace {
 
 using internal::quote_name;
 using Json = nlohmann::json;
-using Reader = internal::ConfigReader;
+using DecoderConfigReader = internal::ConfigReader;
 
 constexpr double kLargestTheta = 1e12;
 constexpr double kLargestFactor = 1e6;
-constexpr double kPi = 3.14159265358979323846;
+constexpr double kDecoderPi = 3.14159265358979323846;
 
-const DecoderArchitecture& read_architecture(const Reader& reader) {
+const DecoderArchitecture& read_decoder_architecture(const DecoderConfigReader& reader) {
   const std::string type = reader.text_or("model_type", "");
   const DecoderArchitecture* architecture = find_decoder_architecture(type);
   if (architecture == nullptr) {
@@ -38,7 +38,7 @@ const DecoderArchitecture& read_architecture(const Reader& reader) {
 }
 
 // Switches of transformers' code under which these models compute something else.
-void refuse_variants(const Reader& reader) {
+void refuse_decoder_variants(const DecoderConfigReader& reader) {
   struct Switch {
     std::string_view key;
     bool usual;
@@ -65,13 +65,13 @@ void refuse_variants(const Reader& reader) {
   }
 }
 
-void refuse_rotary(const Reader& reader, const std::string& what) {
+void refuse_rotary(const DecoderConfigReader& reader, const std::string& what) {
   reader.fail(ErrorKind::kUnsupportedModel,
               what + "; supported are the rope types default, linear and llama3 over whole heads");
 }
 
 // The settings lie in "rope_scaling" (transformers 4, beside "rope_theta") or "rope_parameters" (transformers 5).
-RotaryConfig read_rotary(const Reader& reader) {
+RotaryConfig read_rotary(const DecoderConfigReader& reader) {
   RotaryConfig rotary;
   rotary.theta = reader.number_or("rope_theta", rotary.theta, 1.0, kLargestTheta);
   if (reader.number_or("partial_rotary_factor", 1.0, 0.0, kLargestFactor) != 1.0) {
@@ -86,7 +86,7 @@ RotaryConfig read_rotary(const Reader& reader) {
   }
   if (object == nullptr) return rotary;
 
-  const Reader rope(*object, reader.source());
+  const DecoderConfigReader rope(*object, reader.source());
   constexpr std::array<std::string_view, 8> kKnown = {"rope_type",
                                                       "type",
                                                       "rope_theta",
@@ -125,7 +125,7 @@ RotaryConfig read_rotary(const Reader& reader) {
   return rotary;
 }
 
-std::vector<std::size_t> read_windows(const Reader& reader, const DecoderArchitecture& architecture,
+std::vector<std::size_t> read_windows(const DecoderConfigReader& reader, const DecoderArchitecture& architecture,
                                       std::size_t layers) {
   std::vector<std::size_t> windows(layers, 0);
   const bool switched = architecture.window == WindowRule::kSwitched;
@@ -165,7 +165,7 @@ std::vector<std::size_t> read_windows(const Reader& reader, const DecoderArchite
   return windows;
 }
 
-void read_heads(const Reader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
+void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& architecture, DecoderConfig& config) {
   const DecoderKeys& keys = architecture.keys;
   config.heads = reader.size(keys.heads);
   config.key_value_heads =
@@ -188,7 +188,7 @@ void read_heads(const Reader& reader, const DecoderArchitecture& architecture, D
   }
 }
 
-bool has_bias(const Reader& reader, BiasRule rule, std::string_view key) {
+bool has_bias(const DecoderConfigReader& reader, BiasRule rule, std::string_view key) {
   return rule == BiasRule::kAlways || (rule == BiasRule::kSetting && reader.flag_or(key, false));
 }
 
@@ -203,7 +203,7 @@ std::vector<float> RotaryConfig::frequencies(std::size_t width) const {
     if (scaling == Scaling::kLinear) {
       scaled = plain / factor;
     } else if (scaling == Scaling::kLlama3) {
-      const double length = 2.0 * kPi / plain;
+      const double length = 2.0 * kDecoderPi / plain;
       const double share = std::clamp((first_length / length - low) / (high - low), 0.0, 1.0);
       scaled = (1.0 - share) * plain / factor + share * plain;
     }
@@ -214,9 +214,9 @@ std::vector<float> RotaryConfig::frequencies(std::size_t width) const {
 
 DecoderConfig parse_decoder_config(std::string_view text, const std::string& source) {
   const Json json = internal::parse_json_object(text, source);
-  const Reader reader(json, source);
-  const DecoderArchitecture& architecture = read_architecture(reader);
-  refuse_variants(reader);
+  const DecoderConfigReader reader(json, source);
+  const DecoderArchitecture& architecture = read_decoder_architecture(reader);
+  refuse_decoder_variants(reader);
   const DecoderKeys& keys = architecture.keys;
   const bool may_lack_width = architecture.intermediate_factor != 0;
   reader.require(fmt::format("model type {}", architecture.model_type),
@@ -251,7 +251,7 @@ bool is_decoder(const Folder& folder) {
   try {
     const std::string source = folder.label("config.json");
     const Json json = internal::parse_json_object(internal::read_config_text(folder), source);
-    return find_decoder_architecture(Reader(json, source).text_or("model_type", "")) != nullptr;
+    return find_decoder_architecture(DecoderConfigReader(json, source).text_or("model_type", "")) != nullptr;
   } catch (const Error&) {
     return false;
   }

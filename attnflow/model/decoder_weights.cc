@@ -11,9 +11,9 @@ namespace attnflow {
 
 namespace {
 
-class Finder {
+class DecoderTensorFinder {
  public:
-  Finder(const Checkpoint& checkpoint, const DecoderConfig& config)
+  DecoderTensorFinder(const Checkpoint& checkpoint, const DecoderConfig& config)
       : config_(config),
         row_(*config.architecture),
         finder_(checkpoint, row_.model_type),
@@ -117,7 +117,7 @@ DecoderWeights find_decoder_weights(const Folder& folder) {
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
   weights.checkpoint = checkpoint;
   const DecoderConfig& config = weights.config;
-  Finder(*checkpoint, config).find_all(weights);
+  DecoderTensorFinder(*checkpoint, config).find_all(weights);
 
   ModelInfo& info = weights.info;
   info.name = folder.name();

@@ -14,13 +14,13 @@ namespace attnflow {
 namespace {
 
 // The tensors of an encoder; or, without a checkpoint, a list of those that a model yet to be made has: plan().
-class Finder {
+class EncoderTensorFinder {
  public:
   // Finds nothing and lists in plan() what it is asked for.
-  explicit Finder(const ModelConfig& config) : prefix_(config.architecture->prefix) {}
+  explicit EncoderTensorFinder(const ModelConfig& config) : prefix_(config.architecture->prefix) {}
 
   // Files of a base model alone (BertModel) carry no prefix.
-  Finder(const Checkpoint& checkpoint, const ModelConfig& config)
+  EncoderTensorFinder(const Checkpoint& checkpoint, const ModelConfig& config)
       : finder_(std::in_place, checkpoint, config.architecture->model_type),
         prefix_(finder_->has_prefix(config.architecture->prefix) ? config.architecture->prefix : "") {}
 
@@ -70,7 +70,7 @@ class Finder {
   std::vector<TensorPlan> plan_;
 };
 
-void find_embeddings(Finder& finder, EncoderWeights& weights) {
+void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   const EmbeddingNames& names = config.architecture->embeddings;
   const std::string width(config.architecture->keys.embedding.empty() ? config.architecture->keys.hidden
@@ -92,7 +92,7 @@ void find_embeddings(Finder& finder, EncoderWeights& weights) {
   }
 }
 
-void find_image_embeddings(Finder& finder, EncoderWeights& weights) {
+void find_image_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   const ImageNames& names = *config.architecture->image;
   const ImageInfo& image = *config.image;
@@ -120,7 +120,7 @@ void find_image_embeddings(Finder& finder, EncoderWeights& weights) {
                                              hidden, image.rows(), image.columns(), grid, config.positions - grid));
 }
 
-LayerWeights find_layer(Finder& finder, const ModelConfig& config, std::size_t group, std::size_t inner) {
+LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, std::size_t group, std::size_t inner) {
   const LayerNames& names = config.architecture->layer;
   const std::string hidden(config.architecture->keys.hidden);
   const ConfigKeys& keys = config.architecture->keys;
@@ -153,7 +153,7 @@ LayerWeights find_layer(Finder& finder, const ModelConfig& config, std::size_t g
 }
 
 // Embeddings, layers and the norm after them.
-void find_base(Finder& finder, EncoderWeights& weights) {
+void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   if (config.image) {
     find_image_embeddings(finder, weights);
@@ -180,7 +180,7 @@ std::string task_of(const ModelConfig& config) {
 }
 
 // Whether the classifier is the pair of heads of ClassifierNames::teacher_first. A model can be saved with either kind.
-bool has_teacher_heads(const Finder& finder, const ModelConfig& config) {
+bool has_teacher_heads(const EncoderTensorFinder& finder, const ModelConfig& config) {
   const ClassifierNames& names = config.architecture->classifier;
   if (names.teacher_task.empty()) return false;
   const std::string task = task_of(config);
@@ -188,7 +188,7 @@ bool has_teacher_heads(const Finder& finder, const ModelConfig& config) {
   return finder.has(std::string(names.teacher_first) + ".weight");
 }
 
-ModelHead find_head(const Finder& finder, const ModelConfig& config) {
+ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config) {
   const Architecture& architecture = *config.architecture;
   const auto stored = [&](std::string_view name) { return finder.has(std::string(name) + ".weight"); };
   const ClassifierNames& names = architecture.classifier;
@@ -207,7 +207,7 @@ ModelHead find_head(const Finder& finder, const ModelConfig& config) {
   return classifier ? ModelHead::kClassification : ModelHead::kNone;
 }
 
-MaskedLmWeights find_masked_lm(Finder& finder, const EncoderWeights& weights) {
+MaskedLmWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   const MaskedLmNames& names = config.architecture->masked_lm;
   MaskedLmWeights head;
@@ -224,7 +224,7 @@ MaskedLmWeights find_masked_lm(Finder& finder, const EncoderWeights& weights) {
   return head;
 }
 
-ClassifierWeights find_classifier(Finder& finder, const EncoderWeights& weights) {
+ClassifierWeights find_classifier(EncoderTensorFinder& finder, const EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   const ClassifierNames& names = config.architecture->classifier;
   ClassifierWeights head;
@@ -263,7 +263,7 @@ EncoderWeights find_encoder_weights(const Folder& folder) {
   weights.checkpoint = checkpoint;
   const ModelConfig& config = weights.config;
 
-  Finder finder(*checkpoint, config);
+  EncoderTensorFinder finder(*checkpoint, config);
   find_base(finder, weights);
   const ModelHead head = find_head(finder, config);
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
@@ -291,7 +291,7 @@ EncoderWeights find_encoder_weights(const Folder& folder) {
 std::vector<TensorPlan> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes) {
   EncoderWeights weights;
   weights.config = config;
-  Finder finder(weights.config);
+  EncoderTensorFinder finder(weights.config);
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) find_masked_lm(finder, weights);
   if (head == ModelHead::kClassification) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kLlamaBackend = "libattnflow_llama.so";
 constexpr const char* kLlamaBackendRemedy =
-    "Build it (cmake -DATTNFLOW_LLAMA=ON, needs libllama: ./dev setup build makes it)";
+    "Build it once, in three minutes, with './dev build llama' (GGUF models need it, others do not)";
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace attnflow {
 namespace {
 
 // The largest logit's index. -inf is allowed: a model that rules a token out.
-std::size_t largest(std::span<const float> logits) {
+std::size_t largest_logit(std::span<const float> logits) {
   std::size_t best = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (std::isnan(logits[i])) {
@@ -31,7 +31,7 @@ std::size_t largest(std::span<const float> logits) {
 
 // exp((z - largest z) / T) for every token.
 std::vector<double> weights_of(std::span<const float> logits, double temperature) {
-  const double top = static_cast<double>(logits[largest(logits)]);
+  const double top = static_cast<double>(logits[largest_logit(logits)]);
   std::vector<double> weights(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
     weights[i] = std::exp((static_cast<double>(logits[i]) - top) / temperature);
@@ -53,7 +53,7 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(st
 }
 
 std::size_t Sampler::choose(std::span<const float> logits) {
-  if (options_.temperature == 0.0) return largest(logits);
+  if (options_.temperature == 0.0) return largest_logit(logits);
   const std::vector<double> weights = weights_of(logits, options_.temperature);
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -13,7 +13,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr std::size_t kGenerationFlushBytes = 1 << 16;
 
 std::optional<std::size_t> index_of(const std::vector<std::size_t>& values, std::size_t value) {
   const auto found = std::find(values.begin(), values.end(), value);
@@ -83,7 +83,7 @@ void generation_to_csv(const GenerationReport& report, const std::function<void(
         }
         buffer += '\n';
       }
-      if (buffer.size() >= kFlushBytes) {
+      if (buffer.size() >= kGenerationFlushBytes) {
         sink(buffer);
         buffer.clear();
       }

@@ -12,8 +12,8 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMinWidth = 40;
-constexpr std::size_t kMaxToken = 16;
+constexpr std::size_t kMinGenerationWidth = 40;
+constexpr std::size_t kMaxGeneratedToken = 16;
 
 // What the table shows of each generated token.
 struct Line {
@@ -30,7 +30,7 @@ struct Content {
   double dropped_share = 0.0;  // mean over lines
 };
 
-std::string quoted(const std::string& text) {
+std::string quoted_token(const std::string& text) {
   const std::string clean = clean_line(text);
   return runs_right_to_left(clean) ? "\u2068" + clean + "\u2069" : clean;
 }
@@ -112,7 +112,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view e
 }  // namespace
 
 std::string generation_terminal_table(const GenerationReport& report, const TableOptions& options) {
-  const std::size_t width = std::max(options.width, kMinWidth);
+  const std::size_t width = std::max(options.width, kMinGenerationWidth);
   const std::string_view ellipsis = options.ascii ? "..." : "\u2026";
   const Content content = content_of(report);
   std::string out = wrapped(title_of(report), width, ellipsis);
@@ -124,7 +124,7 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
                     no_share ? "" : "; \"prompt\": the share that lies there, the rest lies on generated tokens"),
         width, ellipsis);
     std::size_t token_width = 5;
-    const std::size_t most = std::min(kMaxToken, width / 4);  // leaves room for what it drew on
+    const std::size_t most = std::min(kMaxGeneratedToken, width / 4);  // leaves room for what it drew on
     for (const Line& line : content.lines) {
       token_width = std::max(token_width, std::min(most, display_width(clean_line(line.token))));
     }
@@ -146,7 +146,8 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
       for (const RankedPromptToken& ranked : line.ranking.tokens) {
         const std::string piece = fmt::format(
             "{}{} {:.3f}", first ? "" : ", ",
-            quoted(shorten(clean_line(prompt_text(report, ranked.token)), kMaxToken, ellipsis)), ranked.value);
+            quoted_token(shorten(clean_line(prompt_text(report, ranked.token)), kMaxGeneratedToken, ellipsis)),
+            ranked.value);
         if (used + display_width(piece) > width) break;
         text += piece;
         used += display_width(piece);

@@ -21,7 +21,7 @@ std::string token_name(const Report& report, std::size_t token, std::string_view
 }
 
 // At least 0.1% where there is something, and 100% only for all of it.
-std::string percent(double share) {
+std::string cut_percent(double share) {
   if (share <= 0.0 || share >= 1.0) return share <= 0.0 ? "0%" : "100%";
   if (share < 0.0005) return "under 0.1%";
   return share > 0.9995 ? "over 99.9%" : fmt::format("{:.1f}%", 100.0 * share);
@@ -57,7 +57,7 @@ CertificateText certificate_text(const Report& report, const ReportCertificate& 
   std::string shares;
   for (const ReportCutShare& share : certificate.cut_shares) {
     if (share.arcs == 0) continue;
-    shares += fmt::format("{}layer {} {} ({})", shares.empty() ? "" : ", ", share.layer, percent(share.share),
+    shares += fmt::format("{}layer {} {} ({})", shares.empty() ? "" : ", ", share.layer, cut_percent(share.share),
                           count_of(share.arcs, "arc"));
   }
   text.sentences.push_back(fmt::format("{}: {}.",

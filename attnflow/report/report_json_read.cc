@@ -18,7 +18,7 @@ namespace attnflow {
 namespace {
 
 using internal::Field;
-using Json = nlohmann::json;
+using UnorderedJson = nlohmann::json;
 
 // The document itself nests 5 deep; unknown fields of later writers get some room.
 constexpr int kMaxDepth = 32;
@@ -28,15 +28,16 @@ constexpr int kMaxDepth = 32;
 }
 
 // Parses with a bound on the depth, so that "[[[[..." costs nothing.
-Json parse(std::string_view text) {
+UnorderedJson parse(std::string_view text) {
   try {
-    return Json::parse(text.begin(), text.end(), [](int depth, Json::parse_event_t event, Json&) {
-      if (depth > kMaxDepth &&
-          (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start))
-        fail("", fmt::format("at most {} levels of nesting", kMaxDepth), "more");
-      return true;
-    });
-  } catch (const Json::exception& error) {
+    return UnorderedJson::parse(text.begin(), text.end(),
+                                [](int depth, UnorderedJson::parse_event_t event, UnorderedJson&) {
+                                  if (depth > kMaxDepth && (event == UnorderedJson::parse_event_t::object_start ||
+                                                            event == UnorderedJson::parse_event_t::array_start))
+                                    fail("", fmt::format("at most {} levels of nesting", kMaxDepth), "more");
+                                  return true;
+                                });
+  } catch (const UnorderedJson::exception& error) {
     throw Error(ErrorKind::kBadFile, fmt::format("report document: expected JSON, found something else: {}; is the "
                                                  "file complete, and written with -o FILE.json?",
                                                  error.what()));
@@ -326,7 +327,7 @@ std::vector<ReportReferent> read_referents(const std::optional<Field>& json, std
 }  // namespace
 
 Report report_from_json(std::string_view json, const ReportReadOptions& options) {
-  const Json parsed = parse(json);
+  const UnorderedJson parsed = parse(json);
   const Field document(parsed, "");
   check_version(document);
   Report report;

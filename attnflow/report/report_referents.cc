@@ -11,8 +11,8 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kGap = 2;         // cells between the layer, and between methods
-constexpr std::size_t kShareCells = 4;  // "100%"
+constexpr std::size_t kReferentGap = 2;  // cells between the layer, and between methods
+constexpr std::size_t kShareCells = 4;   // "100%"
 constexpr std::size_t kLongestName = 24;
 
 std::size_t number_of(const std::vector<std::string>& texts, const std::string& text) {
@@ -173,20 +173,20 @@ std::vector<std::string> referent_lines(const Report& report, std::size_t width,
   const std::vector<ReferentWeights> weights = referent_weights(report, report.output_token);
   const std::vector<std::string> names = referent_names(report);
   constexpr std::string_view kLayer = "layer";
-  const std::size_t room = std::max<std::size_t>(width, 40) - kLayer.size() - kGap;
+  const std::size_t room = std::max<std::size_t>(width, 40) - kLayer.size() - kReferentGap;
   const std::vector<Panel> panels = make_panels(weights, room);
   std::vector<std::string> lines;
   for (std::size_t first = 0; first < panels.size();) {
     std::size_t end = first;
     std::size_t used = 0;
-    while (end < panels.size() && (end == first || used + kGap + panels[end].width() <= room)) {
-      used += (end == first ? 0 : kGap) + panels[end].width();
+    while (end < panels.size() && (end == first || used + kReferentGap + panels[end].width() <= room)) {
+      used += (end == first ? 0 : kReferentGap) + panels[end].width();
       ++end;
     }
     if (first != 0) lines.emplace_back();
     const auto line_of = [&](std::string line, auto&& part) {
       for (std::size_t p = first; p < end; ++p) {
-        line += std::string(kGap, ' ');
+        line += std::string(kReferentGap, ' ');
         line += part(panels[p]);
       }
       return without_trailing_spaces(line);

@@ -13,9 +13,9 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostShown = 60;
+constexpr std::size_t kMostShownPath = 60;
 
-std::string quoted(const std::string& text) { return internal::quote_name(text, kMostShown); }
+std::string quoted(const std::string& text) { return internal::quote_name(text, kMostShownPath); }
 
 HttpResponse refusal_response(const Refusal& refusal) {
   return error_response(refusal.status, refusal.kind, refusal.message);

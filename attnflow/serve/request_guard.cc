@@ -11,9 +11,9 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostShown = 80;
+constexpr std::size_t kMostShownHeader = 80;
 
-std::string lower(std::string_view text) {
+std::string lower_header(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -34,7 +34,7 @@ std::string bracketed(const std::string& host) {
   return host.find(':') != std::string::npos && host.front() != '[' ? "[" + host + "]" : host;
 }
 
-std::string quoted(const std::string& text) { return internal::quote_name(text, kMostShown); }
+std::string quoted_header(const std::string& text) { return internal::quote_name(text, kMostShownHeader); }
 
 }  // namespace
 
@@ -44,12 +44,12 @@ std::optional<HostAndPort> parse_host(std::string_view text) {
   if (!text.empty() && text.front() == '[') {
     const std::size_t end = text.find(']');
     if (end == std::string_view::npos) return std::nullopt;
-    result.name = lower(text.substr(0, end + 1));
+    result.name = lower_header(text.substr(0, end + 1));
     if (!std::all_of(result.name.begin() + 1, result.name.end() - 1, is_name_character)) return std::nullopt;
     port = text.substr(end + 1);
   } else {
     const std::size_t colon = text.find(':');
-    result.name = lower(text.substr(0, colon));
+    result.name = lower_header(text.substr(0, colon));
     if (!std::all_of(result.name.begin(), result.name.end(), is_name_character)) return std::nullopt;
     port = colon == std::string_view::npos ? std::string_view() : text.substr(colon);
   }
@@ -74,7 +74,8 @@ std::optional<Refusal> check_host(const HttpRequest& request, const GuardSetting
     constexpr std::uint16_t kHttpPort = 80;
     const bool right_port = host->port.value_or(kHttpPort) == settings.port;
     const bool own = host->name == "127.0.0.1" || host->name == "localhost" || host->name == "[::1]" ||
-                     host->name == lower(bracketed(settings.host)) || host->name == lower(request.server_address);
+                     host->name == lower_header(bracketed(settings.host)) ||
+                     host->name == lower_header(request.server_address);
     if (own && right_port) return std::nullopt;
     for (const std::string& name : settings.allowed_hosts) {
       const auto allowed = parse_host(name);
@@ -86,24 +87,24 @@ std::optional<Refusal> check_host(const HttpRequest& request, const GuardSetting
   return Refusal{421, "wrong_host",
                  fmt::format("expected this server's address as Host, found {}; attnflow serve --allow-host NAME takes "
                              "another name for it",
-                             quoted(given))};
+                             quoted_header(given))};
 }
 
 std::optional<Refusal> check_origin(const HttpRequest& request) {
   if (const auto origin = request.header("origin")) {
-    const std::string host = lower(request.header("host").value_or(""));
-    const std::string given = lower(*origin);
+    const std::string host = lower_header(request.header("host").value_or(""));
+    const std::string given = lower_header(*origin);
     if (request.count("origin") != 1 || (given != "http://" + host && given != "https://" + host)) {
       return Refusal{
           403, "cross_origin",
-          fmt::format("expected a request from the page of this server, found one from {}", quoted(*origin))};
+          fmt::format("expected a request from the page of this server, found one from {}", quoted_header(*origin))};
     }
   }
   if (const auto site = request.header("sec-fetch-site")) {
     if (*site != "same-origin" && *site != "none") {
-      return Refusal{
-          403, "cross_origin",
-          fmt::format("expected a request from the page of this server, found Sec-Fetch-Site {}", quoted(*site))};
+      return Refusal{403, "cross_origin",
+                     fmt::format("expected a request from the page of this server, found Sec-Fetch-Site {}",
+                                 quoted_header(*site))};
     }
   }
   return std::nullopt;
@@ -124,7 +125,7 @@ std::optional<Refusal> check_token(const HttpRequest& request, const GuardSettin
   const auto header = request.header("authorization");
   constexpr std::string_view kScheme = "bearer ";
   if (header && request.count("authorization") == 1 &&
-      lower(std::string_view(*header).substr(0, kScheme.size())) == kScheme &&
+      lower_header(std::string_view(*header).substr(0, kScheme.size())) == kScheme &&
       equal_in_constant_time(trim(std::string_view(*header).substr(kScheme.size())), settings.token)) {
     return std::nullopt;
   }
@@ -137,13 +138,13 @@ std::optional<Refusal> check_token(const HttpRequest& request, const GuardSettin
 
 std::optional<Refusal> check_content_type(const HttpRequest& request, const std::vector<std::string>& types) {
   const std::string given = request.header("content-type").value_or("");
-  const std::string type = lower(trim(std::string_view(given).substr(0, given.find(';'))));
+  const std::string type = lower_header(trim(std::string_view(given).substr(0, given.find(';'))));
   if (request.count("content-type") == 1 && std::find(types.begin(), types.end(), type) != types.end()) {
     return std::nullopt;
   }
   return Refusal{415, "unsupported_media_type",
                  fmt::format("Content-Type: expected {}, found {}", fmt::join(types, " or "),
-                             given.empty() ? "none" : quoted(given))};
+                             given.empty() ? "none" : quoted_header(given))};
 }
 
 }  // namespace attnflow

@@ -20,7 +20,7 @@
 namespace attnflow {
 namespace {
 
-using Json = nlohmann::json;
+using UnorderedJson = nlohmann::json;
 
 constexpr int kMostDepth = 4;  // an object of lists has 2
 constexpr std::size_t kMostShown = 60;
@@ -33,27 +33,27 @@ constexpr double kMostCount = 9007199254740992.0;  // 2^53: whole numbers that J
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-std::string show(const Json& value) {
+std::string show(const UnorderedJson& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  return internal::quote_name(value.dump(-1, ' ', true, Json::error_handler_t::replace), kMostShown);
+  return internal::quote_name(value.dump(-1, ' ', true, UnorderedJson::error_handler_t::replace), kMostShown);
 }
 
-Json parse_object(std::string_view text) {
+UnorderedJson parse_object(std::string_view text) {
   std::vector<std::set<std::string>> names;
-  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
+  const auto check = [&](int depth, UnorderedJson::parse_event_t event, UnorderedJson& value) {
     if (depth > kMostDepth) fail(fmt::format("expected JSON nested at most {} deep, found more", kMostDepth));
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
+    if (event == UnorderedJson::parse_event_t::object_start) names.emplace_back();
+    if (event == UnorderedJson::parse_event_t::object_end) names.pop_back();
+    if (event == UnorderedJson::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
       fail(fmt::format("expected each field once, found {} twice", show(value)));
     }
     return true;
   };
-  Json json;
+  UnorderedJson json;
   try {
-    json = Json::parse(text.begin(), text.end(), check);
-  } catch (const Json::exception& error) {
+    json = UnorderedJson::parse(text.begin(), text.end(), check);
+  } catch (const UnorderedJson::exception& error) {
     constexpr std::size_t kMostReason = 160;
     // "[json.exception.parse_error.101] parse error at line 1, ..."
     std::string_view reason = error.what();
@@ -70,17 +70,17 @@ Json parse_object(std::string_view text) {
 // The fields of a request, each read once.
 class Fields {
  public:
-  explicit Fields(Json object) : object_(std::move(object)) {}
+  explicit Fields(UnorderedJson object) : object_(std::move(object)) {}
 
   void read(const char* name, std::string& value) {
-    if (const Json* given = find(name)) {
+    if (const UnorderedJson* given = find(name)) {
       if (!given->is_string()) wrong(name, "a text", *given);
       value = given->get<std::string>();
     }
   }
 
   void read(const char* name, std::optional<std::string>& value) {
-    if (const Json* given = find(name); given != nullptr && !given->is_null()) {
+    if (const UnorderedJson* given = find(name); given != nullptr && !given->is_null()) {
       if (!given->is_string()) wrong(name, "a text", *given);
       value = given->get<std::string>();
     }
@@ -88,7 +88,7 @@ class Fields {
 
   // A text, or a whole number: heads, output_token.
   void read_text_or_number(const char* name, std::string& value) {
-    const Json* given = find(name);
+    const UnorderedJson* given = find(name);
     if (given == nullptr) return;
     if (given->is_string()) {
       value = given->get<std::string>();
@@ -98,14 +98,14 @@ class Fields {
   }
 
   void read(const char* name, bool& value) {
-    if (const Json* given = find(name)) {
+    if (const UnorderedJson* given = find(name)) {
       if (!given->is_boolean()) wrong(name, "true or false", *given);
       value = given->get<bool>();
     }
   }
 
   void read(const char* name, double& value) {
-    if (const Json* given = find(name)) {
+    if (const UnorderedJson* given = find(name)) {
       if (!given->is_number()) wrong(name, "a number", *given);
       value = given->get<double>();
       if (!std::isfinite(value)) wrong(name, "a finite number", *given);
@@ -113,19 +113,19 @@ class Fields {
   }
 
   void read(const char* name, std::size_t& value) {
-    if (const Json* given = find(name)) value = whole(name, "a whole number of at least 0", *given);
+    if (const UnorderedJson* given = find(name)) value = whole(name, "a whole number of at least 0", *given);
   }
 
   // A list of texts, or one text with commas.
   void read(const char* name, std::vector<std::string>& value) {
-    const Json* given = find(name);
+    const UnorderedJson* given = find(name);
     if (given == nullptr) return;
     value.clear();
     if (given->is_string()) {
       value = split(given->get<std::string>());
     } else {
       if (!given->is_array()) wrong(name, "a list of texts", *given);
-      for (const Json& one : *given) {
+      for (const UnorderedJson& one : *given) {
         if (!one.is_string()) wrong(name, "a list of texts", one);
         value.push_back(one.get<std::string>());
         limit(name, value.size());
@@ -137,7 +137,7 @@ class Fields {
   // A list of whole numbers, or what `parse` reads.
   template <typename Parse>
   void read(const char* name, std::vector<std::size_t>& value, const Parse& parse) {
-    const Json* given = find(name);
+    const UnorderedJson* given = find(name);
     if (given == nullptr) return;
     if (given->is_string()) {
       const auto text = given->get<std::string>();
@@ -149,7 +149,7 @@ class Fields {
     }
     value.clear();
     if (!given->is_array()) wrong(name, "a list of whole numbers", *given);
-    for (const Json& one : *given) {
+    for (const UnorderedJson& one : *given) {
       value.push_back(whole(name, "a list of whole numbers", one));
       limit(name, value.size());
     }
@@ -157,7 +157,7 @@ class Fields {
 
   // A list of whole numbers as a text with commas, or a text: set_aside.
   void read_text_or_positions(const char* name, std::string& value) {
-    const Json* given = find(name);
+    const UnorderedJson* given = find(name);
     if (given == nullptr) return;
     if (given->is_string()) {
       value = given->get<std::string>();
@@ -165,7 +165,7 @@ class Fields {
     }
     std::vector<std::size_t> positions;
     if (!given->is_array()) wrong(name, "a text or a list of positions", *given);
-    for (const Json& one : *given) {
+    for (const UnorderedJson& one : *given) {
       positions.push_back(whole(name, "a text or a list of positions", one));
       limit(name, positions.size());
     }
@@ -184,17 +184,17 @@ class Fields {
   }
 
  private:
-  const Json* find(const char* name) {
+  const UnorderedJson* find(const char* name) {
     asked_.insert(name);
     const auto found = object_.find(name);
     return found == object_.end() ? nullptr : &*found;
   }
 
-  [[noreturn]] static void wrong(const char* name, const char* expected, const Json& found) {
+  [[noreturn]] static void wrong(const char* name, const char* expected, const UnorderedJson& found) {
     fail(fmt::format("{}: expected {}, found {}", name, expected, show(found)));
   }
 
-  static std::size_t whole(const char* name, const char* expected, const Json& given) {
+  static std::size_t whole(const char* name, const char* expected, const UnorderedJson& given) {
     if (given.is_number_unsigned() && given.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMostCount)) {
       return given.get<std::size_t>();
     }
@@ -222,7 +222,7 @@ class Fields {
     }
   }
 
-  Json object_;
+  UnorderedJson object_;
   std::set<std::string, std::less<>> asked_;
 };
 
@@ -284,7 +284,7 @@ void read_certificates(Fields& fields, ExplainOptions& options) {
 }
 
 // A value of the query as JSON: what looks like a number is one where a number may stand.
-Json query_value(const std::string& name, const std::string& text) {
+UnorderedJson query_value(const std::string& name, const std::string& text) {
   constexpr std::array<const char*, 3> kFlags = {"discard_keep_special", "keep_attention", "compact"};
   constexpr std::array<const char*, 5> kNumbers = {"residual", "to_layer", "flow_tolerance", "top_k", "discard"};
   const auto among = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -339,7 +339,7 @@ ExplainRequest read_explain_request(std::string_view json) {
 }
 
 ImageRequest read_image_request(const NamedTexts& query) {
-  Json object = Json::object();
+  UnorderedJson object = UnorderedJson::object();
   for (const auto& [name, value] : query) {
     if (object.contains(name)) {
       fail(fmt::format("expected each option once, found {} twice", internal::quote_name(name, kMostShown)));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
 constexpr std::size_t kMostWorkers = 64;
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
+[[noreturn]] void fail_to_serve(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
 // A header's value: visible ASCII.
 bool is_token(const std::string& token) {
@@ -30,32 +30,34 @@ bool is_token(const std::string& token) {
 
 void check_serve_options(const ServeOptions& options) {
   if (!is_token(options.token)) {
-    fail("--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' makes one");
+    fail_to_serve(
+        "--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' makes one");
   }
   if (options.token.empty() && !is_loopback_host(options.host)) {
-    fail(
+    fail_to_serve(
         fmt::format("--host {}: expected a --token beside an address that other machines reach, found none; "
                     "'openssl rand -hex 24' makes one",
                     options.host));
   }
   for (const std::string& name : options.allowed_hosts) {
-    if (!parse_host(name)) fail(fmt::format("--allow-host: expected a name, or NAME:PORT, found '{}'", name));
+    if (!parse_host(name)) fail_to_serve(fmt::format("--allow-host: expected a name, or NAME:PORT, found '{}'", name));
   }
   if (options.workers == 0 || options.workers > kMostWorkers) {
-    fail(fmt::format("--workers: expected 1 to {}, found {}", kMostWorkers, options.workers));
+    fail_to_serve(fmt::format("--workers: expected 1 to {}, found {}", kMostWorkers, options.workers));
   }
-  if (options.timeout.count() == 0) fail("--timeout: expected at least 1 second, found 0");
-  if (options.most_body_bytes == 0) fail("--max-body: expected at least 1 byte, found 0");
-  if (options.most_connections == 0) fail("--max-connections: expected at least 1, found 0");
+  if (options.timeout.count() == 0) fail_to_serve("--timeout: expected at least 1 second, found 0");
+  if (options.most_body_bytes == 0) fail_to_serve("--max-body: expected at least 1 byte, found 0");
+  if (options.most_connections == 0) fail_to_serve("--max-connections: expected at least 1, found 0");
   constexpr std::size_t kMostMegapixels = std::size_t{1} << 20U;
   if (options.most_megapixels == 0 || options.most_megapixels > kMostMegapixels) {
-    fail(fmt::format("--most-megapixels: expected 1 to {}, found {}", kMostMegapixels, options.most_megapixels));
+    fail_to_serve(
+        fmt::format("--most-megapixels: expected 1 to {}, found {}", kMostMegapixels, options.most_megapixels));
   }
 }
 
 void serve(const ServeOptions& options, const std::stop_token& stop_token,
            const std::function<void(const std::string& url)>& listening) {
-  check_serve_options(options);
+  attnflow::check_serve_options(options);
   ApiOptions api_options;
   api_options.models = options.models;
   api_options.load.device = options.device;

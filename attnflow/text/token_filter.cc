@@ -123,7 +123,7 @@ Range parse_range(const std::string& text, std::size_t tokens) {
   return {*first, *last};
 }
 
-void check_utf8(std::span<const FilterToken> tokens) {
+void check_filter_utf8(std::span<const FilterToken> tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (!find_invalid_utf8(tokens[i].text) && !find_invalid_utf8(tokens[i].word)) continue;
     throw Error(ErrorKind::kUsage, fmt::format("expected tokens in UTF-8, found {} at position {}; give them as "
@@ -135,7 +135,7 @@ void check_utf8(std::span<const FilterToken> tokens) {
 }  // namespace
 
 TokenFilterResult filter_tokens(std::span<const FilterToken> tokens, const TokenFilterOptions& options) {
-  check_utf8(tokens);
+  check_filter_utf8(tokens);
   TokenFilterResult result;
   result.dropped.assign(tokens.size(), false);
   const auto apply = [&](std::string reason, const auto& holds) {

@@ -1,11 +1,20 @@
 # shellcheck shell=bash
-#: build a preset (release by default; dev, tsan, consumer, bench, fuzz) [TARGET...]
+#: build everything (or: program, llama (GGUF support), or a preset: dev tsan consumer bench fuzz) [TARGET...]
 
 command_build() {
   local preset="${1:-release}"
   shift || true
-  require_build "$preset"
-  [[ "$preset" == bench ]] && require_packages bench
-  [[ "$preset" == fuzz ]] && require_packages fuzz
-  build_preset "$preset" "$@"
+  case "$preset" in
+    llama)
+      require_build program
+      require_llama
+      build_preset program attnflow attnflow_torch attnflow_llama
+      ;;
+    *)
+      require_build "$preset"
+      [[ "$preset" == bench ]] && require_packages bench
+      [[ "$preset" == fuzz ]] && require_packages fuzz
+      build_preset "$preset" "$@"
+      ;;
+  esac
 }

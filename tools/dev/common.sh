@@ -10,6 +10,9 @@ RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
 SCHEMATHESIS_VERSION=4.32.5
 
+# Clones of the same sources share what ccache knows.
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+
 # Debian's own Python carries the oracles' packages; elsewhere the first one found has to.
 if [[ -e /etc/debian_version && -x /usr/bin/python3 ]]; then PYTHON=/usr/bin/python3; else PYTHON=python3; fi
 
@@ -19,6 +22,8 @@ die() {
   printf 'dev: %s\n' "$*" >&2
   exit 1
 }
+
+source tools/dev/progress.sh
 
 # Is version $1 at least version $2?
 at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
@@ -135,11 +140,52 @@ python_venv() {
   echo "$folder"
 }
 
-# What the build of a preset needs, in one place: who builds, calls this.
-require_build() { # require_build PRESET
-  require_packages build
-  if [[ "$1" != consumer ]]; then require_rust && require_viewer; fi
-  if [[ "$1" == release || "$1" == dev ]]; then require_llama; fi
+# What the build of a preset needs, in one place: who builds, calls this. Three things come side by side: Debian
+# packages, the page's npm packages, and the Rust crates, which begin to compile when there is a compiler.
+require_build() { # require_build PRESET [TITLE [GROUP...]]
+  local preset="$1" title="${2:-packages}"
+  BUILD_GROUPS=(build "${@:3}")
+  [[ "$preset" == program || "$preset" == consumer ]] || BUILD_GROUPS+=(unit)
+  if [[ "$preset" == consumer ]]; then
+    require_packages "${BUILD_GROUPS[@]}"
+    return
+  fi
+  start_task debian
+  start_task crates
+  start_task page
+  wait_for "$title" debian page
+  # What the tasks found out about Node and Rust is theirs: PATH is set here again.
+  require_node
+  require_rust
+  if [[ "$preset" == release || "$preset" == dev ]]; then require_llama; fi
+}
+
+task_debian() { require_packages "${BUILD_GROUPS[@]}"; }
+progress_debian() {
+  local all
+  all="$(count_lines '^(Get|Hit|Unpacking|Setting up)' "$CACHE/apt.log")"
+  printf '%s' "${all:+($all steps)}"
+}
+
+task_page() {
+  local version
+  version="$(node --version 2>/dev/null || echo v0)"
+  # Without a Node that is new enough, Debian's Python brings one.
+  at_least "${version#v}" 20.19 || after_task debian
+  require_viewer
+}
+progress_page() { printf '...'; }
+
+# The crates take as long to compile as half of the C++, so they do not wait for it. Only Debian's packages bring a C
+# compiler, and Rust where none is new enough.
+task_crates() {
+  if ! new_enough_rust || ! command -v cc >/dev/null; then after_task debian; fi
+  require_rust
+  # The same command as in cmake/rust.cmake, which then finds it done.
+  CARGO_TARGET_DIR=build/rust cargo build --locked --release --manifest-path rust/Cargo.toml
+}
+progress_crates() {
+  printf '%s/%s' "$(count_lines 'Compiling' "$CACHE/logs/crates.log")" "$(count_lines '^name = ' rust/Cargo.lock)"
 }
 
 # Sets RUFF.
@@ -221,21 +267,39 @@ llama_is_new() {
   return 1
 }
 
-# build_preset PRESET [TARGET]...: configures when there is a reason to, then builds.
+# Was this folder configured with tests?
+is_for_tests() { grep -qs '^ATTNFLOW_TESTS:.*=ON' "$1/CMakeCache.txt"; }
+
+# configure_preset PRESET: when there is a reason to.
+configure_preset() {
+  local preset="$1" folder="build/$1"
+  [[ "$preset" == program ]] && folder=build/release
+  if [[ -e "$folder/build.ninja" && ! CMakePresets.json -nt "$folder/build.ninja" ]] && ! llama_is_new "$folder" &&
+    { [[ "$preset" != release ]] || is_for_tests "$folder"; }; then
+    return
+  fi
+  mkdir -p "$folder"
+  if ! cmake --preset "$preset" >"$folder/configure.log" 2>&1; then
+    cat "$folder/configure.log" >&2
+    die "cmake failed for the preset '$preset' (presets: program, release, dev, tsan, tidy, consumer, bench, fuzz)"
+  fi
+}
+
+# build_preset PRESET [TARGET]...: configures when there is a reason to, then builds. The presets `program` and `release`
+# share a folder, the second with tests and everything else; what was asked for once stays.
 build_preset() {
   local preset="$1" folder="build/$1"
   shift
-  if [[ ! -e "$folder/build.ninja" || CMakePresets.json -nt "$folder/build.ninja" ]] || llama_is_new "$folder"; then
-    say "configuring $preset"
-    mkdir -p "$folder"
-    if ! cmake --preset "$preset" >"$folder/configure.log" 2>&1; then
-      cat "$folder/configure.log" >&2
-      die "cmake failed for the preset '$preset' (presets: release, dev, tsan, consumer, bench, fuzz)"
-    fi
+  if [[ "$preset" == program ]]; then
+    folder=build/release
+    if is_for_tests "$folder"; then preset=release; fi
+    (($#)) || set -- attnflow attnflow_torch
   fi
-  local -a quiet=(--quiet)
-  [[ -t 1 ]] && quiet=()
-  ninja -C "$folder" -j "$JOBS" "${quiet[@]}" "$@"
+  configure_preset "$preset"
+  # While the crates compile beside it, ninja's own step for them waits and needs no processor.
+  local jobs="$JOBS"
+  if [[ -v TASK_PID[crates] ]] && is_running crates; then jobs=$((JOBS + 1)); fi
+  ninja_stage "${BUILD_TITLE:-building $preset}" -C "$folder" -j "$jobs" "$@"
 }
 
 # What tests find their optional inputs by.

@@ -60,7 +60,7 @@ tidy_one() {
   [[ -e "$key" ]] && return
   # The compile commands are g++'s: clang does not know all its warnings, and means more by -Wconversion. Of standard
   # error only messages: the count of suppressed warnings in system headers says nothing.
-  clang-tidy-14 -p build/release --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-sign-conversion "$1" \
+  clang-tidy-14 -p build/tidy --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-sign-conversion "$1" \
     2>"$key.err" || {
     grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -header-filter' "$key.err"
     rm -f "$key.err"
@@ -71,14 +71,13 @@ tidy_one() {
 
 lint_clang_tidy() {
   local files
-  # Generated sources and the commands that compile each file.
-  build_preset release || return 1
+  configure_preset tidy || return 1
   mkdir -p "$CACHE/tidy"
   # shellcheck disable=SC2046  # our own file names have no spaces
   cat $(source_files 'attnflow/*.h') >"$CACHE/tidy/headers"
   # Only what the build compiles; libtorch's headers do not pass through clang 14 in C++20.
   files="$(files_to_tidy | grep -v '^attnflow/model/torch/' | while read -r file; do
-    if grep -qF "\"$ROOT/$file\"" build/release/compile_commands.json; then echo "$file"; fi
+    if grep -qF "\"$ROOT/$file\"" build/tidy/compile_commands.json; then echo "$file"; fi
   done)"
   if [[ -z "$files" ]]; then
     echo 'clang-tidy: no changed file'

@@ -1,18 +1,22 @@
 # shellcheck shell=bash
-#: install what is missing (GROUP...: build test lint bench fuzz data; default: the first three)
+#: install what is missing (GROUP...: build unit test lint bench fuzz data; default: the first four)
 
 command_setup() {
   local -a groups=("$@")
   local group
-  ((${#groups[@]})) || groups=(build test lint)
+  ((${#groups[@]})) || groups=(build unit test lint)
   for group in "${groups[@]}"; do
-    [[ "$group" =~ ^(build|test|lint|bench|fuzz|data)$ ]] ||
-      die "setup: no group '$group' (build, test, lint, bench, fuzz, data)"
+    [[ "$group" =~ ^(build|unit|test|lint|bench|fuzz|data)$ ]] ||
+      die "setup: no group '$group' (build, unit, test, lint, bench, fuzz, data)"
   done
-  require_packages "${groups[@]}"
+  if [[ " ${groups[*]} " == *' build '* ]]; then
+    require_build release 'packages' "${groups[@]}"
+    require_minilm
+  else
+    require_packages "${groups[@]}"
+  fi
   for group in "${groups[@]}"; do
     case "$group" in
-      build) require_build release && require_minilm ;;
       test) require_npm_packages && require_smollm2 ;;
       lint) require_rust_lint && require_ruff && require_viewer && require_npm_packages ;;
     esac

@@ -30,7 +30,7 @@ struct Block {
 std::int64_t worth(std::int64_t rows) { return rows == 1 ? kWorthOfVector : kWorthOfProduct; }
 
 // Blocks of the products of x [n, in] with maps to `outs` numbers.
-std::vector<Block> cut(const at::Tensor& x, const std::vector<std::int64_t>& outs) {
+std::vector<Block> cut_product(const at::Tensor& x, const std::vector<std::int64_t>& outs) {
   const std::int64_t in = x.size(1);
   const Blocks rows(x.size(0), kRows);
   std::vector<Block> blocks;
@@ -85,7 +85,7 @@ std::vector<at::Tensor> project(const std::vector<const Projection*>& maps, cons
     outs.push_back(map->weight.size(0));
     results.push_back(at::empty({x.size(0), outs.back()}, x.options()));
   }
-  const std::vector<Block> blocks = cut(x, outs);
+  const std::vector<Block> blocks = cut_product(x, outs);
   split_work(useful_threads(x, outs, threads), to_signed(blocks.size()), [&](std::int64_t i) {
     const Block& block = blocks[static_cast<std::size_t>(i)];
     multiply(*maps[block.map], x, block, some_block(results[block.map], block));
@@ -102,7 +102,7 @@ at::Tensor feed_forward_inside(const Projection& gate, const Projection& in, con
   const bool gated = gate.weight.defined();
   const std::int64_t out = in.weight.size(0);
   const at::Tensor result = at::empty({x.size(0), out}, x.options());
-  const std::vector<Block> blocks = cut(x, {out});
+  const std::vector<Block> blocks = cut_product(x, {out});
   const std::size_t useful = useful_threads(x, gated ? std::vector{out, out} : std::vector{out}, threads);
   split_work(useful, to_signed(blocks.size()), [&](std::int64_t i) {
     const Block& block = blocks[static_cast<std::size_t>(i)];

@@ -35,8 +35,8 @@ using internal::to_signed;
 // The multiply-adds that are worth a thread and a block of their own: a few tenths of a millisecond, when starting a
 // thread takes a tenth of that on an idle machine and much more on a busy one. Attention's products are small and come
 // with a softmax, so it takes longer over each.
-constexpr std::int64_t kWorthOfProduct = 8'000'000;
-constexpr std::int64_t kWorthOfAttention = 2'000'000;
+constexpr std::int64_t kWorthOfEncoderProduct = 8'000'000;
+constexpr std::int64_t kWorthOfEncoderAttention = 2'000'000;
 
 // How matrix products and attention are cut, by their shapes alone. On a CPU blocks are worth a thread and, of a large
 // matrix, large enough that few numbers are packed for the BLAS more than once. Other devices share work out themselves
@@ -48,10 +48,10 @@ class BlockSizes {
   // The rows and columns of [n, in] times [in, out].
   internal::Blocks rows(std::int64_t n) const { return {n, one_piece_ ? n : 128}; }
   internal::Blocks columns(std::int64_t out, std::int64_t multiply_adds_each) const {
-    return {out, one_piece_ ? out : std::max<std::int64_t>(256, kWorthOfProduct / multiply_adds_each)};
+    return {out, one_piece_ ? out : std::max<std::int64_t>(256, kWorthOfEncoderProduct / multiply_adds_each)};
   }
   internal::Blocks heads(std::int64_t count, std::int64_t multiply_adds_each) const {
-    return {count, one_piece_ ? count : std::max<std::int64_t>(1, kWorthOfAttention / multiply_adds_each)};
+    return {count, one_piece_ ? count : std::max<std::int64_t>(1, kWorthOfEncoderAttention / multiply_adds_each)};
   }
 
  private:
@@ -256,7 +256,7 @@ class TorchEncoder final : public Model {
     const internal::Blocks rows = block_sizes_.rows(x.size(0));
     const internal::Blocks columns = block_sizes_.columns(out, rows.size(0) * x.size(1));
     const std::int64_t each = rows.count() * columns.count();
-    const std::size_t threads = useful_threads(to_signed(Count) * x.numel() * out / kWorthOfProduct);
+    const std::size_t threads = useful_threads(to_signed(Count) * x.numel() * out / kWorthOfEncoderProduct);
     internal::split_work(threads, to_signed(Count) * each, [&](std::int64_t block) {
       const auto which = static_cast<std::size_t>(block / each);
       const std::int64_t row = block % each / columns.count();
@@ -322,7 +322,7 @@ class TorchEncoder final : public Model {
 
     const std::int64_t each = 2 * n * n * width;  // multiply-adds of one head
     const internal::Blocks blocks = block_sizes_.heads(heads, each);
-    const std::size_t threads = useful_threads(heads * each / kWorthOfAttention);
+    const std::size_t threads = useful_threads(heads * each / kWorthOfEncoderAttention);
     internal::split_work(threads, blocks.count(), [&, &q = query, &k = key, &v = value](std::int64_t i) {
       const auto some_heads = [&](const at::Tensor& t) {  // [n, hidden] to [head, n, width]
         return t.view({n, heads, width}).transpose(0, 1).narrow(0, blocks.begin(i), blocks.size(i));

@@ -12,7 +12,7 @@ namespace attnflow::internal {
 namespace {
 
 // [..., query, key] as [head, query, key] on the host.
-at::Tensor to_host(const at::Tensor& weights) {
+at::Tensor gradient_to_host(const at::Tensor& weights) {
   const std::int64_t queries = weights.size(-2);
   const std::int64_t keys = weights.size(-1);
   return weights.detach().reshape({-1, queries, keys}).to(at::kCPU).contiguous();
@@ -60,8 +60,8 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
     const std::vector<at::Tensor> both = torch::autograd::grad({output}, {leaf, weights}, {gradient});
     gradient = both[0];
     output.reset();  // and with it what the layer kept inside
-    const at::Tensor attention = to_host(weights);
-    const at::Tensor slope = to_host(both[1]);
+    const at::Tensor attention = gradient_to_host(weights);
+    const at::Tensor slope = gradient_to_host(both[1]);
     sink->layer(layer + 1, view_of(attention), view_of(slope));
   }
   result.gradient = gradient;
