@@ -3,6 +3,7 @@
 // over is not.
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
+import type { PaletteName } from "./color/scale";
 import { isStopWord, matches, readPattern } from "./filters";
 import type { Method } from "./report/document";
 import type { Recipe } from "./report/recipe";
@@ -38,7 +39,7 @@ export interface Choices extends Recipe {
   /** each layer (head) on a colour scale of its own */
   ownScale: boolean;
   /** colour scale */
-  palette: "blue" | "cividis" | "grey";
+  palette: PaletteName;
   /** values below this share of the largest are not drawn */
   threshold: number;
   graph: GraphKind;
