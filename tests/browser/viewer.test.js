@@ -420,7 +420,7 @@ describe("comparison", () => {
       assert.match(await fragment(page), /b=rollout\.2/);
       await page.reload();
       assert.equal(await page.locator("#compare-layer").inputValue(), "2");
-      // More is blue, less is orange.
+      // More is blue, less is red.
       const differences = await side("difference");
       const colours = await page.$$eval('#compare [data-side="difference"] .token', (all) =>
         all.map((token) => [Number(token.dataset.token), getComputedStyle(token).backgroundColor]),

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
-import { Help } from "./components/help";
+import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
 import { PrintFacts } from "./components/print_facts";
@@ -13,7 +13,7 @@ import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
-import { followKeys } from "./shortcuts";
+import { followKeys, SHORTCUTS } from "./shortcuts";
 import { format } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
@@ -27,6 +27,12 @@ import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
 import { Strip } from "./views/strip";
+
+/** Keys that the text itself takes while it has the focus. */
+const KEYS_OF_TEXTS: readonly Keys[] = [
+  { keys: ["←", "→"], does: "in the text: the token before, after" },
+  { keys: ["x"], does: "leave the token out of rankings and colours, or take it back in" },
+];
 
 export interface ReportAppProps {
   viewer: Viewer;
@@ -85,7 +91,10 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
           <HeadGrid />
           <Referents />
         </main>
-        <Help key={`help ${part}`} />
+        <KeysDialog key={`help ${part}`} keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}>
+          Pointing at a token in one view points at it in all. A click chooses; with the control (⌘) key it leaves a
+          token out. The address keeps what is chosen: back and forward step through it.
+        </KeysDialog>
       </div>
     </ViewerContext.Provider>
   );

@@ -4,23 +4,10 @@
 // the page where the document holds the layers' attention; flow, which is expensive, is asked of the server or said to
 // be missing.
 import type { Method } from "./report/document";
+import type { Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
 import type { Numbers } from "./report/values";
-import type { Choices } from "./state";
 import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
-
-/** Choices that change numbers. */
-export type Recipe = Pick<Choices, "toLayer" | "heads" | "residual" | "setAside" | "discard" | "normalize">;
-
-/** The recipe that a report was made by. */
-export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => ({
-  toLayer: settings.to_layer,
-  heads: settings.heads,
-  residual: settings.residual,
-  setAside: settings.set_aside,
-  discard: settings.discard,
-  normalize: settings.normalize,
-});
 
 export interface RowResult {
   values: Numbers;

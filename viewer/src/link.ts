@@ -2,6 +2,7 @@
 // with is in it. A fragment may come from anyone and from any report, so every value is checked against this one.
 import { addressWith, followAddress, fragmentParts } from "./address";
 import { OVERLAYS } from "./color/overlay";
+import { PALETTES } from "./color/scale";
 import { LONGEST_PATTERN } from "./filters";
 import { METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
@@ -82,7 +83,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   },
   words: flag("w"),
   ownScale: flag("o"),
-  palette: { key: "p", write: String, read: oneOf("blue", "cividis", "grey") },
+  palette: { key: "p", write: String, read: oneOf(...PALETTES) },
   threshold: { key: "c", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
   graph: { key: "g", write: String, read: oneOf("share", "attention", "flow") },
   input: {

@@ -1,6 +1,6 @@
 // Keys that work anywhere in the page, and the actions that buttons share with them.
 import { copyText } from "./components/copy_text";
-import { showHelp } from "./components/help";
+import { showHelp, type Keys } from "./components/help";
 import type { Viewer } from "./context";
 import { linkOf } from "./link";
 import { METHODS, type Method } from "./report/document";
@@ -55,9 +55,7 @@ export function toggleComparison(viewer: Viewer) {
   });
 }
 
-interface Shortcut {
-  keys: string[];
-  does: string;
+interface Shortcut extends Keys {
   run(viewer: Viewer, key: string): void;
 }
 

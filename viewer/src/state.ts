@@ -3,12 +3,13 @@
 // over is not.
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
+import type { PaletteName } from "./color/scale";
 import { isStopWord, matches, readPattern } from "./filters";
 import type { Method } from "./report/document";
+import type { Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
 import type { WordReport } from "./report/words";
 
-export type Normalize = "none" | "row" | "receptive-field";
 /** What the arcs of the graph show. */
 export type GraphKind = "share" | "attention" | "flow";
 /** What is shown beside, with the difference; null: nothing. */
@@ -19,22 +20,12 @@ export type Comparison = {
   shares: boolean;
 } | null;
 
-export interface Choices {
+export interface Choices extends Recipe {
   method: Method;
   /** l, counted from 1 */
   layer: number;
-  /** m: how far down the explanation goes; 0: the input */
-  toLayer: number;
   /** position of the output token */
   token: number;
-  /** mean, max, min or a head's number */
-  heads: string;
-  residual: number;
-  /** columns that are set to zero: none, first, special, or positions "0,5" */
-  setAside: string;
-  /** share of each layer's smallest weights that is set to zero */
-  discard: number;
-  normalize: Normalize;
   /** special tokens are left out of rankings and of colour scales */
   skipSpecial: boolean;
   /** and so are English stop words and punctuation */
@@ -48,7 +39,7 @@ export interface Choices {
   /** each layer (head) on a colour scale of its own */
   ownScale: boolean;
   /** colour scale */
-  palette: "blue" | "cividis" | "grey";
+  palette: PaletteName;
   /** values below this share of the largest are not drawn */
   threshold: number;
   graph: GraphKind;

@@ -1,6 +1,7 @@
 // Ranks, where the document holds values rounded.
 import { expect, test } from "vitest";
-import { Explanation, recipeOf } from "../src/explanation";
+import { Explanation } from "../src/explanation";
+import { recipeOf } from "../src/report/recipe";
 import type { EncodedArray, EncodedBytes, ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { format, formatWithin } from "../src/report/text";

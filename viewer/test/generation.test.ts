@@ -7,7 +7,7 @@ import { alternatives } from "../src/generation/likelihood";
 import { LONGEST_ASK } from "../src/address";
 import { settingsRows } from "../src/generation/settings_view";
 import { pieceName } from "../src/generation/piece";
-import { generationCaption } from "../src/generation/generation_caption";
+import { generationCaption, generationSaving } from "../src/generation/generation_caption";
 import { methodsShown } from "../src/generation/methods_view";
 import { writePromptAsk } from "../src/server/ask";
 import {
@@ -418,7 +418,7 @@ describe("what is chosen", () => {
     expect(state.spanText(state.selectionOf("rollout"))).toBe("mean over 2 of the layers 2–5");
     expect(state.spanText(state.selectionOf("flow"))).toBe("layer 5");
     state.step(2);
-    const facts = new Map(state.saving.caption("", {}).facts);
+    const facts = new Map(generationSaving(state).caption("", {}).facts);
     expect(facts.get("Generated token")).toMatch(/^3 of 3 “/u);
     expect(settingsRows(state.report).find(([term]) => term === "Layers")?.[1]).toBe("2, 5");
   });

@@ -4,7 +4,7 @@ import { attentionArcs, shareArcs } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { recomputedRow } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
-import type { Recipe } from "../src/explanation";
+import type { Recipe } from "../src/report/recipe";
 import type { ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import causal from "./fixtures/causal.json?raw";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { barCss, barStops, mapOpacity, MARK, OVERLAYS, pixelOf } from "../src/color/overlay";
 import { Scale } from "../src/color/scale";
-import { borderOf, heldBy, lineLook, runsOf, SHARES, type Segment } from "../src/report/contours";
+import { bordersOf, heldBy, lineLook, pathOf, SHARES } from "../src/report/contours";
 import { cutOf } from "../src/report/picture";
 
 const colours = new Scale(false);
@@ -78,17 +78,13 @@ describe("patches that hold a share", () => {
 });
 
 describe("outlines", () => {
-  /** Every end meets exactly one other, so that lines close. */
-  const closed = (segments: Segment[]) => {
-    const ends = new Map<string, number>();
-    const name = (x: number, y: number) => `${x.toFixed(6)} ${y.toFixed(6)}`;
-    for (const [x1, y1, x2, y2] of segments) {
-      for (const end of [name(x1, y1), name(x2, y2)]) ends.set(end, (ends.get(end) ?? 0) + 1);
-    }
-    return [...ends.values()].every((count) => count % 2 === 0);
-  };
-  const length = (segments: Segment[]) =>
-    segments.reduce((sum, [x1, y1, x2, y2]) => sum + Math.abs(x2 - x1) + Math.abs(y2 - y1), 0);
+  type Corners = [number, number][];
+  const sides = (corners: Corners) => corners.map((corner, k) => [corner, corners[(k + 1) % corners.length]] as const);
+  const length = (borders: Corners[]) =>
+    borders.flatMap(sides).reduce((sum, [[x1, y1], [x2, y2]]) => sum + Math.abs(x2 - x1) + Math.abs(y2 - y1), 0);
+  /** Its own, less that of holes. */
+  const area = (borders: Corners[]) =>
+    Math.abs(borders.flatMap(sides).reduce((sum, [[x1, y1], [x2, y2]]) => sum + (x1 * y2 - x2 * y1) / 2, 0));
   const shape = (...lines: string[]) => ({
     inside: Uint8Array.from([...lines.join("")].map((mark) => (mark === "#" ? 1 : 0))),
     rows: lines.length,
@@ -108,13 +104,15 @@ describe("outlines", () => {
     const around = [4, 8, 16, 8, 12];
     for (const [k, { inside, rows, columns }] of shapes.entries()) {
       for (const inset of [0, 0.05, 0.3]) {
-        const segments = borderOf(inside, rows, columns, inset);
-        expect(closed(segments), `shape ${k}, ${inset}`).toBe(true);
-        expect(length(segments), `shape ${k}, ${inset}`).toBeCloseTo(around[k] - 2 * inset * corners[k], 9);
-        for (const [x1, y1, x2, y2] of segments) {
-          expect(Math.min(x1, y1, x2, y2)).toBeGreaterThanOrEqual(inset - 1e-12);
-          expect(Math.max(x1, x2)).toBeLessThanOrEqual(columns - inset + 1e-12);
-          expect(Math.max(y1, y2)).toBeLessThanOrEqual(rows - inset + 1e-12);
+        const borders = bordersOf(inside, rows, columns, inset);
+        const said = `shape ${k}, ${inset}`;
+        expect(length(borders), said).toBeCloseTo(around[k] - 2 * inset * corners[k], 9);
+        if (inset === 0) expect(area(borders), said).toBe(inside.reduce((a, b) => a + b));
+        for (const [[x1, y1], [x2, y2]] of borders.flatMap(sides)) {
+          expect((x1 === x2) !== (y1 === y2), said).toBe(true);
+          expect(Math.min(x1, y1)).toBeGreaterThanOrEqual(inset - 1e-12);
+          expect(x1).toBeLessThanOrEqual(columns - inset + 1e-12);
+          expect(y1).toBeLessThanOrEqual(rows - inset + 1e-12);
         }
       }
     }
@@ -132,12 +130,25 @@ describe("outlines", () => {
     }
   });
 
-  test("are tinted where they say", () => {
-    const { inside, rows, columns } = shape("##.#", "....", "####");
-    expect(runsOf(inside, rows, columns)).toEqual([
-      [0, 0, 2],
-      [0, 3, 1],
-      [2, 0, 4],
-    ]);
+  test("stay inside patches, whatever they are", () => {
+    let seed = 7;
+    const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+    for (let round = 0; round < 50; ++round) {
+      const [rows, columns] = [1 + (round % 7), 1 + ((3 * round) % 5)];
+      const inside = Uint8Array.from({ length: rows * columns }, () => (random() < 0.5 ? 1 : 0));
+      expect(area(bordersOf(inside, rows, columns, 0))).toBe(inside.reduce((a, b) => a + b, 0));
+      for (const [x, y] of bordersOf(inside, rows, columns, 0.2).flat()) {
+        expect(inside[Math.floor(y) * columns + Math.floor(x)], `round ${round}: ${x}, ${y}`).toBe(1);
+      }
+    }
+  });
+
+  test("are closed paths", () => {
+    expect(pathOf(bordersOf(Uint8Array.of(1), 1, 1, 0))).toMatch(/^M\d \d(L\d \d){3}Z$/);
+    const { inside, rows, columns } = shape("###", "#.#", "###");
+    const moved = pathOf(bordersOf(inside, rows, columns, 0), (x, y) => `${10 * x},${y}`);
+    expect(moved.match(/[MZ]/g)).toEqual(["M", "Z", "M", "Z"]);
+    expect(moved).toContain("30,0");
+    expect(pathOf(bordersOf(new Uint8Array(4), 2, 2, 0.1))).toBe("");
   });
 });

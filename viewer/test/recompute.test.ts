@@ -4,7 +4,7 @@ import { maximumFlow } from "../src/compute/max_flow";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { mixedRow, recomputedRow, residualRule, whyNot } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
-import { recipeOf, type Recipe } from "../src/explanation";
+import { recipeOf, type Recipe } from "../src/report/recipe";
 import type { EncodedArray, Method, ReportDocument, Settings } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { decodeArray, denseValues } from "../src/report/values";

@@ -1,7 +1,8 @@
 // What the page's shell computes: filters, the link, counterparts of tokens, tables, and the server's events.
+import { lab, rgb } from "d3-color";
 import { describe, expect, test, vi } from "vitest";
 import { fragmentParts, LONGEST_ASK } from "../src/address";
-import { Scale } from "../src/color/scale";
+import { barOf, DivergingScale, PALETTES, Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
 import { isStopWord, LONGEST_PATTERN, massSetAside, readPattern } from "../src/filters";
@@ -263,27 +264,119 @@ describe("events", () => {
 });
 
 describe("colours", () => {
-  const luminance = ([r, g, b]: readonly number[]) => {
-    const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  const GROUNDS = [false, true];
+  const linear = (channel: number) =>
+    channel / 255 <= 0.04045 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4;
+  const luminance = (css: string) => {
+    const { r, g, b } = rgb(css);
+    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
   };
+  /** Of CIE 1976: 2 or 3 are just seen side by side. */
+  const apart = (one: string, other: string) => {
+    const [a, b] = [lab(one), lab(other)];
+    return Math.hypot(a.l - b.l, a.a - b.a, a.b - b.b);
+  };
+  const hex = (css: string) => rgb(css.replaceAll(" ", ",")).formatHex();
+  const scales = GROUNDS.flatMap((dark) => {
+    const differences = new DivergingScale(dark);
+    const side = (name: string, sign: number) => ({
+      name: `${name}, ${dark}`,
+      dark,
+      colour: (t: number) => hex(differences.css(sign * t, 1)),
+      ink: (t: number) => differences.ink(sign * t, 1),
+    });
+    return [
+      ...PALETTES.map((palette) => {
+        const scale = new Scale(dark, palette);
+        const colour = (t: number) => hex(scale.css(t, 1));
+        return { name: `${palette}, ${dark}`, dark, colour, ink: (t: number) => scale.ink(t, 1) };
+      }),
+      side("less", -1),
+      side("more", 1),
+    ];
+  });
+  const steps = Array.from({ length: 256 }, (_, k) => k / 255);
 
   test("lightness runs one way, and words on every colour contrast by 4.5", () => {
-    for (const palette of ["blue", "cividis", "grey"] as const) {
-      for (const dark of [false, true]) {
-        const scale = new Scale(dark, palette);
-        const lights = scale.ramp.map(luminance);
-        for (let k = 1; k < lights.length; ++k) {
-          expect(dark ? lights[k] - lights[k - 1] : lights[k - 1] - lights[k]).toBeGreaterThan(-0.004);
-        }
-        expect(Math.abs(lights[255] - lights[0])).toBeGreaterThan(0.4);
-        for (let k = 0; k < 256; ++k) {
-          const ink = scale.ink(k, 255) === "#ffffff" ? 1 : 0;
-          const [high, low] = [Math.max(ink, lights[k]), Math.min(ink, lights[k])];
-          expect((high + 0.05) / (low + 0.05)).toBeGreaterThan(4.5);
-        }
+    for (const { name, dark, colour, ink } of scales) {
+      const lights = steps.map((t) => lab(colour(t)).l * (dark ? 1 : -1));
+      for (let k = 1; k < lights.length; ++k) expect(lights[k] - lights[k - 1], `${name} ${k}`).toBeGreaterThan(-0.4);
+      expect(lights[255] - lights[0], name).toBeGreaterThan(55);
+      for (const t of steps) {
+        const [word, ground] = [luminance(ink(t)), luminance(colour(t))];
+        expect((Math.max(word, ground) + 0.05) / (Math.min(word, ground) + 0.05), name).toBeGreaterThan(4.5);
       }
     }
+  });
+
+  test("next to nothing is hardly seen on the page, a tenth is", () => {
+    for (const { name, dark, colour } of scales) {
+      const paper = dark ? "#191c23" : "#ffffff";
+      expect(apart(colour(0), paper), name).toBeLessThan(13);
+      expect(apart(colour(0.1), paper), name).toBeGreaterThan(7.5);
+      expect(apart(colour(0.1), colour(0)), name).toBeGreaterThan(5);
+      for (let k = 1; k < 16; ++k)
+        expect(apart(colour(k / 16), colour((k - 1) / 16)), `${name} ${k}`).toBeGreaterThan(3);
+    }
+  });
+
+  test("differences of either sign are told apart with red-green blindness, and are as strong as each other", () => {
+    // Machado, Oliveira and Fernandes (2009), severity 1: in linear light.
+    const protan = [
+      [0.152286, 1.052583, -0.204868],
+      [0.114503, 0.786281, 0.099216],
+      [-0.003882, -0.048116, 1.051998],
+    ];
+    const deutan = [
+      [0.367322, 0.860646, -0.227968],
+      [0.280085, 0.672501, 0.047413],
+      [-0.01182, 0.04294, 0.968881],
+    ];
+    const seen = (css: string, by: number[][]) => {
+      const { r, g, b } = rgb(css);
+      const light = [linear(r), linear(g), linear(b)];
+      const [x, y, z] = by.map((row) => {
+        const c = Math.min(1, Math.max(0, row[0] * light[0] + row[1] * light[1] + row[2] * light[2]));
+        return 255 * (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055);
+      });
+      return rgb(x, y, z).formatHex();
+    };
+    for (const dark of GROUNDS) {
+      const scale = new DivergingScale(dark);
+      for (const t of [0.2, 0.4, 0.6, 0.8, 1]) {
+        const [less, more] = [hex(scale.css(-t, 1)), hex(scale.css(t, 1))];
+        expect(Math.abs(lab(less).l - lab(more).l), `${dark} ${t}`).toBeLessThan(6);
+        for (const by of [protan, deutan])
+          expect(apart(seen(less, by), seen(more, by)), `${dark} ${t}`).toBeGreaterThan(15);
+      }
+      expect(scale.css(0, 1)).toBe(scale.css(-0, 1));
+      expect(scale.css(-7, 1)).toBe(scale.css(-1, 1));
+    }
+  });
+
+  test("blue on a light page is that of figures", () => {
+    // Of scale_color (attnflow/draw/color_scale.cc), of whose white d3's differs a little.
+    const figures: [number, string][] = [
+      [0, "#f7fbff"],
+      [16, "#eaf3fb"],
+      [64, "#c6dbef"],
+      [100, "#97c6e0"],
+      [150, "#4f9acb"],
+      [200, "#1c68ae"],
+      [240, "#093f82"],
+      [255, "#08306b"],
+    ];
+    const { ramp } = new Scale(false);
+    for (const [step, css] of figures) {
+      const { r, g, b } = rgb(css);
+      for (const [k, channel] of [r, g, b].entries()) expect(Math.abs(ramp[step][k] - channel)).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test("a bar has the colours of what it explains", () => {
+    const scale = new Scale(true, "cividis");
+    const bar = barOf((t) => scale.css(t, 1));
+    expect(bar.match(/rgb\([^)]*\)/g)).toEqual(Array.from({ length: 17 }, (_, k) => scale.css(k / 16, 1)));
   });
 });
 

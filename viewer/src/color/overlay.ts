@@ -1,5 +1,5 @@
 // How a map lies over a picture, the same on the page, in its legend and in files.
-import { oklch, type Rgb, type Scale } from "./scale";
+import type { Rgb, Scale } from "./scale";
 
 /**
  * colour: the scale's colours, all as opaque; opacity: one colour, the more opaque the larger the value, over grey;
@@ -9,7 +9,7 @@ export type Overlay = "colour" | "opacity" | "outline" | "beside";
 export const OVERLAYS: readonly Overlay[] = ["colour", "opacity", "outline", "beside"];
 
 /** The one colour of "opacity": no grey is like it, with or without red-green blindness. */
-export const MARK: Rgb = oklch(0.72, 0.19, 52);
+export const MARK: Rgb = [253, 122, 0];
 
 export interface OverlayLook {
   overlay: Overlay;

@@ -1,74 +1,40 @@
-// Colour scales. Lightness runs evenly (OKLCH), so a scale reads the same in grey and with any colour blindness.
+// Colour scales: ColorBrewer's blues and red to blue, and cividis (Nuñez, Anderton and Renslow, 2018), as d3 has them.
+// From one colour to the next they run straight through L*a*b*, as in attnflow's figures (attnflow/draw/color_scale.h).
+// Lightness runs one way in each, so that it reads the same in grey and with any colour blindness.
+import { rgb } from "d3-color";
+import { interpolateLab, piecewise, quantize } from "d3-interpolate";
+import { interpolateCividis, schemeBlues, schemeRdBu } from "d3-scale-chromatic";
 
 export type Rgb = readonly [number, number, number];
-export type PaletteName = "blue" | "cividis" | "grey";
+export const PALETTES = ["blue", "cividis", "grey"] as const;
+export type PaletteName = (typeof PALETTES)[number];
 
-/** OKLCH (hue in degrees) to sRGB, 0..255. */
-export function oklch(lightness: number, chroma: number, hue: number): Rgb {
-  const angle = (hue * Math.PI) / 180;
-  const a = chroma * Math.cos(angle);
-  const b = chroma * Math.sin(angle);
-  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
-  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
-  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
-  const linear = [
-    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
-    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
-    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
-  ];
-  const channel = (x: number) => {
-    const c = Math.min(1, Math.max(0, x));
-    return Math.round(255 * (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055));
-  };
-  return [channel(linear[0]), channel(linear[1]), channel(linear[2])];
-}
+const BLUES = schemeBlues[9];
+const CIVIDIS = quantize(interpolateCividis, 9);
+const RED_TO_BLUE = schemeRdBu[11];
+const reversed = (colours: readonly string[]) => [...colours].reverse();
+/** Next to nothing on a dark page, where it would be ColorBrewer's brightest. */
+const NIGHT = "#1f242e";
 
-// Cividis (Nuñez, Anderton and Renslow, 2018), which looks nearly alike with and without red-green blindness, from its
-// dark end; the ends are drawn towards the page's grounds, so that nothing is no colour.
-const CIVIDIS: readonly Rgb[] = [
-  [0, 32, 77],
-  [0, 51, 111],
-  [57, 72, 107],
-  [87, 92, 109],
-  [112, 113, 115],
-  [138, 135, 121],
-  [166, 157, 117],
-  [196, 181, 108],
-  [228, 207, 91],
-  [255, 234, 70],
-];
+type Colours = Record<"light" | "dark", readonly string[]>;
 
-function alongCividis(t: number, dark: boolean): Rgb {
-  const stops: readonly Rgb[] = dark ? [[24, 28, 40], ...CIVIDIS] : [...CIVIDIS, [254, 250, 226]];
-  const place = t * (stops.length - 1);
-  const k = Math.min(stops.length - 2, Math.floor(place));
-  const mix = (c: number) => Math.round(stops[k][c] + (place - k) * (stops[k + 1][c] - stops[k][c]));
-  return [mix(0), mix(1), mix(2)];
-}
+/** From next to nothing, which is nearly the page's ground, to the strongest: on a dark page not the palest, of no hue. */
+const STOPS: Record<PaletteName | "less" | "more", Colours> = {
+  blue: { light: BLUES, dark: [NIGHT, ...reversed(BLUES.slice(2))] },
+  cividis: { light: ["#fefae2", ...reversed(CIVIDIS)], dark: ["#181c28", ...CIVIDIS] },
+  grey: { light: ["#f8f8f8", "#242424"], dark: ["#222222", "#eeeeee"] },
+  less: { light: reversed(RED_TO_BLUE.slice(0, 6)), dark: [NIGHT, ...RED_TO_BLUE.slice(0, 4)] },
+  more: { light: RED_TO_BLUE.slice(5), dark: [NIGHT, ...reversed(RED_TO_BLUE.slice(7))] },
+};
 
-/** t in [0, 1]: from the page's background to the strongest colour. */
-function rampColour(name: PaletteName, dark: boolean, t: number): Rgb {
-  const lightness = dark ? 0.27 + 0.63 * t : 0.975 - 0.56 * t;
-  const bend = Math.sin(Math.PI * Math.min(t * 0.72, 1));
-  switch (name) {
-    case "grey":
-      return oklch(dark ? 0.25 + 0.7 * t : 0.98 - 0.72 * t, 0, 0);
-    case "cividis":
-      return alongCividis(dark ? t : 1 - t, dark);
-    default:
-      return oklch(lightness, 0.012 + 0.115 * bend * (dark ? 0.9 : 1.15), dark ? 262 - 45 * t : 235 + 27 * t);
-  }
-}
-
+// Relative luminance of WCAG 2. Black and white contrast alike with 0.179: 4.58 to 1, so whichever is taken has at
+// least that.
 const linear = (channel: number) => {
   const c = channel / 255;
   return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 };
-const luminance = ([r, g, b]: Rgb) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-
-// Where black and white contrast alike with the colour: 4.58 to 1, so whichever is taken has at least that.
-const inkOn = (colour: Rgb) => (luminance(colour) > 0.179 ? "#000000" : "#ffffff");
-const cssOf = (colour: Rgb) => `rgb(${colour.join(" ")})`;
+const inkOn = ([r, g, b]: Rgb) =>
+  0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.179 ? "#000000" : "#ffffff";
 
 /** Maps values in [0, max] to colours. */
 export class Scale {
@@ -79,10 +45,14 @@ export class Scale {
 
   constructor(
     readonly dark: boolean,
-    readonly palette: PaletteName = "blue",
+    palette: keyof typeof STOPS = "blue",
   ) {
-    this.ramp = Array.from({ length: 256 }, (_, i) => rampColour(palette, dark, i / 255));
-    this.colours = this.ramp.map(cssOf);
+    const colours = piecewise(interpolateLab, [...STOPS[palette][dark ? "dark" : "light"]]);
+    this.ramp = quantize(colours, 256).map((css) => {
+      const { r, g, b } = rgb(css);
+      return [r, g, b];
+    });
+    this.colours = this.ramp.map((colour) => `rgb(${colour.join(" ")})`);
     this.inks = this.ramp.map(inkOn);
   }
 
@@ -104,22 +74,28 @@ export class Scale {
   }
 }
 
-/** Maps differences in [-max, max] to colours: orange below, blue above, the background at 0. */
+/** Maps differences in [-max, max] to colours: red below, blue above, the background at 0. */
 export class DivergingScale {
-  constructor(readonly dark: boolean) {}
+  private readonly less: Scale;
+  private readonly more: Scale;
 
-  rgb(value: number, max: number): Rgb {
-    const t = max > 0 ? Math.max(-1, Math.min(1, value / max)) : 0;
-    const amount = Math.abs(t);
-    const lightness = this.dark ? 0.27 + 0.53 * amount : 0.975 - 0.5 * amount;
-    return oklch(lightness, 0.008 + 0.125 * amount, t < 0 ? 50 : 250);
+  constructor(dark: boolean) {
+    this.less = new Scale(dark, "less");
+    this.more = new Scale(dark, "more");
+  }
+
+  private side(value: number): Scale {
+    return value < 0 ? this.less : this.more;
   }
 
   css(value: number, max: number): string {
-    return cssOf(this.rgb(value, max));
+    return this.side(value).css(Math.abs(value), max);
   }
 
   ink(value: number, max: number): string {
-    return inkOn(this.rgb(value, max));
+    return this.side(value).ink(Math.abs(value), max);
   }
 }
+
+/** A bar of colours as CSS. @param css of 0 to 1 */
+export const barOf = (css: (t: number) => string): string => `linear-gradient(to right, ${quantize(css, 17).join()})`;

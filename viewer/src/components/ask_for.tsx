@@ -1,6 +1,6 @@
 // How to get numbers that the page does not have: from the server, else by a command.
 import { useViewer } from "../context";
-import type { Recipe } from "../explanation";
+import type { Recipe } from "../report/recipe";
 import { METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import { WordReport } from "../report/words";

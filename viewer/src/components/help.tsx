@@ -1,25 +1,10 @@
 // The keyboard's list.
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { SHORTCUTS } from "../shortcuts";
 
 export function showHelp() {
   const dialog = document.getElementById("help");
   if (dialog instanceof HTMLDialogElement && !dialog.open) dialog.showModal();
-}
-
-/** Keys of the page of one explanation. */
-export function Help() {
-  const others: Keys[] = [
-    { keys: ["←", "→"], does: "in the text: the token before, after" },
-    { keys: ["x"], does: "leave the token out of rankings and colours, or take it back in" },
-  ];
-  return (
-    <KeysDialog keys={[...SHORTCUTS, ...others]}>
-      Pointing at a token in one view points at it in all. A click chooses; with the control (⌘) key it leaves a token
-      out. The address keeps what is chosen: back and forward step through it.
-    </KeysDialog>
-  );
 }
 
 export interface Keys {

@@ -2,6 +2,7 @@
 import type { Signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { Ends } from "../color/ends";
+import { barOf } from "../color/scale";
 import type { Shades } from "../color/shades";
 import { format } from "../report/text";
 import { useViewer } from "../context";
@@ -44,14 +45,14 @@ export function ShadesLegend({
   shades,
 }: LegendProps & { shades: Shades }) {
   const { low } = shades;
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => shades.css(low + t * (top - low), top)).join();
+  const bar = barOf((t) => shades.css(low + t * (top - low), top));
   const clipped = above > top;
   const beyond = each ? "above it" : `up to ${format(above)}`;
   return (
     <div class="legend">
       {of && <span>{of}:</span>}
       <span>{each && low > 0 ? `each ${each}'s least` : format(low)}</span>
-      <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops})` }} />
+      <span class="ramp" aria-hidden="true" style={{ background: bar }} />
       <span>{each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top)}</span>
       {clipped &&
         (marked ? (

@@ -2,22 +2,17 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useViewer } from "../context";
-import { Scale, type PaletteName } from "../color/scale";
+import { barOf, PALETTES, Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
 import { CheckBox } from "./check_box";
 import { Popover } from "./popover";
 
-const PALETTES: { name: PaletteName; label: string }[] = [
-  { name: "blue", label: "Blue" },
-  { name: "cividis", label: "Cividis (colour-blind safe)" },
-  { name: "grey", label: "Grey" },
-];
+const LABELS: Record<PaletteName, string> = { blue: "Blue", cividis: "Cividis (colour-blind safe)", grey: "Grey" };
 const THEMES: { name: Theme; label: string }[] = [
   { name: "system", label: "As the system" },
   { name: "light", label: "Light" },
   { name: "dark", label: "Dark" },
 ];
-const STOPS = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
 
 export function Look() {
   const { report, state } = useViewer();
@@ -50,7 +45,7 @@ export function LookPanel({ palette, threshold, children }: LookPanelProps) {
     <Popover id="look" label="Look" title="Look">
       <fieldset class="stack" id="palettes">
         <legend>Colours</legend>
-        {PALETTES.map(({ name, label }) => {
+        {PALETTES.map((name) => {
           const scale = new Scale(dark.value, name);
           return (
             <label class="check" key={name}>
@@ -61,12 +56,8 @@ export function LookPanel({ palette, threshold, children }: LookPanelProps) {
                 checked={palette.value === name}
                 onChange={() => (palette.value = name)}
               />
-              <span
-                class="ramp"
-                aria-hidden="true"
-                style={{ background: `linear-gradient(to right, ${STOPS.map((t) => scale.css(t, 1)).join()})` }}
-              />
-              {label}
+              <span class="ramp" aria-hidden="true" style={{ background: barOf((t) => scale.css(t, 1)) }} />
+              {LABELS[name]}
             </label>
           );
         })}

@@ -4,7 +4,7 @@
 // W_l is attention fused over heads, columns set aside, the smallest share discarded, and rows renormalised that one of
 // these steps changed. The residual comes in when rows are used (rollout.ts, max_flow.ts). One head means that head in
 // the layer looked at and the mean over heads in the layers below it, so there are two kinds of rows.
-import type { Recipe } from "../explanation";
+import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import type { Numbers, Values } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";

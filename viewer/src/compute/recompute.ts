@@ -1,10 +1,10 @@
 // Rows computed in the page from the layers' attention, as attnflow/analysis/aggregate.cc computes them: the method,
 // then words merged, then normalised.
 import type { Method } from "../report/document";
+import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";
-import type { Recipe } from "../explanation";
 import { evenMixing, mixingOf, type Mixing, type ResidualRule } from "./mixing";
 import { residualOf, rolloutRow } from "./rollout";
 

@@ -1,7 +1,7 @@
 // Maps over a picture as one SVG document: the picture, cells with their values, titles, colour bars.
 import { barStops, mapOpacity, pixelOf, type Overlay } from "../color/overlay";
 import type { Scale } from "../color/scale";
-import { borderOf, CASING, heldBy, lineLook, runsOf } from "../report/contours";
+import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
 import { cutOf, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { format } from "../report/text";
@@ -179,15 +179,11 @@ function contours(picture: Picture, map: Numbers, scale: number): string {
   const pixels = Math.min(across, down) * scale;
   return heldBy(map)
     .map(({ share, inside, patches }, k) => {
-      const { colour, tint } = lineLook(k, pixels);
-      const boxes = runsOf(inside, rows, columns).map(
-        ([row, column, wide]) => `M${x(column)} ${y(row)}H${x(column + wide)}V${y(row + 1)}H${x(column)}z`,
-      );
-      const ground = tint > 0 ? `<path d="${boxes.join("")}" fill="${colour}" fill-opacity="${tint}"/>` : "";
-      const path = borderOf(inside, rows, columns, lineLook(k, pixels).inset)
-        .map(([x1, y1, x2, y2]) => `M${x(x1)} ${y(y1)}L${x(x2)} ${y(y2)}`)
-        .join("");
-      return `<g data-share="${share}" data-patches="${patches}">${ground}${cased(path, k, pixels)}</g>`;
+      const { colour, tint, inset } = lineLook(k, pixels);
+      const path = (distance: number) =>
+        pathOf(bordersOf(inside, rows, columns, distance), (column, row) => `${x(column)} ${y(row)}`);
+      const ground = tint > 0 ? `<path d="${path(0)}" fill="${colour}" fill-opacity="${tint}"/>` : "";
+      return `<g data-share="${share}" data-patches="${patches}">${ground}${cased(path(inset), k, pixels)}</g>`;
     })
     .reverse()
     .join("");

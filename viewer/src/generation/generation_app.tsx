@@ -1,7 +1,7 @@
 // The page of a generation.
 import { effect, useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { KeysDialog } from "../components/help";
 import { HelpButton, LinkButton, ThemeButton } from "../components/toolbar";
 import { MOST_DRAWN } from "../components/card";
@@ -13,7 +13,7 @@ import { modelWords } from "../report/setting_words";
 import { format } from "../report/text";
 import { copyGenerationLink, GENERATION_KEYS, toggleComparison } from "./generation_keys";
 import { followGenerationLink } from "./generation_link";
-import { generationCaption } from "./generation_caption";
+import { generationCaption, generationSaving } from "./generation_caption";
 import { GenerationContext, useGeneration, type GenerationState } from "./generation_state";
 import { Likelihood } from "./likelihood";
 import { LayerPicture, WholePicture } from "./maps";
@@ -37,10 +37,11 @@ export function GenerationApp({ state, children, tools }: GenerationAppProps) {
   // Before the first drawing: a link's choices never flash past.
   useLayoutEffect(() => followGenerationLink(state), [state]);
   useEffect(() => announce(state), [state]);
+  const saving = useMemo(() => generationSaving(state), [state]);
   const large = useComputed(() => state.report.m + state.report.n > MOST_DRAWN);
   return (
     <GenerationContext.Provider value={state}>
-      <SavingContext.Provider value={state.saving}>
+      <SavingContext.Provider value={saving}>
         <div id="page" class={large.value ? "generation large" : "generation"}>
           {children}
           <Header />

@@ -1,6 +1,6 @@
-// What a saved picture of a continuation says of itself.
+// What saved files of a continuation are called, and what they say of themselves.
 import type { Caption, Shown } from "../export/exporter";
-import { placeWords, quoted, said, titleOf } from "../export/name";
+import { placeWords, quoted, said, stemOf, titleOf, type Saving } from "../export/name";
 import { asideWords, downToWords, drawnWords, headsWords, residualWords } from "../report/setting_words";
 import { percent } from "../report/text";
 import type { GenerationState } from "./generation_state";
@@ -52,3 +52,24 @@ export function generationCaption(state: GenerationState, title: string, shown: 
     notes: shown.notes ?? [],
   };
 }
+
+/** For the cards' export menus. */
+export const generationSaving = (state: GenerationState): Saving => ({
+  stem: (title, shown) =>
+    stemOf(state.report.document, title, shown, [state.method.value, `position${state.token.value}`]),
+  caption: (title, shown) => generationCaption(state, title, shown),
+  about: (card) => ({
+    view: card,
+    model: state.report.document.model.name,
+    text: state.report.document.input.text,
+    generated: state.report.fields.text,
+    choices: {
+      method: state.method.value,
+      normalized: state.selection.value.normalized,
+      token: state.token.value,
+      layers: state.layers.value.map((at) => state.report.layersOf(state.method.value)[at]),
+      left_out: state.reasons.value.flatMap((reason, j) => (reason ? [j] : [])),
+    },
+  }),
+  announce: (text) => (state.announcement.value = text),
+});

@@ -2,13 +2,12 @@
 // from what the page opens with. A fragment may come from anyone, so every value is checked against this report.
 import { batch } from "@preact/signals";
 import { addressWith, followAddress, fragmentParts } from "../address";
-import type { PaletteName } from "../color/scale";
+import { PALETTES } from "../color/scale";
 import { LONGEST_PATTERN } from "../filters";
 import { METHODS } from "../report/document";
 import type { GenerationState, Span } from "./generation_state";
 
 const VERSION = "1";
-const PALETTES: readonly PaletteName[] = ["blue", "cividis", "grey"];
 const SPANS: readonly Span[] = ["all", "last"];
 
 const whole = (text: string | null, from: number, to: number) => {

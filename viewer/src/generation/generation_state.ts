@@ -5,11 +5,9 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { Scale, type PaletteName } from "../color/scale";
 import { Shades } from "../color/shades";
-import { stemOf, type Saving } from "../export/name";
 import { readPattern } from "../filters";
 import type { Method } from "../report/document";
 import { dark } from "../theme";
-import { generationCaption } from "./generation_caption";
 import type { Ends } from "../color/ends";
 import type { GenerationReport, RankedColumn, Selection } from "./generation_report";
 import { reasonsAside, toggled, type Filters } from "./set_aside";
@@ -218,27 +216,6 @@ export class GenerationState {
     if (!layers.includes(this.from.value)) this.from.value = layers[0];
     if (!layers.includes(this.to.value)) this.to.value = layers[layers.length - 1];
   }
-
-  /** For the cards' export menus. */
-  readonly saving: Saving = {
-    stem: (title, shown) =>
-      stemOf(this.report.document, title, shown, [this.method.value, `position${this.token.value}`]),
-    caption: (title, shown) => generationCaption(this, title, shown),
-    about: (card) => ({
-      view: card,
-      model: this.report.document.model.name,
-      text: this.report.document.input.text,
-      generated: this.report.fields.text,
-      choices: {
-        method: this.method.value,
-        normalized: this.selection.value.normalized,
-        token: this.token.value,
-        layers: this.layers.value.map((at) => this.report.layersOf(this.method.value)[at]),
-        left_out: this.reasons.value.flatMap((reason, j) => (reason ? [j] : [])),
-      },
-    }),
-    announce: (text) => (this.announcement.value = text),
-  };
 }
 
 export const GenerationContext = createContext<GenerationState | null>(null);

@@ -1,4 +1,5 @@
 // Outlines of the patches that hold most of a map: the fewest that together have a share of the sum of all values.
+import { contours } from "d3-contour";
 import type { Numbers } from "./values";
 
 /** Shares that are outlined, innermost first. */
@@ -36,55 +37,33 @@ export function heldBy(map: Numbers, shares: readonly number[] = SHARES): Held[]
   });
 }
 
-/** From (x, y) to (x, y), in patches. */
-export type Segment = readonly [number, number, number, number];
-
 /**
- * The border of a set of patches, drawn inside it at a distance, so that the borders of sets within each other do not
- * cover each other. @param inset in patches, below a half
+ * The borders of a set of patches as corners of closed lines, in patches: around it, and the other way around its holes.
+ * @param inset how far inside it they are drawn, so that the borders of sets within each other do not cover each other
  */
-export function borderOf(inside: Uint8Array, rows: number, columns: number, inset: number): Segment[] {
-  const has = (row: number, column: number) =>
-    row >= 0 && row < rows && column >= 0 && column < columns && inside[row * columns + column] === 1;
-  /** By how much an end goes beyond the patch's corner: back before an outer corner, on around an inner one. */
-  const end = (beside: boolean, diagonal: boolean) => (!beside ? -inset : diagonal ? inset : 0);
-  const segments: Segment[] = [];
-  for (let r = 0; r < rows; ++r) {
-    for (let c = 0; c < columns; ++c) {
-      if (!has(r, c)) continue;
-      for (const side of [-1, 1]) {
-        if (!has(r + side, c)) {
-          const y = side < 0 ? r + inset : r + 1 - inset;
-          const left = c - end(has(r, c - 1), has(r + side, c - 1));
-          const right = c + 1 + end(has(r, c + 1), has(r + side, c + 1));
-          segments.push([left, y, right, y]);
-        }
-        if (!has(r, c + side)) {
-          const x = side < 0 ? c + inset : c + 1 - inset;
-          const top = r - end(has(r - 1, c), has(r - 1, c + side));
-          const bottom = r + 1 + end(has(r + 1, c), has(r + 1, c + side));
-          segments.push([x, top, x, bottom]);
-        }
-      }
-    }
-  }
-  return segments;
+export function bordersOf(inside: Uint8Array, rows: number, columns: number, inset: number): [number, number][][] {
+  const { coordinates } = contours()
+    .size([columns, rows])
+    .smooth(false)
+    .contour([...inside], 0.5);
+  // d3's lines run through the middles of sides, with the set at their left. Two sides that are not one line meet in a
+  // corner: where the standing one (whose middle is half a patch down) is, and as high as the lying one.
+  return coordinates.flat().map((line) =>
+    line.slice(1).flatMap((to, k): [number, number][] => {
+      const from = line[k];
+      const [right, down] = [to[0] - from[0], to[1] - from[1]];
+      if (right === 0 || down === 0) return [];
+      const [x, y] = from[1] % 1 === 0 ? [to[0], from[1]] : [from[0], to[1]];
+      return [[x + 2 * inset * down, y - 2 * inset * right]];
+    }),
+  );
 }
 
-/** Patches of a set that stand beside each other in a row, as boxes: [row, first column, columns]. */
-export function runsOf(inside: Uint8Array, rows: number, columns: number): [number, number, number][] {
-  const runs: [number, number, number][] = [];
-  for (let r = 0; r < rows; ++r) {
-    for (let c = 0, begin = -1; c <= columns; ++c) {
-      const here = c < columns && inside[r * columns + c] === 1;
-      if (here && begin < 0) begin = c;
-      if (here || begin < 0) continue;
-      runs.push([r, begin, c - begin]);
-      begin = -1;
-    }
-  }
-  return runs;
-}
+/** They as a path. @param place of a corner, in what is drawn on */
+export const pathOf = (
+  borders: readonly (readonly [number, number])[][],
+  place = (x: number, y: number) => `${x} ${y}`,
+): string => borders.map((corners) => `M${corners.map((corner) => place(...corner)).join("L")}Z`).join("");
 
 export interface LineLook {
   colour: string;

@@ -2,7 +2,7 @@
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { moveTo } from "../address";
 import { Viewer, type Wanted } from "../context";
-import type { Recipe } from "../explanation";
+import type { Recipe } from "../report/recipe";
 import { readGenerationLink } from "../generation/generation_link";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";

@@ -113,7 +113,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
       method: `${titles[0]}, and ${titles[1]}${without ? ` ${without}` : foreign ? ` of ${quoted(nameOf(b.report))}` : ""}`,
       layers: null,
       notes: [
-        "Orange: the second draws less on it; blue: more.",
+        "Red: the second draws less on it; blue: more.",
         ...(chosen.shares ? ["Each side is divided by its sum."] : []),
         ...(match.some((j) => j < 0) ? ["Hatched tokens have no counterpart in the other report."] : []),
         ...(unlike ? [`The two were made differently: ${unlike}.`] : []),
@@ -215,7 +215,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
         </div>
       )}
       <p class="help key">
-        Orange: the second draws less on it; blue: more.
+        Red: the second draws less on it; blue: more.
         {match.some((j) => j < 0) && " Hatched tokens have no counterpart in the other report."}
       </p>
     </Card>

@@ -1,6 +1,6 @@
 // The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
 import { collectEnds, EndsOf, isAbove, isParked, type Ends } from "../color/ends";
-import type { DivergingScale, Scale } from "../color/scale";
+import { barOf, type DivergingScale, type Scale } from "../color/scale";
 import { format } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Side } from "./compare_sides";
@@ -74,8 +74,7 @@ export function differenceColours(
 /** @param marked whether what lies beyond the scale has a corner; else words alone say that it has the last colour */
 export function CompareLegend({ colours, marked = true }: { colours: Colours; marked?: boolean }) {
   const { top, least, most, diverging, css, beyond } = colours;
-  const stops = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
-  const ramp = stops.map((t) => css(diverging ? (2 * t - 1) * top : t * top)).join();
+  const bar = barOf((t) => css(diverging ? (2 * t - 1) * top : t * top));
   const far = [
     { value: least, words: `down to ${format(least)}` },
     { value: most, words: `up to ${diverging ? "+" : ""}${format(most)}` },
@@ -84,7 +83,7 @@ export function CompareLegend({ colours, marked = true }: { colours: Colours; ma
   return (
     <div class="legend">
       <span>{diverging ? `−${format(top)}` : "0"}</span>
-      <span class="ramp" aria-hidden="true" style={{ background: `linear-gradient(to right, ${ramp})` }} />
+      <span class="ramp" aria-hidden="true" style={{ background: bar }} />
       <span>{diverging ? `+${format(top)}` : format(top)}</span>
       {marked
         ? far.map(({ value, words }) => (

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Own, TokenName } from "../components/own_text";
 import { useViewer } from "../context";
-import type { Recipe } from "../explanation";
+import type { Recipe } from "../report/recipe";
 import { format } from "../report/text";
 import type { Side } from "./compare_sides";
 

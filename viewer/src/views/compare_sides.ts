@@ -1,5 +1,6 @@
 // The two sides of a comparison: whose rows they are, and why there are none.
-import { Explanation, recipeOf } from "../explanation";
+import { Explanation } from "../explanation";
+import { recipeOf } from "../report/recipe";
 import type { Method } from "../report/document";
 import type { Report } from "../report/report";
 import type { Gone } from "../context";

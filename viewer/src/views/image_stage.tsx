@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { pixelOf, type Overlay } from "../color/overlay";
 import type { Scale } from "../color/scale";
-import { borderOf, CASING, heldBy, lineLook, runsOf } from "../report/contours";
+import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
 import { type Box, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
 import "../styles/image.css";
@@ -175,23 +175,13 @@ function Contours({ picture, map, side }: { picture: Picture; map: Numbers; side
       {held
         .map(({ share, inside, patches }, k) => {
           const look = lineLook(k, pixels);
-          const path = borderOf(inside, rows, columns, look.inset)
-            .map(([x1, y1, x2, y2]) => `M${x1} ${y1}L${x2} ${y2}`)
-            .join("");
+          const path = (inset: number) => pathOf(bordersOf(inside, rows, columns, inset));
+          const line = path(look.inset);
           return (
             <g key={share} data-share={share} data-patches={patches}>
-              {look.tint > 0 && (
-                <path
-                  class="tint"
-                  d={runsOf(inside, rows, columns)
-                    .map(([row, column, wide]) => `M${column} ${row}h${wide}v1h${-wide}z`)
-                    .join("")}
-                  fill={look.colour}
-                  fill-opacity={look.tint}
-                />
-              )}
-              <path d={path} stroke={CASING} stroke-width={look.casing} />
-              <path d={path} stroke={look.colour} stroke-width={look.width} stroke-dasharray={look.dashes} />
+              {look.tint > 0 && <path class="tint" d={path(0)} fill={look.colour} fill-opacity={look.tint} />}
+              <path d={line} stroke={CASING} stroke-width={look.casing} />
+              <path d={line} stroke={look.colour} stroke-width={look.width} stroke-dasharray={look.dashes} />
             </g>
           );
         })

@@ -1,7 +1,7 @@
 // How the numbers that are shown were made, in words, and where that is not how the report was made.
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
-import { recipeOf, type Recipe } from "../explanation";
+import { recipeOf, type Recipe } from "../report/recipe";
 import { pictureOf } from "../export/element_picture";
 import { tokenWords } from "../export/name";
 import type { Report } from "../report/report";
