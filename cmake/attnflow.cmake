@@ -229,6 +229,18 @@ function(attnflow_public_headers module out)
   set(${out} ${public} PARENT_SCOPE)
 endfunction()
 
+# attnflow_install_stripped(<target> <folder>): installs a program or backend, if it was built, without the names that
+# only a debugger reads: they are a quarter of it, and the folder it was built in keeps them.
+function(attnflow_install_stripped target folder)
+  install(TARGETS ${target} RUNTIME DESTINATION ${folder} LIBRARY DESTINATION ${folder} OPTIONAL)
+  if(CMAKE_STRIP)
+    set(installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_FILE_NAME:${target}>")
+    install(CODE "if(EXISTS \"${installed}\")
+      execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded \"${installed}\" COMMAND_ERROR_IS_FATAL ANY)
+    endif()")
+  endif()
+endfunction()
+
 function(attnflow_install)
   include(CMakePackageConfigHelpers)
   install(TARGETS attnflow_core EXPORT attnflow-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

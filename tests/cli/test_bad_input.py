@@ -4,6 +4,7 @@ left behind."""
 import io
 import json
 import os
+import shutil
 import struct
 import subprocess
 import unittest
@@ -325,10 +326,28 @@ class UsageTest(CommandTest):
         (self.folder / "folder.png").mkdir()
         self.explain(["folder.png"], "-o", "folder.png", code=OTHER)
 
-    @unittest.skipIf(os.geteuid() == 0, "root may write anywhere")
     def test_output_folder_that_is_read_only(self):
-        (self.folder / "locked").mkdir(mode=0o500)
-        self.explain(["locked"], "-o", "locked/a.png", code=OTHER)
+        """By a user who is not root: root may write anywhere."""
+        self.save_attention(random_attention())
+        locked = self.folder / "locked"
+        locked.mkdir(mode=0o555)
+        # Where the other user can reach it.
+        program = self.folder / "attnflow"
+        shutil.copy(PROGRAM, program)
+        self.folder.chmod(0o755)
+        (self.folder / "attention.npz").chmod(0o644)
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        done = subprocess.run(
+            [program, "explain", "--attention", "attention.npz", "-o", "locked/a.npz"],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            **nobody,
+        )
+        self.assertEqual(done.returncode, OTHER, done.stderr)
+        self.assertIn("locked", done.stderr)
+        self.assertEqual(list(locked.iterdir()), [])
 
     def test_full_disk(self):
         done = self.run_program("explain", "--attention", self.save_attention(random_attention()), code=0)

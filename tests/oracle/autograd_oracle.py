@@ -3,8 +3,7 @@
     autograd_oracle.py MODEL_FOLDER FILE.json
 
 FILE.json is what `attnflow evaluate sentences ... --per-sample` wrote: its samples' scores are compared with scores
-computed here. Needs PyTorch and transformers (tools/golden/make --environment-only); ends with status 1 on a
-difference.
+computed here. Needs PyTorch and transformers, 4.44 or newer; ends with status 1 on a difference.
 """
 
 import json
@@ -50,9 +49,7 @@ def main():
     folder, path = Path(sys.argv[1]), Path(sys.argv[2])
     report = json.loads(path.read_text(encoding="utf-8"))
     labels = report["model"]["labels"]
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float32
-    ).double()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager").double()
     model.eval()
     kept = []
 

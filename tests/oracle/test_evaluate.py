@@ -1,10 +1,10 @@
 """`attnflow evaluate` against SciPy, against `attnflow explain`, and against PyTorch's autograd.
 
 The program writes every sample's scores, relevance and correlations (--per-sample). SciPy ranks and correlates them
-again; explain gives the probabilities behind blank-out; and, where `tools/golden/make --environment-only` has put
-PyTorch into .cache/golden, transformers runs the same models and differentiates them.
+again; explain gives the probabilities behind blank-out; and transformers runs the same models and differentiates them.
 
-ATTNFLOW names the program (default: the release build's).
+ATTNFLOW names the program (default: the release build's), ATTNFLOW_TORCH_PYTHON a Python with PyTorch and transformers
+(`./dev test oracle` makes one).
 """
 
 import json
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PROGRAM = os.environ.get("ATTNFLOW", str(ROOT / "build" / "release" / "bin" / "attnflow"))
 MODELS = ROOT / "tests" / "golden" / "models"
-TORCH_PYTHON = ROOT / ".cache" / "golden" / "venv" / "bin" / "python"
+TORCH_PYTHON = os.environ.get("ATTNFLOW_TORCH_PYTHON")
 
 SAMPLES = 50
 WORDS = "the key is on table author about her book it here a cabinet talk , . ! Sara T zebra é".split()
@@ -173,8 +173,8 @@ class EvaluateTest(unittest.TestCase):
                 compared += 1
         self.assertGreater(compared, 5)
 
-    @unittest.skipUnless(TORCH_PYTHON.exists(), "no PyTorch: tools/golden/make --environment-only")
     def test_scores_by_autograd(self):
+        self.assertIsNotNone(TORCH_PYTHON, "ATTNFLOW_TORCH_PYTHON names no Python with PyTorch: run ./dev test oracle")
         for model in (
             "distilbert_classification",
             "albert_classification",

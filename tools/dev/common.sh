@@ -9,6 +9,8 @@ SMOLLM2="$CACHE/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
 SCHEMATHESIS_VERSION=4.32.5
+# The last that runs on Debian's PyTorch (1.13), which takes seconds to install; PyPI's takes minutes and gigabytes.
+TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2')
 
 # Clones of the same sources share what ccache knows.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
@@ -125,15 +127,21 @@ require_rust_lint() {
   cargo clippy --version >/dev/null 2>&1 || die 'cargo clippy is missing: rustup component add clippy'
 }
 
-# python_venv NAME REQUIREMENT...: prints the folder of a private Python environment. The folder's name stands for its
+# python_venv [--system] NAME REQUIREMENT...: prints the folder of a private Python environment, which with --system also
+# finds the packages that Debian installed. The folder's name stands for its
 # content, and its file "ready" is made last, so an environment is installed once and never used half-made.
 python_venv() {
+  local -a options=()
+  if [[ "$1" == --system ]]; then
+    options=(--system-site-packages)
+    shift
+  fi
   local name="$1" folder
   shift
   folder="$CACHE/venv/$name-$(printf '%s\n' "$@" | cksum | cut -d' ' -f1)"
   if [[ ! -e "$folder/ready" ]]; then
     say "installing $* (private, in .cache)"
-    "$PYTHON" -m venv --clear "$folder" >&2 || die 'python3 -m venv failed'
+    "$PYTHON" -m venv --clear "${options[@]}" "$folder" >&2 || die 'python3 -m venv failed'
     "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" >&2 || die "could not install $*"
     touch "$folder/ready"
   fi
@@ -194,6 +202,9 @@ require_ruff() { RUFF="$(python_venv ruff "ruff==$RUFF_VERSION")/bin/ruff"; }
 
 # The Python of the server's tests.
 serve_python() { echo "$(python_venv serve "schemathesis==$SCHEMATHESIS_VERSION")/bin/python"; }
+
+# The Python of the gradients' oracle: PyTorch and transformers.
+torch_python() { echo "$(python_venv --system torch "${TORCH_ORACLE[@]}")/bin/python"; }
 
 # Node 20.19 or newer (Vite's need) with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300
 # packages).

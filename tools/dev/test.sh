@@ -59,7 +59,12 @@ stage_serve() {
   PYTHON="$interpreter" unittest_folder tests/serve
 }
 
-stage_oracle() { unittest_folder tests/oracle; }
+# The gradients' oracle needs PyTorch, the others what Debian's Python has.
+stage_oracle() {
+  ATTNFLOW_TORCH_PYTHON="$(torch_python)" || return 1
+  export ATTNFLOW_TORCH_PYTHON
+  unittest_folder tests/oracle
+}
 
 # The numbers of the html page, without a browser.
 stage_viewer() {
