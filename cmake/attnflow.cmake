@@ -139,14 +139,18 @@ function(attnflow_sources module out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# attnflow_tests(<module> [LABELS ...] [LIBRARIES ...]): one test program of all the module's *_test.cc.
+# attnflow_tests(<module> [FOLDER ...] [LABELS ...] [LIBRARIES ...]): one test program of all the module's *_test.cc,
+# which lie in <folder> (a pattern) where the module is not a folder of attnflow/.
 function(attnflow_tests module)
   if(NOT ATTNFLOW_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "LABELS;LIBRARIES")
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER ${PROJECT_SOURCE_DIR}/attnflow/${module})
+  endif()
   string(REPLACE "/" "_" target ${module})
-  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/${module}/*_test.cc)
+  file(GLOB tests CONFIGURE_DEPENDS ${arg_FOLDER}/*_test.cc)
   if(NOT tests)
     return()
   endif()

@@ -10,7 +10,7 @@ function(attnflow_builtin_models target)
   # Of a model of text, or of pictures.
   set(inputs tokenizer.json preprocessor_config.json)
   # Of the last two, inputs to begin with.
-  set(optional tokenizer_config.json special_tokens_map.json training.json nouns.tsv examples.txt example_*.png)
+  set(optional tokenizer_config.json special_tokens_map.json training.json prefixes.tsv examples.txt example_*.png)
   set(dependencies "")
   set(assembly "")
   set(declarations "")

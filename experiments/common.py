@@ -1,8 +1,8 @@
 """What the scripts of this folder share: options, running the program, writing results.
 
-Every script finds the program in build/release (./dev build), in ATTNFLOW, or on the path; and the data, which a clone
-does not hold, by --data or ATTNFLOW_SHARED_DATA: a folder with prose/ (text files) and sst2/ (train.tsv, dev.tsv,
-test.tsv). Results go to --out.
+Every script finds the program in build/release (./dev build), in ATTNFLOW, or on the path, and attnflow-train, which
+trains models, in ATTNFLOW_TRAIN or beside it; and the data, which a clone does not hold, by --data or
+ATTNFLOW_SHARED_DATA: a folder with prose/ (text files) and sst2/ (train.tsv, dev.tsv, test.tsv). Results go to --out.
 """
 
 import argparse
@@ -17,7 +17,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "experiments"
-MODEL = ROOT / "models" / "agreement"  # the folder, not the copy in the program: it says what it was not trained on
+MODEL = ROOT / "models" / "agreement"  # the folder, not the copy in the program: another may take its place
+PREFIXES = MODEL / "prefixes.tsv"  # held out when it was trained
 
 
 class ExperimentError(Exception):
@@ -75,25 +76,26 @@ class Program:
                 f"expected the program {chosen}, found none; ./dev build makes it, --program names it"
             )
         self.path = found
+        self.trainer = os.environ.get("ATTNFLOW_TRAIN") or str(Path(found).resolve().with_name("attnflow-train"))
         self.out.mkdir(parents=True, exist_ok=True)
 
     def run(self, *words):
         """Runs `attnflow WORDS`, its messages going to standard error; returns the command and its seconds."""
-        shown, seconds, _ = self._run(words, subprocess.DEVNULL)
+        shown, seconds, _ = self._run(self.path, words, subprocess.DEVNULL)
         return shown, seconds
 
     def printed(self, *words):
         """The same; returns the command and what it prints on standard output."""
-        shown, _, output = self._run(words, subprocess.PIPE)
+        shown, _, output = self._run(self.path, words, subprocess.PIPE)
         return shown, output
 
-    def _run(self, words, stdout):
+    def _run(self, program, words, stdout):
         words = [str(word) for word in words]
-        shown = "attnflow " + " ".join(f"'{word}'" if set(word) & set(" []()?*'") else word for word in words)
+        shown = f"{Path(program).name} " + " ".join(f"'{word}'" if set(word) & set(" []()?*'") else word for word in words)
         print(f"$ {shown}", file=sys.stderr, flush=True)
         begin = time.monotonic()
         result = subprocess.run(
-            [self.path, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True, encoding="utf-8"
+            [program, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True, encoding="utf-8"
         )
         if result.returncode != 0:
             raise ExperimentError(f"{shown} ended with {result.returncode}")
@@ -115,12 +117,17 @@ class Program:
         return read_json(path) | {"command": command, "seconds": seconds, "busy": others}
 
     def trained(self, name, *words):
-        """The folder of the model NAME, trained with `attnflow train WORDS` unless it is there."""
+        """The folder of the model NAME, trained with `attnflow-train WORDS` unless it is there."""
         folder = self.out / name
         if (folder / "README.md").exists():  # written last
             print(f"{inside(folder)}: already trained", file=sys.stderr)
         else:
-            self.run("train", *words, "-o", inside(folder))
+            if shutil.which(self.trainer) is None:
+                raise ExperimentError(
+                    f"expected attnflow-train in {self.trainer}, found none; cmake -DATTNFLOW_TRAINING=ON builds it, "
+                    "ATTNFLOW_TRAIN names it"
+                )
+            self._run(self.trainer, [*words, "-o", inside(folder)], subprocess.DEVNULL)
             print(inside(folder))
         return folder
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every #include below attnflow/ against tools/layering.toml.
+"""Checks every #include below attnflow/, and in the programs beside it, against tools/layering.toml.
 
     layering.py [--root FOLDER] [--table FILE]
 
@@ -33,19 +33,27 @@ def table_problems(table: dict) -> list[str]:
             if module in table["core"] and used in order and used not in table["core"]:
                 problems.append(f"layering table: '{module}' is core and uses '{used}', which is not")
     problems += [f"layering table: core names '{m}', which is no module" for m in table["core"] if m not in order]
+    for program, uses in table["programs"].items():
+        problems += [f"layering table: '{program}' uses '{m}', which is no module" for m in uses if m not in order]
     return problems
 
 
 def include_problem(
     table: dict, path: Path, quoted: str | None, angled: str | None, *, installed: bool = True
 ) -> str | None:
-    """Why a file (path relative to attnflow/) may not have this include; None when it may."""
+    """Why a file (path relative to attnflow/, of a program to the root) may not have this include; None when it may."""
     module = path.parts[0]
     is_test = any(path.match(pattern) for pattern in table["tests"]["files"])
     order = list(table["modules"])
-    allowed = order[: order.index(module)] if is_test else table["modules"][module]
+    if module in table["programs"]:
+        allowed = order if is_test else table["programs"][module]
+    else:
+        allowed = order[: order.index(module)] if is_test else table["modules"][module]
     name = quoted or angled
 
+    program = name.split("/")[0]
+    if program in table["programs"]:
+        return None if program == module else f"\"{name}\": belongs to a program of its own, which nothing else may use"
     if name.startswith("attnflow/"):
         used = name.split("/")[1]
         if used not in table["modules"]:
@@ -59,7 +67,7 @@ def include_problem(
         if not name.startswith(beginning):
             continue
         if not any(path.is_relative_to(folder) for folder in folders):
-            where = " or ".join(f"attnflow/{folder}" for folder in folders)
+            where = " or ".join(f if f.split("/")[0] in table["programs"] else f"attnflow/{f}" for f in folders)
             return f"<{name}>: belongs in {where} only"
     if quoted:
         return f'"{name}": our own headers are included by their path from the root, "attnflow/..."'
@@ -74,12 +82,14 @@ def scan(root: Path, table: dict) -> tuple[list[str], int, int]:
     problems = table_problems(table)
     files = includes = 0
     source = root / "attnflow"
-    for path in sorted(source.rglob("*")):
+    places = [source, *(root / program for program in table["programs"])]
+    for path in sorted(path for place in places for path in place.rglob("*")):
         if not path.is_file() or path.suffix not in CPP_ENDINGS:
             continue
-        relative = path.relative_to(source)
-        if len(relative.parts) < 2 or relative.parts[0] not in table["modules"]:
-            problems.append(f"attnflow/{relative}: not in a module of the layering table")
+        shown = path.relative_to(root)
+        relative = path.relative_to(source) if path.is_relative_to(source) else shown
+        if path.is_relative_to(source) and (len(relative.parts) < 2 or relative.parts[0] not in table["modules"]):
+            problems.append(f"{shown}: not in a module of the layering table")
             continue
         files += 1
         text = path.read_text(encoding="utf-8")
@@ -91,7 +101,7 @@ def scan(root: Path, table: dict) -> tuple[list[str], int, int]:
             includes += 1
             problem = include_problem(table, relative, match[1], match[2], installed=installed)
             if problem:
-                problems.append(f"attnflow/{relative}:{number}: {problem}")
+                problems.append(f"{shown}:{number}: {problem}")
     if files == 0 or includes == 0:
         problems.append(f"{source}: scanned {files} files with {includes} includes; expected some of both")
     return problems, files, includes

@@ -19,8 +19,8 @@ class LayeringTest(unittest.TestCase):
         with TABLE.open("rb") as file:
             self.table = tomllib.load(file)
 
-    def write(self, name: str, text: str):
-        path = self.root / "attnflow" / name
+    def write(self, name: str, text: str, place: str = "attnflow"):
+        path = self.root / place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
@@ -71,6 +71,25 @@ class LayeringTest(unittest.TestCase):
     def test_other_projects_header_in_a_core_header_fails(self):
         self.write("report/report_json.h", "#include <nlohmann/json.hpp>\n")
         self.assertEqual(len(self.problems()), 1)
+
+    def test_programs_use_modules_and_nothing_uses_programs(self):
+        self.write("base/error.h", "#include <string>\n")
+        self.write("trainer/step.cc", '#include "training/trainer/step.h"\n#include <torch/torch.h>\n', "training")
+        self.write("trainer/step.h", '#include "attnflow/base/error.h"\n', "training")
+        self.write("trainer/step_test.cc", '#include "attnflow/serve/server.h"\n', "training")
+        self.assertEqual(self.problems(), [])
+        self.write("trainer/step.h", '#include "attnflow/serve/server.h"\n', "training")
+        self.assertTrue(self.problems()[0].startswith("training/trainer/step.h:1: "), self.problems())
+        self.write("trainer/step.h", "#include <cairo.h>\n", "training")
+        self.assertEqual(len(self.problems()), 1)
+        self.write("trainer/step.h", "#include <string>\n", "training")
+        for name in ("cli/main.cc", "base/error.h", "base/error_test.cc"):
+            self.write(name, '#include "training/trainer/step.h"\n')
+            self.assertEqual(len(self.problems()), 1, name)
+            self.assertIn("program of its own", self.problems()[0])
+            self.write(name, "#include <string>\n")
+        self.table["programs"]["training"] = ["nothing"]
+        self.assertIn("layering table: 'training' uses 'nothing', which is no module", self.problems())
 
     def test_relative_include_fails(self):
         self.write("base/error.cc", '#include "error.h"\n')

@@ -18,10 +18,13 @@ namespace {
 }  // namespace
 
 std::string read_utf8_text(const std::filesystem::path& path) {
-  std::string content = read_file(path);
+  return check_utf8_text(read_file(path), path.string());
+}
+
+std::string check_utf8_text(std::string content, const std::string& name) {
   if (const auto bad = find_invalid_utf8(content)) {
     const auto line = 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
-    fail(path.string(), static_cast<std::size_t>(line),
+    fail(name, static_cast<std::size_t>(line),
          fmt::format("expected UTF-8, found other bytes at offset {}; convert it, for example with iconv -f latin1 -t "
                      "utf-8",
                      *bad));

@@ -13,6 +13,8 @@ namespace attnflow {
 // The content of a text file without its byte order mark. Throws Error(kBadFile), naming the line, for bytes that are
 // not UTF-8.
 std::string read_utf8_text(const std::filesystem::path& path);
+// The same of content that has been read from `name`.
+std::string check_utf8_text(std::string content, const std::string& name);
 
 struct CsvRow {
   std::size_t line = 0;  // where it starts, from 1

@@ -1,24 +1,15 @@
 // Samples for the verb-number model: prefixes of sentences, and the number of the verb that follows.
 //
-// From one of three places:
-//
-//   a file of samples   (.tsv, .csv, .jsonl), made earlier: read_samples()
-//   prose               text files or folders of them: build_agreement_data() splits them by whole documents, and the
-//                       samples are those of the test documents. Which documents these are is what the caller says;
-//                       else what the model's folder says of its training (training.json: "test_sources",
-//                       "validation_sources" and "settings"."seed"), so that nothing is measured on what the model was
-//                       trained on; else they are drawn, with a note that says so.
-//   nothing             sentences of a small grammar (train/grammar.h) with the nouns of the model's folder: nouns.tsv,
-//                       "singular TAB plural" a line, the most frequent first. They need no data, and mean little.
-//
-// Samples of prose and grammar are in the groups "attractor" (the last noun before the verb has the other number) and
-// "no attractor".
+// They come from a file of samples (evaluate_samples.h) with the labels singular and plural; where none is given, from
+// the model's folder: prefixes.tsv, prefixes that it was not trained on. A column `group` (or `attractors`) parts them:
+// how many nouns of the other number stand between subject and verb, as a number or in words ("attractor", "no
+// attractor"). A column `source` names the document that a sample is from: what the model's training.json lists as a
+// document that it was trained on is marked in a note and beside every accuracy.
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_AGREEMENT_H_
 #define ATTNFLOW_ANALYSIS_EVALUATE_AGREEMENT_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,24 +20,17 @@
 
 namespace attnflow {
 
-struct AgreementSampleOptions {
-  std::vector<std::filesystem::path> data;  // one file of samples, or prose; empty: the grammar
-  std::vector<std::string> test_sources;    // names of documents; empty: see above
-  std::size_t grammar_samples = 2000;
-  std::uint64_t seed = 1;  // of the grammar
-};
-
 struct AgreementSamples {
   std::vector<EvaluationSample> samples;
-  SampleCounts data;               // source, sources, empty_lines
+  SampleCounts data;               // source, sources, empty_lines, caveat
   std::vector<std::string> notes;  // whole sentences
 };
 
 // `folder` is the model's. Throws Error(kUnsupportedModel) for a model without the classes singular and plural,
-// Error(kUsage) where there is neither data nor nouns.tsv, what read_samples() and build_agreement_data() throw, and
-// Error(kBadFile) for a damaged training.json or nouns.tsv.
+// Error(kUsage) for prose in the place of samples, or where there is neither `data` nor prefixes.tsv, Error(kBadFile)
+// for samples without labels and for a damaged training.json, and what read_samples() throws.
 AgreementSamples read_agreement_samples(const Folder& folder, const ModelInfo& info,
-                                        const AgreementSampleOptions& options);
+                                        const std::optional<std::filesystem::path>& data);
 
 }  // namespace attnflow
 

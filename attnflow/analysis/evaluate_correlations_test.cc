@@ -514,41 +514,52 @@ class AgreementSamplesTest : public ::testing::Test {
   ModelInfo info_;
 };
 
-TEST_F(AgreementSamplesTest, OfTheGrammar) {
-  std::string nouns;
-  for (char c = 'a'; c <= 'z'; ++c) nouns += fmt::format("{0}oon\t{0}oons\n", c);
-  test::put(folder_ / "nouns.tsv", nouns);
-  AgreementSampleOptions options;
-  options.grammar_samples = 40;
-  const AgreementSamples found = read_agreement_samples(folder_.path(), info_, options);
-  ASSERT_EQ(found.samples.size(), 40U);
-  const auto plural = [](const EvaluationSample& sample) { return sample.label == 0U; };
-  EXPECT_EQ(std::count_if(found.samples.begin(), found.samples.end(), plural), 20);
-  const auto attractor = [](const EvaluationSample& sample) { return sample.group == "attractor"; };
-  EXPECT_EQ(std::count_if(found.samples.begin(), found.samples.end(), attractor), 20);
-  ASSERT_EQ(found.notes.size(), 1U);
+TEST_F(AgreementSamplesTest, OfTheModelsFolder) {
+  expect_error(ErrorKind::kUsage, {"--data", "prefixes.tsv", "attnflow-train prefixes"},
+               [&] { read_agreement_samples(folder_.path(), info_, {}); });
+  test::put(
+      folder_ / "prefixes.tsv",
+      "text\tlabel\tgroup\tsource\nThe keys\tplural\tno attractor\tb\nThe key of doors\tsingular\tattractor\ta\n");
+  AgreementSamples found = read_agreement_samples(folder_.path(), info_, {});
+  ASSERT_EQ(found.samples.size(), 2U);
+  EXPECT_EQ(found.samples[0].label, 0U);
+  EXPECT_EQ(found.samples[1].group, "attractor");
+  EXPECT_EQ(found.data.source, "the model's prefixes.tsv");
+  EXPECT_EQ(found.data.sources, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(found.notes.empty());
 
-  test::put(folder_ / "nouns.tsv", "key\tkeys\nbroken\n");
-  expect_error(ErrorKind::kBadFile, {"nouns.tsv, line 2"},
-               [&] { read_agreement_samples(folder_.path(), info_, options); });
-  std::filesystem::remove(folder_ / "nouns.tsv");
-  expect_error(ErrorKind::kUsage, {"--data", "nouns.tsv"},
-               [&] { read_agreement_samples(folder_.path(), info_, options); });
+  test::put(folder_ / "training.json", R"({"data": {"train": {"sources": ["b", "c"]}}})");
+  found = read_agreement_samples(folder_.path(), info_, {});
+  EXPECT_EQ(found.data.caveat, "the model was trained on some of the documents");
+  ASSERT_EQ(found.notes.size(), 1U);
+  EXPECT_NE(found.notes[0].find("was trained on b:"), std::string::npos);
+
+  test::put(folder_ / "prefixes.tsv", "The keys\tplural\nbroken\n");
+  expect_error(ErrorKind::kBadFile, {"prefixes.tsv, line 2"},
+               [&] { read_agreement_samples(folder_.path(), info_, {}); });
 }
 
 TEST_F(AgreementSamplesTest, OfAFile) {
-  AgreementSampleOptions options;
-  options.data = {test::put(folder_ / "a.tsv", "The keys\tplural\nThe key\tsingular\n\n")};
-  const AgreementSamples found = read_agreement_samples(folder_.path(), info_, options);
+  const auto file = test::put(folder_ / "a.tsv", "The keys\tplural\nThe key\tsingular\n\n");
+  const AgreementSamples found = read_agreement_samples(folder_.path(), info_, file);
   ASSERT_EQ(found.samples.size(), 2U);
   EXPECT_EQ(found.samples[0].label, 0U);
   EXPECT_EQ(found.data.source, "a.tsv");
   EXPECT_EQ(found.data.empty_lines, 1U);
-  options.test_sources = {"book"};
-  expect_error(ErrorKind::kUsage, {"--test-sources"}, [&] { read_agreement_samples(folder_.path(), info_, options); });
+  const auto numbers =
+      test::put(folder_ / "b.tsv", "text\tlabel\tattractors\na\tplural\t0\nb\tplural\t1\nc\tplural\t2\n");
+  const AgreementSamples grouped = read_agreement_samples(folder_.path(), info_, numbers);
+  EXPECT_EQ(grouped.samples[0].group, "no attractor");
+  EXPECT_EQ(grouped.samples[1].group, "1 attractor");
+  EXPECT_EQ(grouped.samples[2].group, "2 attractors");
+  // Prose was read here once.
+  for (const auto& prose : {folder_.path(), test::put(folder_ / "book.txt", "The keys are here.\n")}) {
+    expect_error(ErrorKind::kUsage, {"prose", prose.string(), "attnflow-train prefixes"},
+                 [&] { read_agreement_samples(folder_.path(), info_, prose); });
+  }
   info_.labels = {"no", "yes"};
   expect_error(ErrorKind::kUnsupportedModel, {"singular and plural", "no, yes"},
-               [&] { read_agreement_samples(folder_.path(), info_, {}); });
+               [&] { read_agreement_samples(folder_.path(), info_, file); });
 }
 
 }  // namespace

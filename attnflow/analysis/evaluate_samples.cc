@@ -23,6 +23,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kTextNames = {"text", "sentence", "sentence1", "premise"};
 constexpr std::array<std::string_view, 4> kPairNames = {"pair", "text_pair", "sentence2", "hypothesis"};
 constexpr std::array<std::string_view, 3> kLabelNames = {"label", "labels", "class"};
+constexpr std::array<std::string_view, 2> kGroupNames = {"group", "attractors"};
+constexpr std::array<std::string_view, 1> kSourceNames = {"source"};
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -36,9 +38,11 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\
 using Row = CsvRow;  // or one JSON object's values in the order of the columns
 
 struct Columns {
-  std::optional<std::size_t> text;
-  std::optional<std::size_t> pair;
-  std::optional<std::size_t> label;
+  std::optional<std::size_t> text = std::nullopt;
+  std::optional<std::size_t> pair = std::nullopt;
+  std::optional<std::size_t> label = std::nullopt;
+  std::optional<std::size_t> group = std::nullopt;
+  std::optional<std::size_t> source = std::nullopt;
 };
 
 template <std::size_t Count>
@@ -53,18 +57,18 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& header,
 }
 
 Columns find_columns(const std::vector<std::string>& header) {
-  return {find_column(header, kTextNames), find_column(header, kPairNames), find_column(header, kLabelNames)};
+  return {find_column(header, kTextNames), find_column(header, kPairNames), find_column(header, kLabelNames),
+          find_column(header, kGroupNames), find_column(header, kSourceNames)};
 }
 
 class Reader {
  public:
-  Reader(const std::filesystem::path& path, const ModelInfo& info) : path_(path), info_(info) {
-    content_ = read_utf8_text(path);
-  }
+  Reader(std::string name, std::string content, const ModelInfo& info)
+      : name_(std::move(name)), info_(info), content_(std::move(content)) {}
 
   SampleFile read(std::string_view extension) {
     if (extension == ".txt") {
-      each_line([&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {0, {}, {}}); });
+      each_line([&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {.text = 0}); });
     } else if (extension == ".tsv") {
       read_tsv();
     } else if (extension == ".csv") {
@@ -74,7 +78,7 @@ class Reader {
     }
     if (file_.samples.empty()) {
       throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}: expected at least one sample, found none{}", path_.string(),
+                  fmt::format("{}: expected at least one sample, found none{}", name_,
                               file_.empty_lines > 0 ? fmt::format(" ({} empty lines)", file_.empty_lines) : ""));
     }
     return std::move(file_);
@@ -82,7 +86,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& what) const {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: {}", path_.string(), line, what));
+    throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: {}", name_, line, what));
   }
 
   // Calls body(line, text) for every line that is not empty, and counts the others.
@@ -129,7 +133,7 @@ class Reader {
       if (row.cells.size() != width) {
         fail(line, fmt::format("expected {} columns, as in the first line, found {}", width, row.cells.size()));
       }
-      Columns columns{0, {}, width - 1};
+      Columns columns{.text = 0, .label = width - 1};
       if (width == 3) columns.pair = 1;
       add(row, named ? *named : columns);
     });
@@ -138,7 +142,7 @@ class Reader {
   void read_csv() {
     std::optional<Columns> columns;
     std::size_t width = 0;
-    CsvReader reader(content_, path_.string());
+    CsvReader reader(content_, name_);
     while (!reader.done()) {
       const Row row = reader.next();
       if (row.cells.size() == 1 && is_blank(row.cells.front())) {
@@ -197,6 +201,8 @@ class Reader {
                                    fmt::join(info_.labels, ", "), info_.labels.size() - 1, clean_line(label)));
       }
     }
+    if (columns.group) sample.group = row.cells[*columns.group];
+    if (columns.source) sample.source = row.cells[*columns.source];
     if (!file_.samples.empty() && file_.samples.front().label.has_value() != sample.label.has_value()) {
       fail(row.line, sample.label ? "expected no label, as in the lines before, found one"
                                   : "expected a label, as in the lines before, found none");
@@ -204,7 +210,7 @@ class Reader {
     file_.samples.push_back(std::move(sample));
   }
 
-  const std::filesystem::path& path_;
+  std::string name_;
   const ModelInfo& info_;
   std::string content_;
   SampleFile file_;
@@ -239,7 +245,11 @@ SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info
         fmt::format("expected a file of samples that ends in .tsv (text TAB label), .csv, .jsonl or .txt, found '{}'",
                     path.string()));
   }
-  return Reader(path, info).read(extension);
+  return Reader(path.string(), read_utf8_text(path), info).read(extension);
+}
+
+SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info) {
+  return Reader(name, check_utf8_text(std::move(content), name), info).read(".tsv");
 }
 
 }  // namespace attnflow

@@ -10,8 +10,9 @@
 //   .txt     one text a line, without labels.
 //
 // Columns: the text is `text`, `sentence`, `sentence1` or `premise`; a second segment, where there is one, `pair`,
-// `text_pair`, `sentence2` or `hypothesis`; the label `label`, `labels` or `class`. The first of these names that the
-// file has is taken; case does not matter. A .csv or .jsonl file may have no label column at all.
+// `text_pair`, `sentence2` or `hypothesis`; the label `label`, `labels` or `class`; the group of samples whose accuracy
+// is reported apart `group` or `attractors`; the document that the text is from `source`. The first of these names that
+// the file has is taken; case does not matter. A .csv or .jsonl file may have no label column at all.
 //
 // A label is the name of one of the model's classes (as it stands, else in any case) or its number, from 0.
 //
@@ -35,6 +36,7 @@ struct EvaluationSample {
   std::optional<std::string> pair;   // second segment
   std::optional<std::size_t> label;  // number of the class; absent in files without labels
   std::string group;                 // a name for part of the samples, whose accuracy is reported apart; or ""
+  std::string source;                // name of the document it is from; or ""
 };
 
 struct SampleFile {
@@ -46,6 +48,8 @@ struct SampleFile {
 // that is missing or not UTF-8, for wrong columns, an empty text, a label that the model does not have, a quotation
 // that never ends, a line that is no JSON object, and for a file without any sample.
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info);
+// The same of a .tsv that has been read already; `name` begins every message.
+SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);
 
 // The number of a class from its name (in any case, if none has it as it stands), its number, or id:N, which is class N
 // also where N is the name of another; nothing when the model has no such class.

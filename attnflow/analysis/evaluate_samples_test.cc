@@ -55,6 +55,19 @@ TEST_F(Samples, PairsAndHeaders) {
   EXPECT_EQ(file.samples[0].label, 1U);
 }
 
+TEST_F(Samples, GroupsAndSources) {
+  SampleFile file = read("a.tsv", "Source\ttext\tgroup\tlabel\nbook\tgood\tshort\t1\n\tbad\t\t0\n");
+  ASSERT_EQ(file.samples.size(), 2U);
+  EXPECT_EQ(file.samples[0].group, "short");
+  EXPECT_EQ(file.samples[0].source, "book");
+  EXPECT_EQ(file.samples[1].group, "");
+  file = read("a.jsonl", "{\"text\": \"x\", \"label\": 1, \"attractors\": 2}\n{\"text\": \"y\", \"label\": 0}\n");
+  EXPECT_EQ(file.samples[0].group, "2");
+  EXPECT_EQ(file.samples[1].group, "");
+  EXPECT_EQ(parse_samples_tsv("\xEF\xBB\xBFgood\t1\n", "here", info_).samples[0].text, "good");
+  expect_error(ErrorKind::kBadFile, {"here, line 1"}, [&] { parse_samples_tsv("good\n", "here", info_); });
+}
+
 TEST_F(Samples, CommasAndQuotes) {
   const SampleFile file =
       read("a.csv", "label,text,pair\r\n1,\"a \"\"good\"\", long\nfilm\",second\r\n\r\n0,bad,\"x\"\n");

@@ -16,7 +16,6 @@ void add_image_command(CLI::App& app);
 void add_image_evaluation_task(CLI::App& evaluate);  // a task of evaluate
 void add_model_command(CLI::App& app);
 void add_serve_command(CLI::App& app);
-void add_train_command(CLI::App& app);
 
 }  // namespace attnflow
 

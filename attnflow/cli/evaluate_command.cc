@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +32,6 @@ namespace {
 struct EvaluateArguments {
   std::optional<std::string> model;
   std::vector<std::string> data;
-  std::vector<std::string> test_sources;
   std::vector<std::string> outputs;
   std::string layers;
   std::string device = "cpu";
@@ -101,12 +101,9 @@ Samples read_file_samples(const EvaluateArguments& arguments, const ModelInfo& i
 }
 
 Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder, const ModelInfo& info) {
-  AgreementSampleOptions options;
-  options.data.assign(arguments.data.begin(), arguments.data.end());
-  options.test_sources = arguments.test_sources;
-  if (arguments.options.samples > 0) options.grammar_samples = arguments.options.samples;
-  options.seed = arguments.options.seed;
-  AgreementSamples found = read_agreement_samples(folder, info, options);
+  std::optional<std::filesystem::path> data;
+  if (!arguments.data.empty()) data = arguments.data.front();
+  AgreementSamples found = read_agreement_samples(folder, info, data);
   return {std::move(found.samples), std::move(found.data), std::move(found.notes)};
 }
 
@@ -248,12 +245,10 @@ void add_evaluate_command(CLI::App& app) {
       command->add_subcommand("agreement", "A verb-number model, such as the built-in one: the paper's Tables 1 and 2");
   add_common(task, *agreement);
   task->add_option("--data", agreement->data,
-                   "Text files, or folders of them; or one .tsv of prefix TAB number. Without it, sentences of a small "
-                   "grammar")
-      ->type_name("PATH...");
-  comma_list(task->add_option("--test-sources", agreement->test_sources,
-                              "Documents (file names without ending) to test on; default: those the model was not "
-                              "trained on"));
+                   "Prefixes and the number of their verb: .tsv (prefix TAB singular|plural), .csv or .jsonl; a column "
+                   "'group' parts them. Without it, those that come with the model")
+      ->type_name("FILE")
+      ->expected(1);
   task->callback([agreement] { run_evaluate("agreement", *agreement); });
 
   auto sentiment = std::make_shared<EvaluateArguments>();

@@ -17,7 +17,7 @@
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
-#include "attnflow/train/fashion_data.h"
+#include "attnflow/image/fashion_mnist.h"
 
 namespace attnflow {
 namespace {
@@ -38,7 +38,7 @@ struct ImageEvaluationArguments {
 PictureSet read_pictures(const std::string& data, const ModelInfo& info, const PictureOptions& limits) {
   std::error_code error;
   if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info, limits);
-  auto test = std::make_shared<LabelledPictures>(read_fashion_test(data));
+  auto test = std::make_shared<LabelledPictures>(read_fashion_part(data, FashionPart::kTest));
   PictureSet set;
   set.source = "Fashion-MNIST's test set";
   for (std::size_t i = 0; i < test->count(); ++i) {
@@ -48,13 +48,7 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
     }
     set.entries.push_back({fmt::format("test picture {}", i), test->labels[i]});
   }
-  set.read = [test](std::size_t i) {
-    Picture picture;
-    picture.rgb = Tensor<std::uint8_t>({kFashionEdge, kFashionEdge, 3});
-    const std::span<const std::uint8_t> grey = test->picture(i);
-    for (std::size_t p = 0; p < picture.rgb.size(); ++p) picture.rgb.data()[p] = grey[p / 3];
-    return picture;
-  };
+  set.read = [test](std::size_t i) { return grey_picture(test->picture(i)); };
   return set;
 }
 

@@ -2,9 +2,9 @@
 //
 // A backend exports a few C functions. One, which each must have, returns the text kBackendAbi that it was built with;
 // the loader compares it with its own before it calls anything else, so that a backend of another version is refused
-// and not misread. The others make what the backend can make: the torch backend an encoder, a decoder and a trainer,
-// from weights that are already found and checked, the llama backend a decoder from a GGUF file, which it reads itself,
-// and the numbers that quantised blocks of such a file stand for.
+// and not misread. The others make what the backend can make: the torch backend an encoder and a decoder, from weights
+// that are already found and checked, the llama backend a decoder from a GGUF file, which it reads itself, and the
+// numbers that quantised blocks of such a file stand for.
 // A backend is built by the same compiler against the same headers as the loader, so the types below cross the seam as
 // they are, exceptions included, and it stays loaded until the program ends.
 #ifndef ATTNFLOW_MODEL_BACKEND_H_
@@ -22,18 +22,16 @@
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
-#include "attnflow/model/trainer.h"
 
 namespace attnflow {
 
 struct DecoderWeights;
 
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 5";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 6";
 
 inline constexpr const char* kBackendAbiSymbol = "attnflow_backend_abi";
 inline constexpr const char* kBackendCreateSymbol = "attnflow_backend_create_encoder";
-inline constexpr const char* kBackendTrainerSymbol = "attnflow_backend_create_trainer";
 inline constexpr const char* kBackendDecoderSymbol = "attnflow_backend_create_decoder";
 inline constexpr const char* kBackendGgufSymbol = "attnflow_backend_open_gguf";
 inline constexpr const char* kBackendDequantiseSymbol = "attnflow_backend_dequantise";
@@ -42,9 +40,6 @@ inline constexpr const char* kBackendDequantiseSymbol = "attnflow_backend_dequan
 using BackendAbiFunction = const char*();
 using BackendCreateFunction = void(const EncoderWeights& weights, const LoadOptions& options,
                                    std::unique_ptr<Model>& model);
-using BackendTrainerFunction = void(const EncoderWeights& weights, const TrainerOptions& options,
-                                    std::unique_ptr<Trainer>& trainer);
-
 using BackendDecoderFunction = void(const DecoderWeights& weights, const LoadOptions& options,
                                     std::unique_ptr<Decoder>& decoder);
 using BackendGgufFunction = void(const std::filesystem::path& file, const LoadOptions& options,

@@ -130,16 +130,4 @@ ModelInfo read_model_info(const Folder& folder) {
   return is_decoder(folder) ? find_decoder_weights(folder).info : find_encoder_weights(folder).info;
 }
 
-std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options) {
-  if (weights.info.head == ModelHead::kNone) {
-    unsupported(
-        fmt::format("{}: expected a model with a masked-language-model or classification head to train, found "
-                    "none",
-                    weights.info.name));
-  }
-  std::unique_ptr<Trainer> trainer;
-  torch_backend().function<BackendTrainerFunction>(kBackendTrainerSymbol)(weights, options, trainer);
-  return trainer;
-}
-
 }  // namespace attnflow

@@ -79,6 +79,20 @@ const attnflow_token* attnflow_encoding_tokens(const attnflow_encoding* encoding
 bool attnflow_encoding_truncated(const attnflow_encoding* encoding);
 void attnflow_encoding_free(attnflow_encoding* encoding);
 
+typedef struct attnflow_word_piece_options {
+  size_t pieces;                /* in the vocabulary, at most; special tokens and single characters included */
+  uint64_t min_frequency;       /* of a pair of pieces that becomes one */
+  uint64_t min_character_count; /* words with rarer characters are unknown */
+  attnflow_text single;         /* the template of one text, as the tokenizers crate writes it: "[CLS] $A [SEP]" */
+  attnflow_text pair;           /* that of two: "[CLS] $A [SEP] $B:1 [SEP]:1" */
+} attnflow_word_piece_options;
+/* The content of the tokenizer.json of a WordPiece tokenizer that is learned from `texts`: lower case, accents dropped,
+ * words end at white space and punctuation (BERT's normalizer and pre-tokenizer), [PAD] [UNK] [CLS] [SEP] [MASK] as ids
+ * 0 to 4, "##" before what goes on inside a word. The same texts and options give the same bytes on any number of
+ * threads. Only the trainer calls it: a program that does not is not made larger. */
+attnflow_string* attnflow_word_piece_train(const attnflow_text* texts, size_t count,
+                                           const attnflow_word_piece_options* options, attnflow_string** error);
+
 /* As C's strftime, which writes `time` at most `capacity` bytes long, and returns their number or 0. */
 typedef size_t (*attnflow_format_time)(const void* time, const char* format, char* buffer, size_t capacity);
 /* What a chat template (Jinja, as Hugging Face transformers runs it) makes of `context`, the template's variables as a

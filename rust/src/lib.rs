@@ -8,6 +8,7 @@ mod offsets;
 mod spelling;
 mod text_abi;
 mod text_tokenizer;
+mod train;
 mod words;
 
 use std::cell::RefCell;

@@ -313,3 +313,86 @@ fn the_abi_hands_out_what_it_encoded() {
         assert!(text_of(error).contains("model"));
     }
 }
+
+mod training {
+    use super::*;
+    use crate::train::{attnflow_word_piece_train, Options};
+
+    const TEXTS: [&str; 4] = [
+        "The keys to the cabinets are new, and the key to the cabinet is old.",
+        "Drawing keys, drawing cabinets; drawings of naïve cats and of a cat.",
+        "The cats are drawing. The cat is drawn: the drawings are old, Ω",
+        "Old keys open old cabinets; new keys open nothing at all.",
+    ];
+
+    fn learn(texts: &[&str], pieces: usize, min_character_count: u64) -> Result<String> {
+        let texts: Vec<Text> = texts.iter().map(|text| Text::of(text)).collect();
+        let options = Options {
+            pieces,
+            min_frequency: 2,
+            min_character_count,
+            single: Text::of("[CLS] $A"),
+            pair: Text::of("[CLS] $A [SEP] $B"),
+        };
+        let mut error = std::ptr::null_mut();
+        // SAFETY: everything lives until the end of this function.
+        unsafe {
+            let trained = attnflow_word_piece_train(texts.as_ptr(), texts.len(), &options, &mut error);
+            let of = |object: *mut StringObject| {
+                let text = String::from_utf8((*object).0.clone()).unwrap();
+                attnflow_string_free(object);
+                text
+            };
+            if trained.is_null() {
+                Err(of(error))
+            } else {
+                Ok(of(trained))
+            }
+        }
+    }
+
+    #[test]
+    fn the_tokenizer_is_berts() {
+        let json = learn(&TEXTS, 200, 2).unwrap();
+        let tokenizer = TextTokenizer::from_json(json.as_bytes(), b"[]").unwrap();
+        let pieces = |text: &str, pair: Option<&str>| -> Vec<String> {
+            let encoding = tokenizer.encode(text, pair, None).unwrap();
+            encoding.tokens.into_iter().map(|token| token.text).collect()
+        };
+        assert_eq!(pieces("The KEYS", None), ["[CLS]", "the", "keys"]);
+        assert_eq!(
+            pieces("cabinets", Some("old [MASK]")),
+            ["[CLS]", "cabinets", "[SEP]", "old", "[MASK]"]
+        );
+        // Accents go; any word of plain letters can be cut; a character that is too rare is unknown.
+        assert_eq!(pieces("zq7 Ω", None), ["[CLS]", "z", "##q", "##7", "[UNK]"]);
+        for (id, special) in ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "##0"].iter().enumerate() {
+            assert_eq!(tokenizer.piece(id as u32), Some(*special));
+        }
+        let document: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            document["decoder"],
+            json!({"type": "WordPiece", "prefix": "##", "cleanup": true})
+        );
+        assert_eq!(document["added_tokens"].as_array().unwrap().len(), 5);
+    }
+
+    // The tables of the trainer have another order each time.
+    #[test]
+    fn the_same_texts_give_the_same_bytes() {
+        let once = learn(&TEXTS, 150, 1).unwrap();
+        let mut reversed = TEXTS;
+        reversed.reverse();
+        for _ in 0..20 {
+            assert_eq!(learn(&TEXTS, 150, 1).unwrap(), once);
+            assert_eq!(learn(&reversed, 150, 1).unwrap(), once);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_learned_is_said() {
+        assert!(learn(&TEXTS, 50, 1).unwrap_err().contains("found room for 50"));
+        assert!(learn(&["", " \n"], 200, 1).unwrap_err().contains("found none"));
+        assert!(learn(&[], 200, 1).unwrap_err().contains("found none"));
+    }
+}

@@ -47,13 +47,15 @@ def png(pixels, depth=8):
 class CommandTest(unittest.TestCase):
     """Runs the program in an empty folder of its own, self.folder."""
 
+    program = PROGRAM
+
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
 
-    def run_program(self, *arguments, code=0, stdin=None) -> subprocess.CompletedProcess:
-        command = [PROGRAM, *map(str, arguments)]
+    def run_program(self, *arguments, code=0, stdin=None, program=None) -> subprocess.CompletedProcess:
+        command = [program or self.program, *map(str, arguments)]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, input=stdin, check=False, timeout=600)
         done.stdout = done.stdout.decode()
         done.stderr = done.stderr.decode()
@@ -65,7 +67,7 @@ class CommandTest(unittest.TestCase):
         before = sorted(self.folder.rglob("*"))
         done = self.run_program(*arguments, code=code, stdin=stdin)
         self.assertEqual(done.stdout, "")
-        self.assertTrue(done.stderr.startswith("attnflow: "), done.stderr)
+        self.assertTrue(done.stderr.startswith(Path(self.program).name + ": "), done.stderr)
         for word in words:
             self.assertIn(word, done.stderr)
         self.assertEqual(sorted(self.folder.rglob("*")), before)

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import unittest
 
 from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
@@ -19,7 +18,6 @@ SENTENCES = [
 ]
 BERT = str(MODELS / "bert_classification")
 FAST = ("--resamples", "100")
-PROSE = os.environ.get("ATTNFLOW_SHARED_DATA", "") and os.environ["ATTNFLOW_SHARED_DATA"] + "/prose"
 
 
 class EvaluateTest(CommandTest):
@@ -32,11 +30,18 @@ class EvaluateTest(CommandTest):
         return json.loads(self.run_program("evaluate", *arguments, "--json", *FAST).stdout)
 
     def verb_model(self):
-        """A model with the classes of a verb-number model, and nouns for the grammar."""
+        """A model with the classes of a verb-number model, and prefixes."""
         model = self.copy_model("megatron_bert_classification")
         self.change_config(model, id2label={"0": "plural", "1": "singular", "2": "neither"})
-        letters = "abcdefghijklmnopqrstuvwxyz"
-        (model / "nouns.tsv").write_text("".join(f"{a}\t{a}s\n" for a in letters))
+        lines = ["text\tlabel\tgroup\tsource\n"]
+        for number, noun in enumerate(["key", "author", "book", "table"] * 3):
+            plural = number % 2 == 1
+            other = number % 3 == 0
+            lines.append(
+                f"The {noun}{'s' * plural} on the cabinet{'s' * (other != plural)}\t{('singular', 'plural')[plural]}"
+                f"\t{('no attractor', 'attractor')[other]}\tbook{number % 2}\n"
+            )
+        (model / "prefixes.tsv").write_text("".join(lines))
         return model
 
 
@@ -181,10 +186,15 @@ class OtherTasksTest(EvaluateTest):
         self.assertEqual(report["settings"]["relevance"], ["column-max", "row"])
         self.assertEqual(report["task"], "sentiment")
 
-    def test_agreement_by_grammar(self):
-        report = self.evaluate("agreement", "--model", self.verb_model(), "--samples", "30", "--truncate")
-        self.assertEqual(report["data"]["used"], 30)
-        self.assertEqual([row["group"] for row in report["accuracy"]], ["", "attractor", "no attractor"])
+    def test_agreement_with_the_models_own_prefixes(self):
+        report = self.evaluate("agreement", "--model", self.verb_model())
+        self.assertEqual(report["data"]["used"], 12)
+        self.assertEqual(report["data"]["source"], "the model's prefixes.tsv")
+        self.assertEqual(report["data"]["sources"], ["book0", "book1"])
+        self.assertEqual(
+            [(row["group"], row["count"]) for row in report["accuracy"]],
+            [("", 12), ("attractor", 4), ("no attractor", 8)],
+        )
         self.assertEqual(
             report["scores"],
             [
@@ -192,20 +202,18 @@ class OtherTasksTest(EvaluateTest):
                 {"score": "gradient", "target": "difference:correct"},
             ],
         )
-        self.assertTrue(any("small grammar" in note for note in report["notes"]))
-        self.assertEqual(report["data"]["caveat"], "sentences of a small grammar are easier than prose")
+        self.assertEqual(report["data"]["caveat"], "")
 
-    def test_accuracy_on_the_grammar_has_its_warning_beside_it(self):
+    def test_accuracy_on_what_was_seen_in_training_has_its_warning_beside_it(self):
         model = self.verb_model()
-        trained = {"settings": {"seed": 1, "grammar_share": 0.5}, "data": {"train": {"examples": 100, "sources": []}}}
-        (model / "training.json").write_text(json.dumps(trained))
-        agreement = ("evaluate", "agreement", "--model", model, "--samples", "12", "--truncate", *FAST)
-        warning = "the model was trained on sentences like these"
+        (model / "training.json").write_text(json.dumps({"data": {"train": {"sources": ["book1", "book7"]}}}))
+        agreement = ("evaluate", "agreement", "--model", model, *FAST)
+        warning = "the model was trained on some of the documents"
         done = self.run_program(*agreement, "-o", "a.md", "-o", "a.json")
-        self.assertIn("so its accuracy here says nothing of other text", done.stderr)
+        self.assertIn("was trained on book1: what is measured there is not held out.", done.stderr)
         report = json.loads((self.folder / "a.json").read_text())
         self.assertEqual(report["data"]["caveat"], warning)
-        self.assertIn("trained on others", report["notes"][0])
+        self.assertIn("was trained on book1", report["notes"][0])
         rows = [line for line in (self.folder / "a.md").read_text().splitlines() if line.startswith("| all (12) |")]
         self.assertEqual(len(rows), 1)
         self.assertIn(f": {warning} |", rows[0])
@@ -220,21 +228,24 @@ class OtherTasksTest(EvaluateTest):
         report = self.evaluate("agreement", "--data", "verbs.tsv", "--model", self.verb_model())
         self.assertEqual(report["data"]["used"], 3)
 
-    @unittest.skipUnless(PROSE, "ATTNFLOW_SHARED_DATA is not set")
-    def test_agreement_of_prose(self):
+    def test_groups_of_a_file_by_number_of_attractors(self):
+        rows = [("The key", "singular", 0), ("The keys", "plural", 2), ("The book", "singular", 1), ("It", "singular", 0)]
+        lines = [json.dumps({"sentence": text, "label": label, "attractors": number}) for text, label, number in rows]
+        (self.folder / "verbs.jsonl").write_text("\n".join(lines))
+        report = self.evaluate("agreement", "--data", "verbs.jsonl", "--model", self.verb_model())
+        self.assertEqual(
+            {row["group"]: row["count"] for row in report["accuracy"]},
+            {"": 4, "1 attractor": 1, "2 attractors": 1, "no attractor": 2},
+        )
+
+    def test_prose_is_refused_with_the_command_that_makes_samples(self):
+        prose = self.folder / "book.txt"
+        prose.write_text("The key to the cabinets is on the table.\n")
         model = self.verb_model()
-        books = ["os_astronomy", "os_business-ethics", "os_us-history"]
-        data = ["--data", *(f"{PROSE}/{book}.txt" for book in books)]
-        options = ("--model", model, "--samples", "20", "--truncate", "--method", "rollout", "--scores", "gradient")
-        report = self.evaluate("agreement", *options, *data)
-        self.assertTrue(any("test documents were drawn" in note for note in report["notes"]))
-        training = {"test_sources": books[1:2], "validation_sources": books[2:], "settings": {"seed": 3}}
-        (model / "training.json").write_text(json.dumps(training))
-        report = self.evaluate("agreement", *options, *data)
-        self.assertEqual(report["data"]["sources"], books[1:2])
-        self.assertEqual(report["notes"], [n for n in report["notes"] if "drawn" not in n])
-        report = self.evaluate("agreement", *options, *data, "--test-sources", books[0])
-        self.assertEqual(report["data"]["sources"], books[:1])
+        for data in (prose, self.folder):
+            words = [str(data), "attnflow-train prefixes", ".tsv"]
+            self.refuse(USAGE, words, "evaluate", "agreement", "--data", data, "--model", model)
+        self.refuse(USAGE, ["--test-sources"], "evaluate", "agreement", "--test-sources", "book", "--model", model)
 
 
 class BadInputTest(EvaluateTest):
@@ -284,20 +295,15 @@ class BadInputTest(EvaluateTest):
             self.assertRegex(self.run_program("evaluate", "--help").stdout, rf"Which task\?(.|\n)*\n  {task} ")
         self.refuse(OTHER, ["none"], *sentences, "-o", "none/a.md")
         model = self.verb_model()
-        (model / "nouns.tsv").unlink()
-        self.refuse(USAGE, ["--data", "nouns.tsv"], "evaluate", "agreement", "--model", model)
-        (model / "training.json").write_text('{"test_sources": "all"}')
-        (self.folder / "prose.txt").write_text("The key to the cabinets is on the table.\n")
-        self.refuse(
-            BAD_FILE,
-            ["training.json", "test_sources"],
-            "evaluate",
-            "agreement",
-            "--model",
-            model,
-            "--data",
-            "prose.txt",
-        )
+        (model / "prefixes.tsv").unlink()
+        words = ["--data", "prefixes.tsv", "attnflow-train prefixes"]
+        self.refuse(USAGE, words, "evaluate", "agreement", "--model", model)
+        (self.folder / "a.tsv").write_text("The key\tsingular\n")
+        (model / "training.json").write_text("[]")
+        agreement = ("evaluate", "agreement", "--model", model, "--data")
+        self.refuse(BAD_FILE, ["training.json", "JSON object"], *agreement, "a.tsv")
+        (self.folder / "a.csv").write_text("text\nThe key\n")
+        self.refuse(BAD_FILE, ["a.csv", "expected a label"], *agreement, "a.csv")
 
 
 if __name__ == "__main__":

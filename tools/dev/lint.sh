@@ -37,17 +37,17 @@ files_to_tidy() {
     fi
   fi
   if [[ -z "$base" ]]; then
-    source_files 'attnflow/*.cc'
+    source_files 'attnflow/*.cc' 'training/*.cc'
     return
   fi
-  changed="$(git diff --name-only --diff-filter=d "$base" -- attnflow && git ls-files --others --exclude-standard attnflow)"
+  changed="$(git diff --name-only --diff-filter=d "$base" -- attnflow training && git ls-files --others --exclude-standard attnflow training)"
   {
     grep '\.cc$' <<<"$changed" || true
     grep '\.h$' <<<"$changed" | while read -r header; do
       if [[ -f "${header%.h}.cc" ]]; then
         echo "${header%.h}.cc"
       else
-        grep -rlF "#include \"$header\"" --include='*.cc' attnflow | sort | head -n 1
+        grep -rlF "#include \"$header\"" --include='*.cc' attnflow training | sort | head -n 1
       fi
     done || true
   } | sort -u
@@ -74,9 +74,9 @@ lint_clang_tidy() {
   configure_preset tidy || return 1
   mkdir -p "$CACHE/tidy"
   # shellcheck disable=SC2046  # our own file names have no spaces
-  cat $(source_files 'attnflow/*.h') >"$CACHE/tidy/headers"
+  cat $(source_files 'attnflow/*.h' 'training/*.h') >"$CACHE/tidy/headers"
   # Only what the build compiles; libtorch's headers do not pass through clang 14 in C++20.
-  files="$(files_to_tidy | grep -v '^attnflow/model/torch/' | while read -r file; do
+  files="$(files_to_tidy | grep -vE '^(attnflow/model/torch|training/trainer)/' | while read -r file; do
     if grep -qF "\"$ROOT/$file\"" build/tidy/compile_commands.json; then echo "$file"; fi
   done)"
   if [[ -z "$files" ]]; then

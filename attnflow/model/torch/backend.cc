@@ -3,7 +3,6 @@
 
 #include "attnflow/model/torch/decoder.h"
 #include "attnflow/model/torch/encoder.h"
-#include "attnflow/model/torch/trainer.h"
 
 extern "C" const char* attnflow_backend_abi() { return attnflow::kBackendAbi; }
 
@@ -11,12 +10,6 @@ extern "C" void attnflow_backend_create_encoder(const attnflow::EncoderWeights& 
                                                 const attnflow::LoadOptions& options,
                                                 std::unique_ptr<attnflow::Model>& model) {
   model = attnflow::make_torch_encoder(weights, options);
-}
-
-extern "C" void attnflow_backend_create_trainer(const attnflow::EncoderWeights& weights,
-                                                const attnflow::TrainerOptions& options,
-                                                std::unique_ptr<attnflow::Trainer>& trainer) {
-  trainer = attnflow::make_torch_trainer(weights, options);
 }
 
 extern "C" void attnflow_backend_create_decoder(const attnflow::DecoderWeights& weights,

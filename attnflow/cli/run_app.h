@@ -1,0 +1,16 @@
+// What a program does with its command line: runs the command that it names, and says what went wrong.
+#ifndef ATTNFLOW_CLI_RUN_APP_H_
+#define ATTNFLOW_CLI_RUN_APP_H_
+
+#include <CLI/CLI.hpp>
+
+namespace attnflow {
+
+// Parses the arguments, which run callbacks of `app`'s commands, and returns the program's exit code: that of
+// attnflow::ErrorKind for an error, whose message goes to standard error behind the program's name. Standard output
+// that could not be written is an error too. It throws nothing.
+int run_app(CLI::App& app, int argc, char** argv);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_CLI_RUN_APP_H_

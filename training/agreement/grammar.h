@@ -1,0 +1,44 @@
+// Sentences of a small grammar for subject-verb agreement, with nouns of a lexicon.
+//
+// Prose has few prefixes where a noun of the other number stands between subject and verb; a grammar makes as many as
+// are asked for. Its sentences are grammatical and mean nothing in particular. A training recipe mixes a share of them
+// in and says so; they are never part of validation or test.
+//
+//   prefix      := subject adverb?
+//   subject     := phrase(n) tail(n)                                   number n
+//                | phrase(any) "and" phrase(any)                       plural
+//   tail(n)     := modifier | modifier modifier | modifier relative | relative
+//   modifier    := preposition phrase(any)                             of, to, near, in, behind, with, ...
+//   relative    := "that"|"who" verb(n) phrase(any)                    subject relative clause
+//                | "that" phrase(m) verb(m)                            object relative clause
+//                | "that" phrase(m) past                               the same in the past tense, which has no number
+//   phrase(n)   := determiner(n) adjective? noun(n)
+//
+// n and m are singular or plural. verb(n) agrees with n. Half of the examples have an attractor (the last noun has the
+// other number than the verb), and in each half singular and plural are equally frequent.
+#ifndef ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_
+#define ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "training/agreement/agreement_data.h"
+#include "training/agreement/noun_lexicon.h"
+
+namespace attnflow {
+
+struct GrammarOptions {
+  std::size_t count = 0;  // examples
+  std::uint64_t seed = 1;
+  std::size_t nouns = 2000;  // the most frequent pairs of the lexicon that are used
+};
+
+// `count` examples with origin kGrammar, source "grammar", and as verb the form of "to be" that would follow. The four
+// kinds (singular or plural, with or without attractor) differ by at most one example. Deterministic; O(count).
+// Throws Error(kBadFile) when the lexicon has fewer than 20 pairs: the text was too short.
+std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const GrammarOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_

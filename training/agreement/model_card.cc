@@ -1,0 +1,245 @@
+#include "training/agreement/model_card.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "attnflow/base/version.h"
+#include "attnflow/evaluate/statistics.h"
+
+namespace attnflow {
+
+namespace {
+
+using internal::ProseSetup;
+using Json = nlohmann::ordered_json;
+
+std::string score_row(const std::string& what, const Score& score) {
+  const Interval interval = wilson_interval(score.right, score.count);
+  return fmt::format("| {} | {} | {:.3f} | {:.3f} to {:.3f} |\n", what, score.count, score.share(), interval.low,
+                     interval.high);
+}
+
+Json score_json(const Score& score) {
+  const Interval interval = wilson_interval(score.right, score.count);
+  return {{"count", score.count},
+          {"right", score.right},
+          {"accuracy", score.share()},
+          {"low", interval.low},
+          {"high", interval.high}};
+}
+
+Json counts_json(const AgreementCounts& counts) {
+  return {{"sentences", counts.sentences},
+          {"no_sentence", counts.no_sentence},
+          {"without_verb", counts.without_verb},
+          {"verbs", counts.verbs},
+          {"length", counts.length},
+          {"placeholder", counts.placeholder},
+          {"not_a_verb", counts.not_a_verb},
+          {"base_form", counts.base_form},
+          {"inverted", counts.inverted},
+          {"person", counts.person},
+          {"undetermined", counts.undetermined},
+          {"quotation", counts.quotation},
+          {"pronoun", counts.pronoun},
+          {"same_sentence", counts.same_sentence},
+          {"duplicate", counts.duplicate},
+          {"balance", counts.balance},
+          {"used", counts.used}};
+}
+
+Json split_json(const AgreementSplit& split) {
+  return {{"sources", split.sources},
+          {"examples", split.examples.size()},
+          {"attractors", split.attractors},
+          {"counts", counts_json(split.counts)}};
+}
+
+Json common_json(const ProseSetup& setup, const AgreementTrainingOptions& options,
+                 const TrainingCheckpoint& checkpoint) {
+  Json json;
+  json["format"] = "attnflow-training";
+  json["version"] = 1;
+  json["library"] = ATTNFLOW_VERSION;
+  json["command"] = options.command;
+  json["settings"] = Json::parse(setup.settings);
+  json["seconds"] = checkpoint.seconds;
+  json["test_sources"] = setup.data.test.sources;
+  json["validation_sources"] = setup.data.validation.sources;
+  json["data"] = {{"train", split_json(setup.data.train)},
+                  {"validation", split_json(setup.data.validation)},
+                  {"test", split_json(setup.data.test)}};
+  json["vocabulary"] = {{"pieces", setup.shape.vocabulary},
+                        {"whole_share", setup.vocabulary_use.whole_share()},
+                        {"pieces_per_word", setup.vocabulary_use.pieces_per_word()}};
+  json["history"] = checkpoint.history.empty() ? Json::array() : Json::parse(checkpoint.history);
+  return json;
+}
+
+std::string list(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+std::string shape_text(const ProseSetup& setup) {
+  const EncoderShape& shape = setup.shape;
+  return fmt::format(
+      "{} layers, {} heads, {} hidden, {} inside the feed-forward nets, {} positions, {} pieces in the vocabulary; a "
+      "layer norm before each half of a layer and after the last (GPT-2's blocks), no causal mask, `[CLS]` in front "
+      "and "
+      "nothing behind. In `transformers` the class is `{}`.",
+      shape.layers, shape.heads, shape.hidden, shape.intermediate, shape.positions, shape.vocabulary,
+      shape.class_prefix + "Model");
+}
+
+std::string data_text(const ProseSetup& setup) {
+  const AgreementData& data = setup.data;
+  return fmt::format(
+      "English prose, split by whole documents.\n\n"
+      "- to train on ({} documents): {}\n"
+      "- validation ({}): {}\n"
+      "- test ({}): {}\n\n"
+      "The vocabulary and the weights come from the training documents alone.\n",
+      data.train.sources.size(), list(data.train.sources), data.validation.sources.size(),
+      list(data.validation.sources), data.test.sources.size(), list(data.test.sources));
+}
+
+std::string attribution_text(const AgreementTrainingOptions& options) {
+  return options.attribution.empty() ? "" : "\n## Sources and licences\n\n" + options.attribution;
+}
+
+std::string masked_recipe(const ProseSetup& setup, const AgreementTrainingOptions& options) {
+  return fmt::format(
+      "Masked language modelling on the sentences of the training documents: {} steps of {} tokens, AdamW, rate {} at "
+      "its peak, no dropout. 15% of the tokens are masked, 50% of verb forms that show number and of pronouns; a "
+      "quarter "
+      "of the sentences with such a word is cut behind it. {:.1f}% of running words are whole in the vocabulary.",
+      options.masked_steps, options.shard_tokens * options.shards_per_step, options.masked_rate,
+      100.0 * setup.vocabulary_use.whole_share());
+}
+
+std::string measured_perplexity(const TrainingCheckpoint& checkpoint) {
+  if (checkpoint.history.empty()) return "not measured";
+  std::string last = "not measured";
+  for (const auto& entry : nlohmann::json::parse(checkpoint.history)) {
+    if (entry.contains("perplexity")) last = fmt::format("{:.1f}", entry.at("perplexity").get<double>());
+  }
+  return last;
+}
+
+std::string front_matter(const AgreementTrainingOptions& options, const std::string& tag) {
+  const std::string license = options.license.empty() ? "" : "license: " + options.license + "\n";
+  return fmt::format("---\nlanguage: en\n{}tags:\n- attnflow\n- {}\n---\n\n", license, tag);
+}
+
+constexpr const char* kHow =
+    "Made by `attnflow-train {}` without an accelerator in {:.0f} minutes. The same data, seed and command give the "
+    "same "
+    "weights "
+    "on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
+    "matter.\n\n```\n{}\n```\n";
+
+}  // namespace
+
+AgreementResults summarize_answers(const std::vector<AgreementAnswer>& answers) {
+  constexpr std::size_t kRange = 10;
+  AgreementResults results;
+  for (const AgreementAnswer& answer : answers) {
+    const AgreementExample& example = *answer.example;
+    const bool right = answer.plural == example.plural;
+    results.all.add(right);
+    (example.attractor ? results.attractor : results.no_attractor).add(right);
+    (example.plural ? results.plural : results.singular).add(right);
+    results.by_source[example.source].add(right);
+    results.by_words[(example.words - 1) / kRange * kRange + 1].add(right);
+  }
+  return results;
+}
+
+std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
+                           const TrainingCheckpoint& checkpoint, const AgreementResults& results) {
+  const AgreementSplit& train = setup.data.train;
+  std::string card = front_matter(options, "text-classification");
+  card +=
+      "# A verb-number model\n\n"
+      "Given an English sentence up to a verb, it says whether the verb is singular or plural.\n\n"
+      "\"The key to the cabinets\" is singular. It is the model of the experiments in Abnar & Zuidema, *Quantifying "
+      "Attention Flow in Transformers* (ACL 2020), trained anew, because its weights and recipe were not published. It "
+      "is "
+      "made to look at attention with, not to correct anybody's grammar.\n\n## Model\n\n" +
+      shape_text(setup) + "\n\n## Data\n\n" + data_text(setup);
+  card += fmt::format(
+      "\nPrefixes of sentences up to a verb form that shows number (is/are, was/were, has/have and present-tense "
+      "verbs), "
+      "where rules are sure that the subject stands before it; pronoun subjects are left out of validation and test. "
+      "Half are singular, half plural: {} to train on (attractor in {:.1f}%), {} for validation, {} for test "
+      "(attractor in "
+      "{:.1f}%). Mixed in: {:.0f} sentences of a small grammar for each 100 prefixes of prose. `prefixes.tsv` holds "
+      "some of "
+      "the prefixes for test, half of them singular.\n",
+      train.examples.size(), 100.0 * static_cast<double>(train.attractors) / static_cast<double>(train.examples.size()),
+      setup.data.validation.examples.size(), setup.data.test.examples.size(),
+      100.0 * static_cast<double>(setup.data.test.attractors) / static_cast<double>(setup.data.test.examples.size()),
+      100.0 * options.grammar_share);
+  card +=
+      "\n## Recipe\n\n1. " + masked_recipe(setup, options) +
+      fmt::format(
+          " Perplexity of masked words in the validation documents: {}.\n2. The classification task, all weights: {} "
+          "steps of {} tokens, AdamW, rate {} at its peak, dropout {}.\n\n",
+          measured_perplexity(checkpoint), options.steps, options.shard_tokens * options.shards_per_step, options.rate,
+          options.dropout);
+  constexpr double kSecondsAMinute = 60.0;
+  card += fmt::format(fmt::runtime(kHow), "agreement", checkpoint.seconds / kSecondsAMinute, options.command);
+  card +=
+      "\n## Accuracy on held-out documents\n\nOf the weights as they are stored, in half precision. An attractor is a "
+      "last noun that differs in number from the verb.\n\n"
+      "| prefixes | count | accuracy | 95% interval |\n| --- | --- | --- | --- |\n";
+  card += score_row("all", results.all) + score_row("with an attractor", results.attractor) +
+          score_row("without", results.no_attractor) + score_row("singular", results.singular) +
+          score_row("plural", results.plural);
+  for (const auto& [words, score] : results.by_words) {
+    card += score_row(fmt::format("{} to {} words", words, words + 9), score);
+  }
+  for (const auto& [source, score] : results.by_source) card += score_row(source, score);
+  constexpr double kMillion = 1e6;
+  card += fmt::format(
+      "\n## Limits\n\nIt has read {:.1f} million words (punctuation included), so it knows few names and rare words, "
+      "and "
+      "it guesses where a subject's number needs knowledge of the world. Labels are the verb forms that authors wrote, "
+      "found by rules and not by a parser, so a few are wrong. Documents share a few sentences: what would "
+      "occur "
+      "in two splits is left out of training.\n",
+      static_cast<double>(setup.vocabulary_use.words) / kMillion);
+  return card + attribution_text(options);
+}
+
+std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
+                        const TrainingCheckpoint& checkpoint) {
+  std::string card = front_matter(options, "fill-mask");
+  card += "# A small masked language model of English\n\n## Model\n\n" + shape_text(setup) + "\n\n## Data\n\n" +
+          data_text(setup) + "\n## Recipe\n\n" + masked_recipe(setup, options) + "\n\n";
+  constexpr double kSecondsAMinute = 60.0;
+  card += fmt::format(fmt::runtime(kHow), options.masked_output.empty() ? "masked" : "agreement",
+                      checkpoint.seconds / kSecondsAMinute, options.command);
+  card += fmt::format("\n## Result\n\nPerplexity of masked words in the validation documents: {}.\n",
+                      measured_perplexity(checkpoint));
+  return card + attribution_text(options);
+}
+
+std::string agreement_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,
+                                    const TrainingCheckpoint& checkpoint, const AgreementResults& results) {
+  Json json = common_json(setup, options, checkpoint);
+  json["results"] = {{"all", score_json(results.all)},
+                     {"attractor", score_json(results.attractor)},
+                     {"no_attractor", score_json(results.no_attractor)},
+                     {"singular", score_json(results.singular)},
+                     {"plural", score_json(results.plural)}};
+  for (const auto& [source, score] : results.by_source) json["results"]["by_source"][source] = score_json(score);
+  return json.dump(2) + "\n";
+}
+
+std::string masked_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,
+                                 const TrainingCheckpoint& checkpoint) {
+  return common_json(setup, options, checkpoint).dump(2) + "\n";
+}
+
+}  // namespace attnflow

@@ -1,0 +1,61 @@
+// What a trained model says about itself: results on held-out text, the card for people, training.json for programs.
+#ifndef ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_
+#define ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "training/agreement/agreement_data.h"
+#include "training/agreement/agreement_setup.h"
+#include "training/agreement/train_agreement.h"
+#include "training/trainer/checkpoint_file.h"
+
+namespace attnflow {
+
+// A held-out prefix and what the model said to it.
+struct AgreementAnswer {
+  const AgreementExample* example = nullptr;
+  bool plural = false;
+};
+
+// Right answers of some examples.
+struct Score {
+  std::size_t right = 0;
+  std::size_t count = 0;
+
+  double share() const { return count == 0 ? 0.0 : static_cast<double>(right) / static_cast<double>(count); }
+  void add(bool is_right) {
+    ++count;
+    right += is_right ? 1 : 0;
+  }
+};
+
+struct AgreementResults {
+  Score all;
+  Score attractor;     // the last noun has the other number than the verb
+  Score no_attractor;  // all others
+  Score singular;
+  Score plural;
+  std::map<std::string, Score> by_source;
+  std::map<std::size_t, Score> by_words;  // first number of words of a range of 10: 1, 11, 21, ...
+};
+
+AgreementResults summarize_answers(const std::vector<AgreementAnswer>& answers);
+
+// A model card in Markdown, with the header that model collections read. Numbers come with 95% intervals (Wilson).
+std::string agreement_card(const internal::ProseSetup& setup, const AgreementTrainingOptions& options,
+                           const TrainingCheckpoint& checkpoint, const AgreementResults& results);
+std::string masked_card(const internal::ProseSetup& setup, const AgreementTrainingOptions& options,
+                        const TrainingCheckpoint& checkpoint);
+
+// Recipe, sources, counts, history and results as JSON.
+std::string agreement_training_json(const internal::ProseSetup& setup, const AgreementTrainingOptions& options,
+                                    const TrainingCheckpoint& checkpoint, const AgreementResults& results);
+std::string masked_training_json(const internal::ProseSetup& setup, const AgreementTrainingOptions& options,
+                                 const TrainingCheckpoint& checkpoint);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_

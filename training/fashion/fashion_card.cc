@@ -1,0 +1,137 @@
+#include "training/fashion/fashion_card.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attnflow/base/version.h"
+#include "attnflow/evaluate/statistics.h"
+
+namespace attnflow {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double share(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string score_row(const std::string& what, std::size_t right, std::size_t count) {
+  const Interval interval = wilson_interval(right, count);
+  return fmt::format("| {} | {} | {:.3f} | {:.3f} to {:.3f} |\n", what, count, share(right, count), interval.low,
+                     interval.high);
+}
+
+Json score_json(std::size_t right, std::size_t count) {
+  const Interval interval = wilson_interval(right, count);
+  return {{"count", count},
+          {"right", right},
+          {"accuracy", share(right, count)},
+          {"low", interval.low},
+          {"high", interval.high}};
+}
+
+std::string confusion_table(const FashionResults& results) {
+  std::string table = fmt::format("| picture of | {} |\n|", fmt::join(fashion_labels(), " | "));
+  for (std::size_t column = 0; column <= fashion_labels().size(); ++column) table += " --- |";
+  table += '\n';
+  for (std::size_t label = 0; label < results.confusion.size(); ++label) {
+    table += fmt::format("| {} | {} |\n", fashion_labels()[label], fmt::join(results.confusion[label], " | "));
+  }
+  return table;
+}
+
+// The labels that the model tells from others least often.
+std::string hardest_label(const FashionResults& results) {
+  std::size_t hardest = 0;
+  for (std::size_t label = 1; label < results.confusion.size(); ++label) {
+    if (share(results.confusion[label][label], results.count_of(label)) <
+        share(results.confusion[hardest][hardest], results.count_of(hardest))) {
+      hardest = label;
+    }
+  }
+  return fashion_labels()[hardest];
+}
+
+constexpr const char* kLimits =
+    "\n## Limits\n\nIt knows ten kinds of clothing, as single pieces, bright on black, centred and upright, in 28 x 28 "
+    "grey pixels. Shown anything else, such as a photograph, it answers with one of the ten all the same, and its "
+    "probabilities mean nothing. A picture on white is a negative of what it has seen.\n";
+
+}  // namespace
+
+std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions& options,
+                         const TrainingCheckpoint& checkpoint, const FashionResults& results) {
+  const VitShape& shape = options.shape;
+  const std::string license = options.license.empty() ? "" : "license: " + options.license + "\n";
+  std::string card = fmt::format(
+      "---\n{}datasets:\n- fashion_mnist\ntags:\n- attnflow\n- image-classification\n---\n\n"
+      "# A vision transformer for Fashion-MNIST\n\n"
+      "Given a small grey picture of a piece of clothing, it says which of ten kinds it is.\n\n"
+      "It is made to look at attention with, and small enough to come with a program; nobody should sort clothes by "
+      "it.\n\n## Model\n\n"
+      "A ViT ({} layers, {} heads, {} hidden, {} inside the feed-forward nets; {} parameters) on pictures of {} x {} "
+      "grey pixels in patches of {} x {}: a class token and {} patches. In `transformers` the class is "
+      "`ViTForImageClassification`, its processor `ViTImageProcessor`, to be given arrays of shape "
+      "[{}, {}, 1].\n\n",
+      license, shape.layers, shape.heads, shape.hidden, shape.intermediate, setup.parameters, shape.picture,
+      shape.picture, shape.patch, shape.patch, shape.tokens() - 1, shape.picture, shape.picture);
+  card += fmt::format(
+      "## Data\n\n"
+      "[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist) (Xiao, Rasul and Vollgraf, "
+      "[arXiv:1708.07747](https://arxiv.org/abs/1708.07747)), copyright 2017 Zalando SE, under the MIT licence; "
+      "Debian's package `dataset-fashion-mnist`. Of its training pictures {} were trained on and {}, drawn at random, "
+      "held out for validation; the {} test pictures are those of the data set.\n\n"
+      "## Recipe\n\n"
+      "From random weights; {} epochs of AdamW, {} pictures a step, rate {} at its peak (a linear rise over the first "
+      "twentieth of {} steps, then a linear fall to 0), dropout {}. Each time a picture is seen it is, "
+      "with probability {}, moved by up to {} pixels each way and mirrored with probability {}. Pixels are (p / 255 - "
+      "{}) / {}: mean and deviation of the "
+      "training pictures. The weights after the last step are kept.\n\n",
+      setup.data.train.count(), setup.data.validation.count(), setup.data.test.count(), options.epochs,
+      options.shard_pictures * options.shards_per_step, options.rate, setup.steps, options.dropout, options.augment,
+      options.shift, options.mirror, setup.scale.mean, setup.scale.deviation);
+  constexpr double kSecondsAMinute = 60.0;
+  card += fmt::format(
+      "Made by `attnflow-train fashion` without an accelerator in {:.0f} minutes. The same data, seed and command give "
+      "the same weights on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
+      "matter.\n\n```\n{}\n```\n",
+      checkpoint.seconds / kSecondsAMinute, options.command);
+  card +=
+      "\n## Accuracy on the test pictures\n\nOf the weights as they are stored, in half precision.\n\n"
+      "| pictures of | count | accuracy | 95% interval |\n| --- | --- | --- | --- |\n";
+  card += score_row("all kinds", results.right(), results.count());
+  for (std::size_t label = 0; label < results.confusion.size(); ++label) {
+    card += score_row(fashion_labels()[label], results.confusion[label][label], results.count_of(label));
+  }
+  card += "\nHow often it gave which answer:\n\n" + confusion_table(results);
+  return card + kLimits +
+         fmt::format("Of the ten kinds, {} is told from the others least often.\n", hardest_label(results));
+}
+
+std::string fashion_training_json(const FashionSetup& setup, const FashionTrainingOptions& options,
+                                  const TrainingCheckpoint& checkpoint, const FashionResults& results) {
+  Json json;
+  json["format"] = "attnflow-training";
+  json["version"] = 1;
+  json["library"] = ATTNFLOW_VERSION;
+  json["command"] = options.command;
+  json["settings"] = Json::parse(setup.settings);
+  json["seconds"] = checkpoint.seconds;
+  json["data"] = {{"train", setup.data.train.count()},
+                  {"validation", setup.data.validation.count()},
+                  {"test", setup.data.test.count()},
+                  {"mean", setup.scale.mean},
+                  {"deviation", setup.scale.deviation}};
+  json["history"] = checkpoint.history.empty() ? Json::array() : Json::parse(checkpoint.history);
+  json["results"]["all"] = score_json(results.right(), results.count());
+  for (std::size_t label = 0; label < results.confusion.size(); ++label) {
+    json["results"]["by_label"][fashion_labels()[label]] =
+        score_json(results.confusion[label][label], results.count_of(label));
+  }
+  json["results"]["confusion"] = results.confusion;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace attnflow

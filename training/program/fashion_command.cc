@@ -1,0 +1,56 @@
+// attnflow-train fashion: a classifier of pictures.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "training/fashion/train_fashion.h"
+#include "training/program/commands.h"
+
+namespace attnflow {
+namespace {
+
+void run_fashion(FashionTrainingOptions options) {
+  const VitShape& shape = options.shape;
+  options.command = fmt::format(
+      "attnflow-train fashion --data {} -o {} --seed {} --epochs {} --rate {} --dropout {} --augment {} --shift {} "
+      "--mirror {} "
+      "--layers {} --heads {} --hidden {} --intermediate {} --patch {}",
+      options.data.string(), options.output.string(), options.seed, options.epochs, options.rate, options.dropout,
+      options.augment, options.shift, options.mirror, shape.layers, shape.heads, shape.hidden, shape.intermediate,
+      shape.patch);
+  if (!options.license.empty()) options.command += " --license " + options.license;
+  run_interruptible(options.output,
+                    [&](const std::stop_token& token) { train_fashion(options, print_progress(), token); });
+}
+
+}  // namespace
+
+void add_fashion_command(CLI::App& app) {
+  auto fashion = std::make_shared<FashionTrainingOptions>();
+  FashionTrainingOptions& options = *fashion;
+  CLI::App* sub = app.add_subcommand("fashion", "A small ViT that tells kinds of clothing apart (Fashion-MNIST)");
+  sub->add_option("--data", options.data,
+                  "Folder of the data set's four files (*-ubyte.gz); the default is where Debian's package "
+                  "dataset-fashion-mnist puts them")
+      ->type_name("DIR")
+      ->capture_default_str();
+  sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
+  add_seed(sub, options.seed);
+  add_threads(sub, options.threads);
+  sub->add_option("--license", options.license, "Licence of the weights, for the model card, such as apache-2.0");
+  add_count(sub, "--epochs", options.epochs, "Times that each picture is seen");
+  add_number(sub, "--rate", options.rate, "Learning rate at its peak");
+  add_number(sub, "--dropout", options.dropout, "Dropout");
+  add_number(sub, "--augment", options.augment, "Share of the training pictures that are moved and mirrored");
+  add_count(sub, "--shift", options.shift, "Pixels that they are moved by, at most");
+  add_number(sub, "--mirror", options.mirror, "Share of them that are mirrored");
+  add_count(sub, "--layers", options.shape.layers, "Layers");
+  add_count(sub, "--heads", options.shape.heads, "Heads");
+  add_count(sub, "--hidden", options.shape.hidden, "Hidden size");
+  add_count(sub, "--intermediate", options.shape.intermediate, "Width inside the feed-forward nets");
+  add_count(sub, "--patch", options.shape.patch, "Pixels of a patch's edge, a divisor of 28");
+  sub->callback([fashion] { run_fashion(*fashion); });
+}
+
+}  // namespace attnflow

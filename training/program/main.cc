@@ -1,0 +1,90 @@
+// attnflow-train: the models of the paper's experiments, made from text, and one of pictures.
+//
+// Models are written to folders, standard error is messages. Exit codes are those of attnflow::ErrorKind.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "attnflow/base/error.h"
+#include "attnflow/base/progress.h"
+#include "attnflow/base/version.h"
+#include "attnflow/cli/common_options.h"
+#include "attnflow/cli/run_app.h"
+#include "attnflow/cli/stop_on_signal.h"
+#include "training/program/commands.h"
+
+namespace attnflow {
+namespace {
+
+std::string minutes(double seconds) {
+  const long whole = std::lround(seconds);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+void add_seed(CLI::App* command, std::uint64_t& seed) {
+  command->add_option("--seed", seed, "Seed of everything random")->check(whole_number)->capture_default_str();
+}
+
+void add_threads(CLI::App* command, std::size_t& threads) {
+  command->add_option("--threads", threads, "Threads; 0: one per processor. The result does not depend on it")
+      ->check(whole_number)
+      ->capture_default_str();
+}
+
+void add_count(CLI::App* command, const char* name, std::size_t& value, const char* what) {
+  command->add_option(name, value, what)->check(whole_number)->capture_default_str()->group("Recipe");
+}
+
+void add_number(CLI::App* command, const char* name, double& value, const char* what) {
+  command->add_option(name, value, what)->capture_default_str()->group("Recipe");
+}
+
+TrainingCallbacks print_progress() {
+  TrainingCallbacks callbacks;
+  callbacks.say = [](const std::string& message) {
+    fmt::print(stderr, "{}\n", message);
+    std::fflush(stderr);
+  };
+  callbacks.progress = [](const PhaseProgress& p) {
+    const std::string line = fmt::format("{} {}/{}  cost {:.3f}  {:.0f} {}/s  {} left", p.phase, p.step, p.steps,
+                                         p.cost, p.units_per_second, p.unit, minutes(p.seconds_left));
+    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    if (terminal) fmt::print(stderr, "\r\x1b[K{}", line);
+    if (p.measured) fmt::print(stderr, "{}{}  {}\n", terminal ? "\r\x1b[K" : "", line, *p.measured);
+    if (terminal && p.step == p.steps && !p.measured) fmt::print(stderr, "\n");
+    std::fflush(stderr);
+  };
+  return callbacks;
+}
+
+void run_interruptible(const std::filesystem::path& output, const std::function<void(const std::stop_token&)>& work) {
+  const StopOnSignal signals;
+  try {
+    work(signals.token());
+  } catch (const Cancelled&) {
+    throw Error(ErrorKind::kOther, fmt::format("interrupted; the same command goes on from the checkpoint in {}",
+                                               (output / "training").string()));
+  }
+  fmt::print(stderr, "wrote {}\n", output.string());
+}
+
+}  // namespace attnflow
+
+int main(int argc, char** argv) {
+  CLI::App app("attnflow-train: the models of attnflow's experiments, trained from text, and one of pictures.");
+  app.name("attnflow-train");
+  app.set_version_flag("--version", ATTNFLOW_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 2 wrong usage, 3 bad input file, 4 unsupported model, 1 anything else.");
+  attnflow::add_prose_commands(app);
+  attnflow::add_sentiment_command(app);
+  attnflow::add_fashion_command(app);
+  return attnflow::run_app(app, argc, argv);
+}

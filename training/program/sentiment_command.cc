@@ -1,0 +1,78 @@
+// attnflow-train sentiment: a classifier of sentences.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/base/error.h"
+#include "attnflow/cli/common_options.h"
+#include "training/program/commands.h"
+#include "training/sentiment/train_classifier.h"
+
+namespace attnflow {
+namespace {
+
+struct SentimentArguments {
+  ClassifierTrainingOptions options;
+  std::string train;
+  std::string validation;
+  std::string test;
+};
+
+LabelledTexts read_texts(const std::string& path, const ClassifierTrainingOptions& options) {
+  ModelInfo info;
+  info.name = "the model to be trained";
+  info.labels = options.labels;
+  LabelledTexts texts;
+  for (const EvaluationSample& sample : read_samples(path, info).samples) {
+    if (!sample.label || sample.pair) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected one sentence and its label a line, found {}", path,
+                                                   sample.pair ? "two sentences" : "no label"));
+    }
+    texts.texts.push_back(sample.text);
+    texts.labels.push_back(*sample.label);
+  }
+  return texts;
+}
+
+void run_sentiment(SentimentArguments arguments) {
+  ClassifierTrainingOptions& options = arguments.options;
+  options.command = fmt::format(
+      "attnflow-train sentiment --data {} --validation {} --test {} -o {} --seed {} --epochs {} --rate {} --dropout {}",
+      arguments.train, arguments.validation, arguments.test, options.output.string(), options.seed, options.epochs,
+      options.rate, options.dropout);
+  const LabelledTexts train = read_texts(arguments.train, options);
+  const LabelledTexts validation = read_texts(arguments.validation, options);
+  const LabelledTexts test = read_texts(arguments.test, options);
+  run_interruptible(options.output, [&](const std::stop_token& token) {
+    train_classifier(train, validation, test, options, print_progress(), token);
+  });
+}
+
+}  // namespace
+
+void add_sentiment_command(CLI::App& app) {
+  auto sentiment = std::make_shared<SentimentArguments>();
+  ClassifierTrainingOptions& options = sentiment->options;
+  CLI::App* sub = app.add_subcommand("sentiment", "A small DistilBERT that classifies sentences, from labelled ones");
+  sub->add_option("--data", sentiment->train, "Sentences to train on, with labels")
+      ->required()
+      ->type_name("FILE.{tsv,csv,jsonl}");
+  sub->add_option("--validation", sentiment->validation, "Sentences that choose the epoch that is kept")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("--test", sentiment->test, "Sentences for the accuracy in the card")->required()->type_name("FILE");
+  sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
+  comma_list(sub->add_option("--labels", options.labels, "Names of the labels 0, 1, ..., joined by commas"))
+      ->capture_default_str();
+  add_seed(sub, options.seed);
+  add_threads(sub, options.threads);
+  add_count(sub, "--epochs", options.epochs, "Times that each sentence is seen");
+  add_number(sub, "--rate", options.rate, "Learning rate at its peak");
+  add_number(sub, "--dropout", options.dropout, "Dropout");
+  sub->callback([sentiment] { run_sentiment(*sentiment); });
+}
+
+}  // namespace attnflow

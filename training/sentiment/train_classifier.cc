@@ -1,0 +1,253 @@
+#include "training/sentiment/train_classifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "attnflow/base/random.h"
+#include "attnflow/evaluate/statistics.h"
+#include "attnflow/files/atomic_file.h"
+#include "training/agreement/agreement_setup.h"
+#include "training/agreement/model_card.h"
+#include "training/tokenizer/word_piece.h"
+#include "training/trainer/token_sequences.h"
+
+namespace attnflow {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kPhase = "classifier";
+
+void check_texts(const LabelledTexts& texts, const ClassifierTrainingOptions& options, const char* what) {
+  if (texts.texts.empty() || texts.texts.size() != texts.labels.size()) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected sentences with a label each, found {} sentences and {} "
+                                               "labels",
+                                               what, texts.texts.size(), texts.labels.size()));
+  }
+  for (const std::size_t label : texts.labels) {
+    if (label >= options.labels.size()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: expected labels below {}, found {}", what, options.labels.size(), label));
+    }
+  }
+}
+
+// Sentences as ids, with their labels.
+struct Encoded {
+  std::vector<TokenIds> ids;
+  std::vector<std::size_t> labels;
+};
+
+struct Setup {
+  TokenizerFiles files;
+  std::optional<Tokenizer> tokenizer;
+  EncoderShape shape;
+  std::size_t steps = 0;
+  std::string settings;
+};
+
+Encoded encode(const Setup& setup, const LabelledTexts& texts, std::size_t threads) {
+  ParallelOptions parallel;
+  parallel.threads = threads;
+  return {encode_texts(*setup.tokenizer, texts.texts, setup.shape.positions, parallel), texts.labels};
+}
+
+Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& options) {
+  Setup setup;
+  WordPieceOptions vocabulary;
+  vocabulary.pieces = options.shape.vocabulary;
+  vocabulary.min_character_count = 1;
+  vocabulary.token_template = TokenTemplate::kClsTextSep;
+  vocabulary.max_tokens = options.shape.positions;
+  setup.files = learn_word_piece({train.texts.begin(), train.texts.end()}, vocabulary);
+  setup.tokenizer = open_tokenizer(setup.files);
+  setup.shape = options.shape;
+  setup.shape.vocabulary = setup.tokenizer->vocabulary_size();
+  return setup;
+}
+
+// Names the data: other sentences, labels or a vocabulary give another number.
+std::string digest_of(const std::vector<const Encoded*>& splits, const std::string& tokenizer) {
+  std::uint64_t digest = name_hash(tokenizer);
+  const auto add = [&](std::uint64_t value) { digest = stream_seed(digest, value); };
+  for (const Encoded* split : splits) {
+    for (const TokenIds& ids : split->ids) {
+      add(ids.size());
+      for (const std::int32_t id : ids) add(static_cast<std::uint64_t>(id));
+    }
+    for (const std::size_t label : split->labels) add(label);
+  }
+  return fmt::format("{:016x}", digest);
+}
+
+Score right_answers(const std::vector<Tensor<float>>& logits, const std::vector<TrainingBatch>& batches) {
+  Score score;
+  for (std::size_t b = 0; b < batches.size(); ++b) {
+    for (std::size_t r = 0; r < batches[b].rows; ++r) {
+      const auto row = logits[b][r].span();
+      const auto best = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+      score.add(best == batches[b].labels[r]);
+    }
+  }
+  return score;
+}
+
+std::vector<TrainingBatch> batches_of(const Encoded& encoded, const ClassifierTrainingOptions& options) {
+  BatchPlanOptions plan;
+  plan.shard_tokens = options.shard_tokens;
+  plan.shards_per_step = 1;
+  std::vector<TrainingBatch> batches;
+  const std::vector<std::size_t> lengths = lengths_of(encoded.ids);
+  for (const StepShards& step : plan_epoch(lengths, 0, plan)) {
+    batches.push_back(labelled_batch(encoded.ids, encoded.labels, step.front()));
+  }
+  return batches;
+}
+
+// Hides a share of the words, so that no single one decides.
+void hide_words(TrainingBatch& batch, const Setup& setup, double share, std::uint64_t seed) {
+  Random random(seed);
+  for (std::int64_t& id : batch.ids) {
+    if (id >= kSpecialTokens && random.uniform() < share) id = *setup.tokenizer->mask_id();
+  }
+}
+
+std::string card(const Setup& setup, const ClassifierTrainingOptions& options, const LabelledTexts& train,
+                 const TrainingCheckpoint& checkpoint, const Score& test) {
+  const Interval interval = wilson_interval(test.right, test.count);
+  constexpr double kSecondsAMinute = 60.0;
+  return fmt::format(
+      "---\nlanguage: en\ntags:\n- attnflow\n- text-classification\n---\n\n"
+      "# A small classifier of sentences\n\nDistilBERT's architecture ({} layers, {} heads, {} hidden, {} pieces in "
+      "the "
+      "vocabulary), trained from random weights on {} sentences with the labels {}. Made to look at attention with.\n\n"
+      "Accuracy on {} held-out sentences, of the weights as they are stored: {:.3f} (95% interval {:.3f} to "
+      "{:.3f}).\n\n"
+      "At most {} epochs of AdamW, rate {} at its peak, dropout {}, {:.0f}% of the words hidden; the epoch with the "
+      "best "
+      "validation accuracy is kept. {:.0f} minutes, computed without an accelerator.\n\n```\n{}\n```\n",
+      setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.vocabulary, train.texts.size(),
+      fmt::join(options.labels, ", "), test.count, test.share(), interval.low, interval.high, options.epochs,
+      options.rate, options.dropout, 100.0 * options.masked_words, checkpoint.seconds / kSecondsAMinute,
+      options.command);
+}
+
+}  // namespace
+
+void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
+                      const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
+                      const std::stop_token& stop_token) {
+  check_texts(train, options, "training data");
+  check_texts(validation, options, "validation data");
+  check_texts(test, options, "test data");
+  check_shape(options.shape);
+  check_recipe(options.rate, options.dropout);
+  check_training_output(options.output);
+  Setup setup = prepare(train, options);
+  const Encoded encoded = encode(setup, train, options.threads);
+  const Encoded checked = encode(setup, validation, options.threads);
+  const Encoded held_out = encode(setup, test, options.threads);
+  const std::vector<std::size_t> lengths = lengths_of(encoded.ids);
+  BatchPlanOptions plan = {stream_seed(options.seed, "order"), options.shard_tokens, options.shards_per_step};
+  const std::size_t steps_an_epoch = plan_epoch(lengths, 0, plan).size();
+  Json settings = {{"task", "classifier"},
+                   {"seed", options.seed},
+                   {"labels", options.labels},
+                   {"data", digest_of({&encoded, &checked, &held_out}, setup.files.tokenizer)},
+                   {"sentences", {train.texts.size(), validation.texts.size(), test.texts.size()}},
+                   {"shape",
+                    {setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.intermediate,
+                     setup.shape.positions, setup.shape.vocabulary}},
+                   {"epochs", options.epochs},
+                   {"rate", options.rate},
+                   {"dropout", options.dropout},
+                   {"masked_words", options.masked_words},
+                   {"step_tokens", {options.shard_tokens, options.shards_per_step}}};
+  setup.settings = settings.dump();
+  callbacks.say(fmt::format("{} sentences, vocabulary of {} pieces, {} steps an epoch", train.texts.size(),
+                            setup.shape.vocabulary, steps_an_epoch));
+
+  const std::filesystem::path work = options.output / "training";
+  const std::filesystem::path checkpoint_path = work / "checkpoint.safetensors";
+  const std::filesystem::path best_path = work / "best.safetensors";
+  const std::string config = new_model_config(setup.shape, ModelHead::kClassification, options.labels);
+  const auto trainer = start_trainer(work / "start", config,
+                                     first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
+                                                   options.labels.size(), options.seed),
+                                     options.dropout, options.threads);
+  TrainingCheckpoint checkpoint;
+  checkpoint.settings = setup.settings;
+  if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
+    callbacks.say(
+        fmt::format("going on from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
+    checkpoint = std::move(*found);
+  } else {
+    std::filesystem::remove(best_path);  // of another run
+  }
+
+  const std::vector<TrainingBatch> questions = batches_of(checked, options);
+  // The best epoch so far lies in a file of its own, with its accuracy as its history.
+  const auto measure = [&](Trainer& current, std::size_t step) {
+    const Score score = right_answers(current.classify(questions), questions);
+    const std::optional<TrainingCheckpoint> best = load_checkpoint(best_path, setup.settings);
+    if (!best || score.right > std::stoul(best->history)) {
+      save_checkpoint(best_path, {setup.settings, kPhase, step, 0.0, std::to_string(score.right), current.state()});
+    }
+    return Measurement{fmt::format("validation accuracy {:.3f}", score.share()),
+                       Json{{"accuracy", score.share()}}.dump()};
+  };
+  PhaseOptions phase;
+  phase.name = kPhase;
+  phase.steps = options.epochs * steps_an_epoch;
+  phase.rate = options.rate;
+  phase.warmup = 0.1;
+  phase.batches = plan;
+  phase.measure_every = steps_an_epoch;
+  run_phase(
+      *trainer, lengths,
+      [&](const StepShards& shards, std::size_t step) {
+        std::vector<TrainingBatch> batches;
+        for (const Shard& shard : shards) {
+          batches.push_back(labelled_batch(encoded.ids, encoded.labels, shard));
+          hide_words(batches.back(), setup, options.masked_words,
+                     stream_seed(stream_seed(stream_seed(options.seed, "hidden words"), step), batches.size()));
+        }
+        return batches;
+      },
+      measure, phase, checkpoint_path, checkpoint, callbacks.progress, stop_token);
+
+  const std::optional<TrainingCheckpoint> best = load_checkpoint(best_path, setup.settings);
+  write_model(options.output, config, best ? best->state.weights : trainer->state().weights, DType::kF16);
+  write_file(options.output / "tokenizer.json", setup.files.tokenizer);
+  write_file(options.output / "tokenizer_config.json", setup.files.config);
+
+  const std::unique_ptr<Model> model = load_trained(options.output, options.threads);
+  std::vector<ModelInput> inputs;
+  for (const TokenIds& ids : held_out.ids) inputs.push_back({{ids.begin(), ids.end()}, {}});
+  const std::vector<Tensor<float>> logits = model->classify(inputs);
+  Score score;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const auto row = logits[i].span();
+    score.add(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()) == held_out.labels[i]);
+  }
+  callbacks.say(fmt::format("test accuracy {:.3f} of {}", score.share(), score.count));
+  Json json = {{"format", "attnflow-training"},
+               {"version", 1},
+               {"command", options.command},
+               {"settings", settings},
+               {"seconds", checkpoint.seconds},
+               {"history", checkpoint.history.empty() ? Json::array() : Json::parse(checkpoint.history)},
+               {"results", {{"count", score.count}, {"right", score.right}, {"accuracy", score.share()}}}};
+  write_file(options.output / "training.json", json.dump(2) + "\n");
+  write_file(options.output / "README.md", card(setup, options, train, checkpoint, score));
+  remove_training_files(options.output);
+}
+
+}  // namespace attnflow

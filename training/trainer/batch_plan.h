@@ -1,0 +1,33 @@
+// Which sequences stand together in a training step.
+//
+// An epoch goes through all sequences once, in random order. Sequences of about the same length share a shard, so that
+// little is spent on padding; a step is a fixed number of shards. Everything follows from the lengths, the options, the
+// seed and the epoch's number, so an interrupted run finds its place again without having stored an order.
+#ifndef ATTNFLOW_TRAINING_TRAINER_BATCH_PLAN_H_
+#define ATTNFLOW_TRAINING_TRAINER_BATCH_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace attnflow {
+
+struct BatchPlanOptions {
+  std::uint64_t seed = 1;
+  std::size_t shard_tokens = 1024;  // rows times padded length, at most (a single longer sequence may exceed it)
+  std::size_t shards_per_step = 8;
+};
+
+using Shard = std::vector<std::size_t>;  // numbers of sequences
+using StepShards = std::vector<Shard>;
+
+// The steps of epoch `epoch`. The last shards, when they do not fill a step, are left out: another epoch draws others.
+// One step at least, however few sequences there are. Method: shuffle; cut into pools of about 32 steps; sort a pool by
+// length; pack shards from it; shuffle the pool's shards. O(n log n). No sequences, or one of length 0: assertion.
+std::vector<StepShards> plan_epoch(std::span<const std::size_t> lengths, std::size_t epoch,
+                                   const BatchPlanOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_TRAINER_BATCH_PLAN_H_

@@ -1,0 +1,84 @@
+// Models that are yet to be trained: their configuration, their first weights, and the folder they are saved in.
+#ifndef ATTNFLOW_TRAINING_TRAINER_NEW_MODEL_H_
+#define ATTNFLOW_TRAINING_TRAINER_NEW_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model.h"
+#include "attnflow/tensor/tensor.h"
+#include "training/trainer/trainer.h"
+
+namespace attnflow {
+
+struct EncoderShape {
+  std::string model_type = "megatron-bert";   // a row of model/architecture.h
+  std::string class_prefix = "MegatronBert";  // of the class that loads it in transformers
+  std::size_t layers = 6;
+  std::size_t heads = 8;
+  std::size_t hidden = 128;
+  std::size_t intermediate = 512;
+  std::size_t positions = 128;
+  std::size_t vocabulary = 10'000;
+  std::string activation = "gelu_new";
+};
+
+// A ViT (Dosovitskiy et al., ICLR 2021) of square pictures and patches.
+struct VitShape {
+  std::size_t layers = 4;
+  std::size_t heads = 4;
+  std::size_t hidden = 96;
+  std::size_t intermediate = 192;
+  std::size_t picture = 28;  // pixels of an edge
+  std::size_t patch = 4;     // likewise; divides `picture`
+  std::size_t channels = 1;
+
+  std::size_t tokens() const { return 1 + (picture / patch) * (picture / patch); }
+};
+
+// Throw Error(kUsage), in the words of the command line: a size of 0 or beyond what a model may have, or a hidden size
+// that is no multiple of the heads.
+void check_shape(const EncoderShape& shape);
+void check_shape(const VitShape& shape);
+// The same for a learning rate and a dropout share.
+void check_recipe(double rate, double dropout);
+
+using WeightMap = std::map<std::string, Tensor<float>>;
+
+// The text of a config.json. `labels`: of a classification head.
+std::string new_model_config(const EncoderShape& shape, ModelHead head, const std::vector<std::string>& labels = {});
+
+// The same for a ViT with a classification head. new_preprocessor_config() goes with it: pictures are resized to its
+// size, divided by 255, and normalised with this mean and deviation, of one number for each channel.
+std::string new_vit_config(const VitShape& shape, const std::vector<std::string>& labels);
+std::string new_preprocessor_config(const VitShape& shape, const std::vector<double>& mean,
+                                    const std::vector<double>& deviation);
+
+// Weights to start from: embeddings normal with deviation 0.02 (as GPT-2), other matrices with 0.5 / sqrt(inputs),
+// layer norms 1 and 0, biases 0. Each tensor draws from a generator of its own, seeded by its name, so the same tensor
+// starts the same under any head.
+WeightMap first_weights(const ModelConfig& config, ModelHead head, std::size_t classes, std::uint64_t seed);
+
+// Replaces those weights that `from` has under the same name and shape; returns how many.
+std::size_t take_weights(WeightMap& weights, const WeightMap& from);
+
+// Writes `folder`/config.json and model.safetensors, each whole or not at all; creates the folder. kF32 or kF16.
+void write_model(const std::filesystem::path& folder, const std::string& config, const WeightMap& weights, DType dtype);
+
+// A trainer of a model that starts from `weights`; writes them to `folder` on the way.
+std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,
+                                       const WeightMap& weights, double dropout, std::size_t threads);
+
+// The model in `folder`, on the CPU. Throws Error(kBadFile) or Error(kUnsupportedModel) for what is no model.
+std::unique_ptr<Model> load_trained(const std::filesystem::path& folder, std::size_t threads = 0);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_TRAINER_NEW_MODEL_H_

@@ -1,0 +1,53 @@
+// Texts as the token ids that a model is trained on, and batches of them.
+#ifndef ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
+#define ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/text/tokenizer.h"
+#include "training/trainer/batch_plan.h"
+#include "training/trainer/trainer.h"
+
+namespace attnflow {
+
+using TokenIds = std::vector<std::int32_t>;
+
+// Each text with the tokenizer's template. Longer ones are cut at `max_tokens`. On all threads.
+std::vector<TokenIds> encode_texts(const Tokenizer& tokenizer, std::span<const std::string> texts,
+                                   std::size_t max_tokens, const ParallelOptions& parallel = {});
+
+std::vector<std::size_t> lengths_of(const std::vector<TokenIds>& sequences);
+
+// Sequences with a label each. labels: one for each of `sequences`.
+TrainingBatch labelled_batch(const std::vector<TokenIds>& sequences, const std::vector<std::size_t>& labels,
+                             const Shard& shard);
+
+// Masked language modelling (Devlin et al. 2019): of the ordinary tokens of a sequence a share is chosen, at least one;
+// of those 80% become the mask, 10% a random ordinary token, 10% stay; the model has to say what stood there.
+//
+// Focus tokens (verbs that are marked for number, pronouns) are chosen more often, because the models made here are
+// asked for them. And a sequence with a focus token behind its first two words is, with probability `cut_share`, cut
+// directly behind one, which is masked: the model has to guess it from what stands before it.
+struct MaskingOptions {
+  std::uint64_t seed = 1;
+  double share = 0.15;
+  double focus_share = 0.5;
+  double cut_share = 0.25;
+  std::int64_t mask_id = 0;
+  std::int64_t first_ordinary = 0;  // ids from here to `vocabulary` may be chosen and put in; the others are special
+  std::int64_t vocabulary = 0;
+  std::vector<bool> focus;  // [vocabulary]
+};
+
+// What is masked in a sequence follows from the seed, the step and the sequence's number.
+TrainingBatch masked_batch(const std::vector<TokenIds>& sequences, const Shard& shard, std::size_t step,
+                           const MaskingOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
