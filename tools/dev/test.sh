@@ -4,7 +4,7 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli serve oracle viewer browser consumer lint dev tsan)
+STAGES=(release cli training serve oracle viewer browser consumer lint dev tsan)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -51,6 +51,8 @@ stage_tsan() {
 }
 
 stage_cli() { unittest_folder tests/cli; }
+
+stage_training() { unittest_folder tests/training; }
 
 # A Python that has schemathesis, which asks the server whatever its OpenAPI document allows, and does not allow.
 stage_serve() {
@@ -161,7 +163,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | serve | oracle | browser | release | dev) groups+=(test) ;;
+      cli | training | serve | oracle | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
   done

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kPhase = "fashion";
+constexpr const char* kFashionPhase = "fashion";
 
 void check_options(const FashionTrainingOptions& options) {
   check_shape(options.shape);
@@ -145,7 +145,7 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
   const std::vector<TrainingBatch> questions =
       questions_of(setup.data.validation, setup.scale, options.shard_pictures * options.shards_per_step);
   PhaseOptions phase;
-  phase.name = kPhase;
+  phase.name = kFashionPhase;
   phase.steps = setup.steps;
   phase.rate = options.rate;
   phase.batches = plan_of(options);

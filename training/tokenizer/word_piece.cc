@@ -17,10 +17,10 @@ namespace {
 using internal::borrow;
 
 std::string config_of(const WordPieceOptions& options) {
-  using Json = nlohmann::ordered_json;
-  Json inputs = {"input_ids", "attention_mask"};
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson inputs = {"input_ids", "attention_mask"};
   if (options.token_template == TokenTemplate::kClsTextSep) inputs.insert(inputs.begin() + 1, "token_type_ids");
-  const Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+  const OrderedJson config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                        {"model_max_length", options.max_tokens},
                        {"model_input_names", std::move(inputs)},
                        {"clean_up_tokenization_spaces", true},
