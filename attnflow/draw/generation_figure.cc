@@ -152,8 +152,8 @@ Scene generation_scene(const GenerationReport& report, const GenerationFigureOpt
 }  // namespace internal
 
 std::optional<GenerationView> generation_view_from_name(const std::string& name) {
-  for (std::size_t i = 0; i < std::size(internal::kViewNames); ++i) {
-    if (name == internal::kViewNames[i]) return static_cast<GenerationView>(i);
+  for (std::size_t i = 0; i < std::size(internal::kGenerationViewNames); ++i) {
+    if (name == internal::kGenerationViewNames[i]) return static_cast<GenerationView>(i);
   }
   return std::nullopt;
 }
