@@ -36,7 +36,7 @@ struct EvaluationSample {
   std::optional<std::string> pair;   // second segment
   std::optional<std::size_t> label;  // number of the class; absent in files without labels
   std::string group;                 // a name for part of the samples, whose accuracy is reported apart; or ""
-  std::string source;                // name of the document it is from; or ""
+  std::string source = {};           // name of the document it is from; or ""
 };
 
 struct SampleFile {
