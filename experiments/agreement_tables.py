@@ -248,9 +248,8 @@ def run_table(results):
     found = results["agreement"]
     data = found["data"]
     return common.table(["command", "time"], rows) + (
-        f"\nMachine: {found['machine']}. Seed {found['settings']['seed']}. {data['used']:,} prefixes from "
-        f"{len(data['sources'])} documents that the model was not trained on (models/agreement/prefixes.tsv), "
-        f"{data['tokens'] / data['used']:.1f} tokens each.\n"
+        f"\nMachine: {found['machine']}. Seed {found['settings']['seed']}. {data['used']:,} of {data['found']:,} prefixes "
+        f"from {len(data['sources'])} documents that the model was not trained on, {data['tokens'] / data['used']:.1f} tokens each.\n"
     )
 
 

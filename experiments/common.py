@@ -18,7 +18,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = ROOT / "build" / "experiments"
 MODEL = ROOT / "models" / "agreement"  # the folder, not the copy in the program: another may take its place
-PREFIXES = MODEL / "prefixes.tsv"  # held out when it was trained
 
 
 class ExperimentError(Exception):
@@ -89,6 +88,15 @@ class Program:
         shown, _, output = self._run(self.path, words, subprocess.PIPE)
         return shown, output
 
+    def train(self, *words):
+        """Runs `attnflow-train WORDS`, its messages going to standard error."""
+        if shutil.which(self.trainer) is None:
+            raise ExperimentError(
+                f"expected attnflow-train in {self.trainer}, found none; cmake -DATTNFLOW_TRAINING=ON builds it, "
+                "ATTNFLOW_TRAIN names it"
+            )
+        self._run(self.trainer, words, subprocess.DEVNULL)
+
     def _run(self, program, words, stdout):
         words = [str(word) for word in words]
         shown = f"{Path(program).name} " + " ".join(f"'{word}'" if set(word) & set(" []()?*'") else word for word in words)
@@ -122,14 +130,18 @@ class Program:
         if (folder / "README.md").exists():  # written last
             print(f"{inside(folder)}: already trained", file=sys.stderr)
         else:
-            if shutil.which(self.trainer) is None:
-                raise ExperimentError(
-                    f"expected attnflow-train in {self.trainer}, found none; cmake -DATTNFLOW_TRAINING=ON builds it, "
-                    "ATTNFLOW_TRAIN names it"
-                )
-            self._run(self.trainer, [*words, "-o", inside(folder)], subprocess.DEVNULL)
+            self.train(*words, "-o", inside(folder))
             print(inside(folder))
         return folder
+
+
+def held_out_prefixes(program, arguments):
+    """The prefixes of the prose that the verb-number model was not trained on, as a file of samples."""
+    path = program.out / "prefixes.tsv"
+    prose = inside(data_folder(arguments, "prose"))
+    program.train("prefixes", "--prose", prose, "--model", inside(MODEL), "-o", inside(path))
+    print(inside(path))
+    return inside(path)
 
 
 def untrained_model(program, prose):

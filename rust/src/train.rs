@@ -74,9 +74,11 @@ fn drop_rare_characters(words: &mut BTreeMap<String, u64>, least: u64) {
 /// The vocabulary of `words`.
 ///
 /// The same words give the same vocabulary. The trainer keeps words in tables whose order differs from run to run, and
-/// numbers the characters inside words ("##x") as it meets them, and pairs of pieces that occur equally often are ranked
-/// by these numbers. So all such characters are in the vocabulary beforehand, in the order of their code points. Counts
-/// are sums of whole numbers, whatever thread adds them.
+/// numbers the characters inside words ("##x") as it meets them; pairs of pieces that occur equally often are ranked by
+/// these numbers. So all such characters are in the vocabulary beforehand, in the order of their code points. Counts
+/// are sums of whole numbers, whatever thread adds them. What is left to the tables is the order of two entries for one
+/// pair, which the trainer only has where two pairs spell the same piece ("##in" "##g", "##i" "##ng"): of 29,849 merges
+/// on 15 MB of prose none did, because whichever pair comes first takes all of its places.
 fn learn(words: &BTreeMap<String, u64>, options: &Options) -> Result<WordPiece> {
     // Letters and digits of ASCII are there whatever the texts, so every plain English word can be cut.
     let plain: BTreeSet<char> = ('a'..='z').chain('0'..='9').collect();
@@ -150,8 +152,8 @@ fn train(texts: &[&str], options: &Options, single: &str, pair: &str) -> Result<
 }
 
 /// # Safety
-/// See the header: `texts` must point to `count` readable texts, the options' texts must be readable, `error` writable or
-/// null.
+/// See the header: `texts` must point to `count` readable texts, the options' texts must be readable, `error` writable
+/// or null.
 #[no_mangle]
 pub unsafe extern "C" fn attnflow_word_piece_train(
     texts: *const Text,

@@ -13,7 +13,7 @@ from support import BAD_FILE, MODELS, PROGRAM, ROOT, USAGE, CommandTest
 
 # Where the built-in model's files come from.
 AGREEMENT = Path(os.environ.get("ATTNFLOW_AGREEMENT_DIR", ROOT / "models" / "agreement"))
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md")
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md", "prefixes.tsv")
 TEXT = "The key to the cabinets"
 
 
