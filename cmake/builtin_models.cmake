@@ -72,6 +72,7 @@ function(attnflow_builtin_models target)
   set(BUILTIN_MODELS "${models}")
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/builtin_model_files.cc)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/builtin_model_files.cc.in ${generated} @ONLY)
-  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS "${dependencies}")
+  # In a batch with others its dependencies would not count.
+  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS "${dependencies}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${generated})
 endfunction()
