@@ -6,7 +6,6 @@
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/files_for_test.h"
-#include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/files/utf8.h"
 
@@ -23,38 +22,6 @@ Array array_of(DType dtype, const std::vector<T>& values) {
   array.bytes.resize(values.size() * sizeof(T));
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
-}
-
-// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f.
-double half_by_definition(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const double fraction = (bits & 1023) / 1024.0;
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -14) : std::ldexp(1.0 + fraction, exponent - 15);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-TEST(Half, AllValues) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const float value = half_to_float(static_cast<std::uint16_t>(bits));
-    if ((bits & 0x7C00) != 0x7C00) {
-      ASSERT_EQ(static_cast<double>(value), half_by_definition(static_cast<std::uint16_t>(bits))) << bits;
-    } else if ((bits & 0x3FF) == 0) {
-      ASSERT_TRUE(std::isinf(value)) << bits;
-    } else {
-      ASSERT_TRUE(std::isnan(value)) << bits;
-    }
-    ASSERT_EQ(std::signbit(value), bits >= 0x8000) << bits;
-  }
-  EXPECT_EQ(half_to_float(0x3C00), 1.0F);
-  EXPECT_EQ(half_to_float(0x7BFF), 65504.0F);
-  EXPECT_EQ(half_to_float(0x0001), 0x1p-24F);
-}
-
-TEST(Half, Bfloat16) {
-  EXPECT_EQ(bfloat16_to_float(0x3F80), 1.0F);
-  EXPECT_EQ(bfloat16_to_float(0xC049), -3.140625F);
-  EXPECT_TRUE(std::isinf(bfloat16_to_float(0x7F80)));
-  EXPECT_TRUE(std::isnan(bfloat16_to_float(0x7FC0)));
 }
 
 TEST(Array, KeepsValuesAndShape) {

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
@@ -77,7 +78,7 @@ class ArrayWriter {
             "\",\"encoding\":\"base64\",\"data\":\"";
     if (half) {
       append_converted<std::uint16_t>(out_, array.span(),
-                                      [](T value) { return half_from_double(static_cast<double>(value)); });
+                                      [](T value) { return float_to_half(static_cast<double>(value)); });
     } else if (narrow) {
       append_converted<float>(out_, array.span(), [](T value) { return static_cast<float>(value); });
     } else {
