@@ -9,6 +9,7 @@ function(attnflow_dependencies)
   pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
   pkg_check_modules(hwy REQUIRED IMPORTED_TARGET GLOBAL libhwy)
   pkg_check_modules(zlib REQUIRED IMPORTED_TARGET GLOBAL zlib)
+  pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
   if(ATTNFLOW_TESTS)
     find_package(GTest REQUIRED)
     find_library(ATTNFLOW_RAPIDCHECK rapidcheck REQUIRED)
@@ -64,7 +65,7 @@ function(attnflow_dependencies)
     attnflow_core
     PUBLIC Threads::Threads
     PRIVATE $<BUILD_INTERFACE:attnflow_flags> fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> PkgConfig::libzip
-            PkgConfig::hwy PkgConfig::zlib)
+            PkgConfig::hwy PkgConfig::zlib PkgConfig::utf8proc)
 endfunction()
 
 # attnflow_sources(<module> <out>): the module's sources without tests and benchmarks.
@@ -173,7 +174,7 @@ endfunction()
 function(attnflow_install)
   include(CMakePackageConfigHelpers)
   install(TARGETS attnflow_core EXPORT attnflow-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  foreach(module base tensor files graph rollout flow evaluate report)
+  foreach(module base unicode tensor files graph rollout flow evaluate report)
     attnflow_public_headers(${module} headers)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
   endforeach()

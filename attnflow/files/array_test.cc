@@ -7,7 +7,6 @@
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/files/utf8.h"
 
 namespace attnflow {
 namespace {
@@ -82,21 +81,6 @@ TEST(DType, NamesAndSizes) {
   EXPECT_EQ(dtype_size(DType::kBF16), 2U);
   EXPECT_EQ(dtype_size(DType::kF64), 8U);
   EXPECT_THROW(dtype_size(DType::kUnicode), Error);
-}
-
-TEST(Utf8, RoundTripAndReplacement) {
-  const std::string text = "a\xC3\xA9\xE4\xB8\xAD\xF0\x9F\x98\x80";
-  const std::u32string points = internal::decode_utf8(text);
-  EXPECT_EQ(points, U"a\u00E9\u4E2D\U0001F600");
-  std::string back;
-  for (const char32_t c : points) internal::append_utf8(back, c);
-  EXPECT_EQ(back, text);
-  // Cut short, overlong, surrogate, beyond U+10FFFF, lone continuation: one U+FFFD for each byte.
-  EXPECT_EQ(internal::decode_utf8("\xE4\xB8"), U"\uFFFD\uFFFD");
-  EXPECT_EQ(internal::decode_utf8("\xC0\xAF"), U"\uFFFD\uFFFD");
-  EXPECT_EQ(internal::decode_utf8("\xED\xA0\x80"), U"\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(internal::decode_utf8("\xF4\x90\x80\x80x"), U"\uFFFD\uFFFD\uFFFD\uFFFDx");
-  EXPECT_EQ(internal::decode_utf8("\x80"), U"\uFFFD");
 }
 
 TEST(Messages, HostileNamesAreShownHarmlessly) {

@@ -20,13 +20,14 @@
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_internal.h"
 #include "attnflow/tensor/tensor.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 
 using Json = nlohmann::ordered_json;
 
 // The same text, one '?' for each byte that is not UTF-8: ranges of tokens stay what they are.
-std::string valid_utf8(std::string_view text);
+inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, "?"); }
 
 // Appends `"name": value` to an object whose text so far is `out`, escaped so that it can stand inside a <script>
 // element.

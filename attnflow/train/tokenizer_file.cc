@@ -12,8 +12,8 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/text/utf8.h"
 #include "attnflow/train/bert_pipeline.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/files/utf8.h"
 #include "attnflow/train/bert_pipeline.h"
 #include "attnflow/train/byte_pair.h"
 #include "attnflow/train/word_endings.h"
 #include "attnflow/train/word_piece.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
@@ -46,7 +46,7 @@ std::vector<std::string> character_pieces(const WordCounts& counts, std::uint64_
   std::map<char32_t, Count> characters;
   for (const auto& [word, count] : counts) {
     bool first = true;
-    for (const char32_t c : internal::decode_utf8(word)) {
+    for (const char32_t c : decode_utf8(word)) {
       Count& known = characters[c];
       known.total += count;
       (first ? known.first : known.inside) = true;
@@ -61,7 +61,7 @@ std::vector<std::string> character_pieces(const WordCounts& counts, std::uint64_
     for (const auto& [c, count] : characters) {
       if (count.total < min_count || !(inside ? count.inside : count.first)) continue;
       std::string piece(inside ? kContinuation : std::string_view());
-      internal::append_utf8(piece, c);
+      append_utf8(piece, c);
       pieces.push_back(std::move(piece));
     }
   }

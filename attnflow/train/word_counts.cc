@@ -12,9 +12,9 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/text/tokenizers_owned.h"
-#include "attnflow/text/utf8.h"
 #include "attnflow/train/bert_pipeline.h"
 #include "attnflow/train/text_hash.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
