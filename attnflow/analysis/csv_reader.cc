@@ -6,7 +6,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {

@@ -25,6 +25,7 @@
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/sampling.h"
 #include "attnflow/rollout/rollout.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
@@ -54,15 +55,15 @@ std::size_t column(const std::vector<std::string>& header, std::initializer_list
 
 // Byte ranges of `word` in `text` as a word of its own.
 std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& text, const std::string& word) {
-  const auto is_letter = [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+  const auto is_letter_at = [&](std::size_t at) {
+    const CharacterClass kind = character_class(next_or_replacement(text, at));
+    return kind == CharacterClass::kLetter || kind == CharacterClass::kMark || kind == CharacterClass::kNumber;
   };
   std::vector<std::pair<std::size_t, std::size_t>> found;
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
-    if (at > 0 && is_letter(text[at - 1])) continue;
-    if (end < text.size() && is_letter(text[end])) continue;
+    if (at > 0 && is_letter_at(code_point_begin(text, at - 1))) continue;
+    if (end < text.size() && is_letter_at(end)) continue;
     found.emplace_back(at, end);
   }
   return found;

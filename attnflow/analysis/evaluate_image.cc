@@ -11,7 +11,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
-#include "attnflow/files/utf8.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {

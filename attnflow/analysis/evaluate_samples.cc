@@ -14,8 +14,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
-#include "attnflow/report/display_width.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_output.h"
-#include "attnflow/report/display_width.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

@@ -23,9 +23,9 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/normalize.h"
-#include "attnflow/report/display_width.h"
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/base/error.h"
-#include "attnflow/report/display_width.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

@@ -8,34 +8,14 @@
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/base/error.h"
-#include "attnflow/files/utf8.h"
-#include "attnflow/report/display_width.h"
+#include "attnflow/unicode/display_width.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
 
 constexpr std::size_t kMostListedWords = 40;
 constexpr std::size_t kMostListedPositions = 20;
-
-// The small letter of a capital one in the blocks where one letter stands for one letter. std::towlower would ask the
-// locale of the machine.
-char32_t small_letter(char32_t c) {
-  const bool latin_1 = c >= 0xC0 && c <= 0xDE && c != 0xD7;
-  const bool greek = c >= 0x391 && c <= 0x3A9 && c != 0x3A2;
-  if ((c >= U'A' && c <= U'Z') || latin_1 || greek || (c >= 0x410 && c <= 0x42F)) return c + 0x20;
-  if (c >= 0x400 && c <= 0x40F) return c + 0x50;
-  // Latin Extended-A: capitals are even, but odd in two stretches; what has no partner stays.
-  const bool odd = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E);
-  const bool even = (c >= 0x100 && c <= 0x137 && c != 0x130) || (c >= 0x14A && c <= 0x177);
-  if ((odd && c % 2 == 1) || (even && c % 2 == 0)) return c + 1;
-  return c == 0x178 ? 0xFF : c;
-}
-
-std::u32string small_letters(const std::string& text) {
-  std::u32string letters = internal::decode_utf8(text);
-  std::transform(letters.begin(), letters.end(), letters.begin(), small_letter);
-  return letters;
-}
 
 std::vector<std::size_t> find_exact(const std::vector<TextWord>& words, const std::string& text) {
   std::vector<std::size_t> found;
@@ -91,9 +71,9 @@ std::vector<TextWord> text_words(const Report& report) {
 std::vector<std::size_t> find_words(const std::vector<TextWord>& words, const std::string& text) {
   std::vector<std::size_t> found = find_exact(words, text);
   if (!found.empty() || text.empty()) return found;
-  const std::u32string small = small_letters(text);
+  const std::string folded = fold_case(text);
   for (std::size_t w = 0; w < words.size(); ++w) {
-    if (small_letters(words[w].text) == small) found.push_back(w);
+    if (fold_case(words[w].text) == folded) found.push_back(w);
   }
   return found;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnflow/analysis/settings.h"
-#include "attnflow/report/display_width.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

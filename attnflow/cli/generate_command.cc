@@ -23,8 +23,8 @@
 #include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/generation_output.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

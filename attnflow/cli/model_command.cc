@@ -18,8 +18,8 @@
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
-#include "attnflow/report/display_width.h"
 #include "attnflow/text/tokenizer.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

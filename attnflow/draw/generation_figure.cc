@@ -16,7 +16,7 @@
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
-#include "attnflow/report/display_width.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace internal {

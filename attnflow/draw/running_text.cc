@@ -223,8 +223,7 @@ void draw_running_text(const RunningText& text, const std::vector<TokenLook>& lo
       right = std::max(right, piece.x + piece.width);
       ++end;
     } while (end < pieces.size() && pieces[end].line == first.line && pieces[end].begin == pieces[end - 1].end &&
-             shaped_together(std::string_view(text.text).substr(0, pieces[end].begin),
-                             std::string_view(text.text).substr(pieces[end].begin)));
+             shaped_together(text.text, pieces[end].begin));
     const std::vector<std::size_t>& tokens = cells[first.range].tokens;
     TextStyle style = text.style;
     style.italic = !tokens.empty() && text.italic[tokens.front()];

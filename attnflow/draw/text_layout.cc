@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "attnflow/draw/pango_text.h"
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {
@@ -20,24 +20,6 @@ struct UnrefAttributes {
   void operator()(PangoAttrList* list) const { pango_attr_list_unref(list); }
 };
 using AttributesPtr = std::unique_ptr<PangoAttrList, UnrefAttributes>;
-
-// The code point at text[at], and `at` behind it; U+FFFD for a byte that is not UTF-8.
-char32_t code_point(std::string_view text, std::size_t& at) {
-  return next_code_point(text, at).value_or(kReplacementCharacter);
-}
-
-char32_t first_code_point(std::string_view text) {
-  std::size_t start = 0;
-  return code_point(text, start);
-}
-
-char32_t last_code_point(std::string_view text) {
-  std::size_t start = text.size() - 1;
-  while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
-  return code_point(text, start);
-}
-
-bool is_regional_indicator(char32_t code) { return code >= 0x1F1E6 && code <= 0x1F1FF; }
 
 // Scripts whose letters stand by themselves, so that a word may be drawn in pieces. All others are kept together.
 bool has_separate_letters(GUnicodeScript script) {
@@ -86,33 +68,20 @@ double line_width(PangoLayout* layout) {
 }  // namespace
 
 std::string clean_text(std::string_view text) {
-  std::string clean;
-  clean.reserve(text.size());
-  for (std::size_t position = 0; position < text.size();) {
-    char32_t code = code_point(text, position);
-    if (code == '\t' || code == '\n' || code == '\r' || code == 0x2028 || code == 0x2029) {
-      code = ' ';
-    } else if (code < 0x20) {
-      code += 0x2400;
-    } else if (code == 0x7F) {
-      code = 0x2421;
-    } else if ((code >= 0x80 && code < 0xA0) || (code & 0xFFFE) == 0xFFFE) {
-      code = kReplacementCharacter;
-    }
-    append_utf8(clean, code);
-  }
-  return clean;
+  return map_code_points(text, [](char32_t c) {
+    if (c == '\t' || c == '\n' || c == '\r' || c == 0x2028 || c == 0x2029) return U' ';
+    return (c & 0xFFFE) == 0xFFFE ? kReplacementCharacter : control_picture(c);
+  });
 }
 
-bool shaped_together(std::string_view left, std::string_view right) {
-  if (left.empty() || right.empty()) return false;
-  const char32_t before = last_code_point(left);
-  const char32_t after = first_code_point(right);
+bool shaped_together(std::string_view text, std::size_t at) {
+  if (at == 0 || at >= text.size()) return false;
+  if (!is_grapheme_boundary(text, at)) return true;
+  std::size_t place = code_point_begin(text, at - 1);
+  const char32_t before = next_or_replacement(text, place);
+  const char32_t after = next_or_replacement(text, place);
   constexpr char32_t kJoiner = 0x200D;
-  if (before == kJoiner || after == kJoiner) return true;
-  if (g_unichar_iszerowidth(after)) return true;
-  if (after >= 0x1F3FB && after <= 0x1F3FF) return true;  // skin tones
-  if (is_regional_indicator(before) && is_regional_indicator(after)) return true;
+  if (before == kJoiner) return true;
   const GUnicodeScript script = g_unichar_get_script(after);
   return !has_separate_letters(script) && script == g_unichar_get_script(before) && g_unichar_isalpha(before) &&
          g_unichar_isalpha(after);
@@ -122,7 +91,7 @@ std::string language_of(std::string_view text) {
   bool han = false;
   bool hangul = false;
   for (std::size_t position = 0; position < text.size();) {
-    switch (g_unichar_get_script(code_point(text, position))) {
+    switch (g_unichar_get_script(next_or_replacement(text, position))) {
       case G_UNICODE_SCRIPT_HIRAGANA:
       case G_UNICODE_SCRIPT_KATAKANA:
         return "ja";
@@ -193,25 +162,14 @@ bool TextMeasurer::right_to_left(const std::string& text) const {
 std::string TextMeasurer::shortened(const std::string& text, const TextStyle& style, double max_width) const {
   std::string beginning = text;
   if (beginning.size() > kLongestLine) {
-    std::size_t cut = kLongestLine;
-    while ((static_cast<unsigned char>(beginning[cut]) & 0xC0) == 0x80) --cut;
-    beginning.resize(cut);
+    beginning.resize(code_point_begin(beginning, kLongestLine));
   } else if (width(text, style) <= max_width) {
     return text;
   }
 
   // The bytes after which the text may be cut.
   std::vector<std::size_t> cuts;
-  const auto characters =
-      static_cast<std::size_t>(g_utf8_strlen(beginning.data(), static_cast<gssize>(beginning.size())));
-  std::vector<PangoLogAttr> attributes(characters + 1);
-  pango_get_log_attrs(beginning.data(), static_cast<int>(beginning.size()), -1,
-                      pango_language_from_string(language_.c_str()), attributes.data(),
-                      static_cast<int>(attributes.size()));
-  const char* at = beginning.data();
-  for (std::size_t c = 0; c < characters; ++c, at = g_utf8_next_char(at)) {
-    if (attributes[c].is_cursor_position) cuts.push_back(static_cast<std::size_t>(at - beginning.data()));
-  }
+  for (std::size_t at = 0; at < beginning.size(); at = grapheme_end(beginning, at)) cuts.push_back(at);
 
   const std::string ellipsis = "\u2026";
   const auto fits = [&](std::size_t cut) { return width(beginning.substr(0, cut) + ellipsis, style) <= max_width; };

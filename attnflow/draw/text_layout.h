@@ -22,9 +22,10 @@ inline constexpr const char* kFontFamilies = "Noto Sans, Noto Sans Arabic, Noto 
 // other control characters become their pictures (U+2400...), what is not UTF-8 or not allowed in XML becomes U+FFFD.
 std::string clean_text(std::string_view text);
 
-// True when a letter is shaped together with the one before it, so that drawing them apart would look wrong: Arabic and
-// other joined scripts, combining marks, emoji sequences. `left` and `right` are clean text.
-bool shaped_together(std::string_view left, std::string_view right);
+// True when the letter at text[at] is shaped together with the one before it, so that drawing them apart would look
+// wrong: Arabic and other joined scripts, combining marks, emoji sequences. For clean text, and the beginning of a
+// letter.
+bool shaped_together(std::string_view text, std::size_t at);
 
 // The language that decides which glyphs Han characters get: "ja" when there are kana, "ko" with hangul, "zh-cn" with
 // Han alone, else "en". Never the locale of the machine.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {
@@ -44,15 +44,22 @@ TEST(LanguageOf, FollowsTheScript) {
 }
 
 TEST(ShapedTogether, JoinedLettersMarksAndEmojiSequences) {
-  EXPECT_TRUE(shaped_together("الكتاب", "ة"));
-  EXPECT_TRUE(shaped_together("e", "\u0301"));
-  EXPECT_TRUE(shaped_together("👩\u200d", "🔬"));
-  EXPECT_TRUE(shaped_together("👍", "🏽"));
-  EXPECT_TRUE(shaped_together("🇩", "🇪"));
-  EXPECT_FALSE(shaped_together("cabin", "ets"));
-  EXPECT_FALSE(shaped_together("桌", "子"));
-  EXPECT_FALSE(shaped_together("الكتاب", ","));
-  EXPECT_FALSE(shaped_together("", "a"));
+  const auto together = [](const std::string& left, const std::string& right) {
+    return shaped_together(left + right, left.size());
+  };
+  EXPECT_TRUE(together("الكتاب", "ة"));
+  EXPECT_TRUE(together("e", "\u0301"));
+  EXPECT_TRUE(together("👩\u200d", "🔬"));
+  EXPECT_TRUE(together("می\u200d", "خواهم"));
+  EXPECT_TRUE(together("👍", "🏽"));
+  EXPECT_TRUE(together("🇩", "🇪"));
+  EXPECT_FALSE(together("🇩🇪", "🇫🇷"));
+  EXPECT_TRUE(together("🇩🇪🇫", "🇷"));
+  EXPECT_FALSE(together("cabin", "ets"));
+  EXPECT_FALSE(together("桌", "子"));
+  EXPECT_FALSE(together("الكتاب", ","));
+  EXPECT_FALSE(together("", "a"));
+  EXPECT_FALSE(together("a", ""));
 }
 
 TEST(TextMeasurer, WidthGrowsWithTextAndSize) {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "attnflow/draw/page/page_bytes.h"
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
@@ -19,7 +19,7 @@ std::string page_title(const std::string& text) {
   std::size_t characters = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (characters++ == kTitleCharacters) return out + "\xe2\x80\xa6";  // an ellipsis
-    const char32_t c = internal::next_code_point(text, at).value_or(internal::kReplacementCharacter);
+    const char32_t c = next_or_replacement(text, at);
     switch (c) {
       case '<':
         out += "&lt;";
@@ -28,7 +28,7 @@ std::string page_title(const std::string& text) {
         out += "&amp;";
         break;
       default:
-        internal::append_utf8(out, c < 0x20 || c == 0x7f ? U' ' : c);
+        append_utf8(out, is_control(c) ? U' ' : c);
     }
   }
   return out;

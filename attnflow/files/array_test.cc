@@ -6,9 +6,7 @@
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/files_for_test.h"
-#include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/files/utf8.h"
 
 namespace attnflow {
 namespace {
@@ -23,38 +21,6 @@ Array array_of(DType dtype, const std::vector<T>& values) {
   array.bytes.resize(values.size() * sizeof(T));
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
-}
-
-// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f.
-double half_by_definition(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const double fraction = (bits & 1023) / 1024.0;
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -14) : std::ldexp(1.0 + fraction, exponent - 15);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-TEST(Half, AllValues) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const float value = half_to_float(static_cast<std::uint16_t>(bits));
-    if ((bits & 0x7C00) != 0x7C00) {
-      ASSERT_EQ(static_cast<double>(value), half_by_definition(static_cast<std::uint16_t>(bits))) << bits;
-    } else if ((bits & 0x3FF) == 0) {
-      ASSERT_TRUE(std::isinf(value)) << bits;
-    } else {
-      ASSERT_TRUE(std::isnan(value)) << bits;
-    }
-    ASSERT_EQ(std::signbit(value), bits >= 0x8000) << bits;
-  }
-  EXPECT_EQ(half_to_float(0x3C00), 1.0F);
-  EXPECT_EQ(half_to_float(0x7BFF), 65504.0F);
-  EXPECT_EQ(half_to_float(0x0001), 0x1p-24F);
-}
-
-TEST(Half, Bfloat16) {
-  EXPECT_EQ(bfloat16_to_float(0x3F80), 1.0F);
-  EXPECT_EQ(bfloat16_to_float(0xC049), -3.140625F);
-  EXPECT_TRUE(std::isinf(bfloat16_to_float(0x7F80)));
-  EXPECT_TRUE(std::isnan(bfloat16_to_float(0x7FC0)));
 }
 
 TEST(Array, KeepsValuesAndShape) {
@@ -115,21 +81,6 @@ TEST(DType, NamesAndSizes) {
   EXPECT_EQ(dtype_size(DType::kBF16), 2U);
   EXPECT_EQ(dtype_size(DType::kF64), 8U);
   EXPECT_THROW(dtype_size(DType::kUnicode), Error);
-}
-
-TEST(Utf8, RoundTripAndReplacement) {
-  const std::string text = "a\xC3\xA9\xE4\xB8\xAD\xF0\x9F\x98\x80";
-  const std::u32string points = internal::decode_utf8(text);
-  EXPECT_EQ(points, U"a\u00E9\u4E2D\U0001F600");
-  std::string back;
-  for (const char32_t c : points) internal::append_utf8(back, c);
-  EXPECT_EQ(back, text);
-  // Cut short, overlong, surrogate, beyond U+10FFFF, lone continuation: one U+FFFD for each byte.
-  EXPECT_EQ(internal::decode_utf8("\xE4\xB8"), U"\uFFFD\uFFFD");
-  EXPECT_EQ(internal::decode_utf8("\xC0\xAF"), U"\uFFFD\uFFFD");
-  EXPECT_EQ(internal::decode_utf8("\xED\xA0\x80"), U"\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(internal::decode_utf8("\xF4\x90\x80\x80x"), U"\uFFFD\uFFFD\uFFFD\uFFFDx");
-  EXPECT_EQ(internal::decode_utf8("\x80"), U"\uFFFD");
 }
 
 TEST(Messages, HostileNamesAreShownHarmlessly) {

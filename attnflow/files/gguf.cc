@@ -14,7 +14,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/mapped_file.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {
@@ -66,13 +66,6 @@ std::size_t size_of(GgufType type) {
       break;
   }
   return 0;
-}
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    if (!next_code_point(text, at)) return false;
-  }
-  return true;
 }
 
 class Reader {
@@ -137,7 +130,8 @@ class Reader {
 
   std::string_view name(std::size_t longest, std::string_view what) {
     const std::string_view found = text(what);
-    if (found.empty() || found.size() > longest || found.find('\0') != std::string_view::npos || !is_utf8(found)) {
+    if (found.empty() || found.size() > longest || found.find('\0') != std::string_view::npos ||
+        find_invalid_utf8(found)) {
       fail(fmt::format("expected {} of 1 to {} bytes in UTF-8, found {} of {} bytes", what, longest, quote_name(found),
                        found.size()));
     }

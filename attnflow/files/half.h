@@ -4,7 +4,10 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 namespace attnflow {
 
@@ -21,33 +24,40 @@ inline float half_to_float(std::uint16_t half) {
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));  // bias 15 -> 127
 }
 
-// The nearest binary16 number, of two equally near ones that with an even fraction (IEEE 754, 4.3.1), whatever rounding
-// mode the processor is in. Magnitudes from 65520 = (2 - 2^-11) 2^15 on become infinity, those up to 2^-25 zero, both
-// with their sign. A NaN keeps its sign and the upper ten bits of its payload, or becomes quiet where these are all
-// zero. float_to_half(half_to_float(h)) == h for every h.
-inline std::uint16_t float_to_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16) & 0x8000U;
-  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  const auto with_sign = [sign](std::uint32_t half) { return static_cast<std::uint16_t>(sign | half); };
-  if (magnitude > 0x7F800000U) {
-    const std::uint32_t payload = (magnitude >> 13) & 0x3FFU;
+// The nearest binary16 number to a float or a double, rounded once: of two equally near ones that with an even fraction
+// (IEEE 754, 4.3.1), whatever rounding mode the processor is in. Magnitudes from 65520 = (2 - 2^-11) 2^15 on become
+// infinity, those up to 2^-25 zero, both with their sign. A NaN keeps its sign and the upper ten bits of its payload,
+// or becomes quiet where these are all zero. float_to_half(half_to_float(h)) == h for every h.
+template <std::floating_point Float>
+std::uint16_t float_to_half(Float value) {
+  static_assert(std::numeric_limits<Float>::is_iec559 && sizeof(Float) <= 8, "binary32 or binary64");
+  using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
+  constexpr int kFractionBits = std::numeric_limits<Float>::digits - 1;
+  constexpr int kBias = std::numeric_limits<Float>::max_exponent - 1;
+  constexpr Bits kImplicitOne = Bits{1} << kFractionBits;
+
+  const auto bits = std::bit_cast<Bits>(value);
+  const Bits magnitude = bits & (std::numeric_limits<Bits>::max() >> 1);
+  const Bits sign = (bits >> (8 * sizeof(Bits) - 16)) & 0x8000U;
+  const auto with_sign = [sign](Bits half) { return static_cast<std::uint16_t>(sign | half); };
+  if (magnitude > std::bit_cast<Bits>(std::numeric_limits<Float>::infinity())) {
+    const Bits payload = (magnitude >> (kFractionBits - 10)) & 0x3FFU;
     return with_sign(0x7C00U | (payload == 0 ? 0x200U : payload));
   }
-  if (magnitude >= 0x477FF000U) return with_sign(0x7C00U);  // 65520 and more
+  if (magnitude >= std::bit_cast<Bits>(Float{65520})) return with_sign(0x7C00U);
+  if (magnitude < std::bit_cast<Bits>(Float{0x1p-25F})) return with_sign(0U);  // nearer to zero than to 2^-24
 
   // `kept` holds the result's bits; the `dropped` lowest bits of `from` decide how it is rounded. A carry out of the
   // fraction raises the exponent, as it must.
-  std::uint32_t from = magnitude - (112U << 23);  // bias 127 -> 15
-  std::uint32_t dropped = 13;
-  if (magnitude < 0x38800000U) {                        // below 2^-14: subnormal, in units of 2^-24
-    if (magnitude < 0x33000000U) return with_sign(0U);  // below 2^-25, so nearer to zero than to 2^-24
-    from = (magnitude & 0x7FFFFFU) | 0x800000U;
-    dropped = 126U - (magnitude >> 23);
+  Bits from = magnitude - (Bits{kBias - 15} << kFractionBits);
+  int dropped = kFractionBits - 10;
+  if (magnitude < std::bit_cast<Bits>(Float{0x1p-14F})) {  // subnormal, in units of 2^-24
+    from = (magnitude & (kImplicitOne - 1U)) | kImplicitOne;
+    dropped = kFractionBits + kBias - 24 - static_cast<int>(magnitude >> kFractionBits);
   }
-  const std::uint32_t kept = from >> dropped;
-  const std::uint32_t rest = from & ((1U << dropped) - 1U);
-  const std::uint32_t tie = 1U << (dropped - 1U);
+  const Bits kept = from >> dropped;
+  const Bits rest = from & ((Bits{1} << dropped) - 1U);
+  const Bits tie = Bits{1} << (dropped - 1);
   const bool up = rest > tie || (rest == tie && (kept & 1U) != 0);
   return with_sign(kept + (up ? 1U : 0U));
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "attnflow/files/array_file.h"
@@ -20,76 +21,132 @@ using test::TempFolder;
 
 constexpr std::uint16_t kInfinity = 0x7C00;
 
-// The nearest finite half of 0 <= value < 65520 by bisection over all of them, ties to the even one, in double, where
-// halves, their midpoints and differences are exact.
+// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It makes 2^16 of the infinity, as if the
+// exponents went on.
+double half_by_definition(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const double fraction = (bits & 1023) / 1024.0;
+  const double magnitude = exponent == 0 ? std::ldexp(fraction, -14) : std::ldexp(1.0 + fraction, exponent - 15);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+// The nearest half of 0 <= value by bisection over all of them, ties to the even one. Halves and the middle between two
+// of them are doubles, so all of it is exact.
 std::uint16_t nearest_by_definition(double value) {
   std::uint16_t low = 0;
-  std::uint16_t high = kInfinity - 1;
-  if (value >= static_cast<double>(half_to_float(high))) return high;
+  std::uint16_t high = kInfinity;
   while (high - low > 1) {
     const auto middle = static_cast<std::uint16_t>((low + high) / 2);
-    (static_cast<double>(half_to_float(middle)) <= value ? low : high) = middle;
+    (half_by_definition(middle) <= value ? low : high) = middle;
   }
-  const double below = value - static_cast<double>(half_to_float(low));
-  const double above = static_cast<double>(half_to_float(high)) - value;
-  if (below == above) return low % 2 == 0 ? low : high;
-  return below < above ? low : high;
+  const double middle = (half_by_definition(low) + half_by_definition(high)) / 2.0;
+  if (value == middle) return low % 2 == 0 ? low : high;
+  return value < middle ? low : high;
 }
 
-TEST(FloatToHalf, EveryHalfComesBack) {
-  for (std::uint32_t bits = 0; bits < 0x10000; ++bits)
-    ASSERT_EQ(float_to_half(half_to_float(static_cast<std::uint16_t>(bits))), bits);
+TEST(Half, AllValues) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = half_to_float(static_cast<std::uint16_t>(bits));
+    if ((bits & 0x7C00) != 0x7C00) {
+      ASSERT_EQ(static_cast<double>(value), half_by_definition(static_cast<std::uint16_t>(bits))) << bits;
+    } else if ((bits & 0x3FF) == 0) {
+      ASSERT_TRUE(std::isinf(value)) << bits;
+    } else {
+      ASSERT_TRUE(std::isnan(value)) << bits;
+    }
+    ASSERT_EQ(std::signbit(value), bits >= 0x8000) << bits;
+  }
+  EXPECT_EQ(half_to_float(0x3C00), 1.0F);
+  EXPECT_EQ(half_to_float(0x7BFF), 65504.0F);
+  EXPECT_EQ(half_to_float(0x0001), 0x1p-24F);
 }
 
-TEST(FloatToHalf, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNearer) {
+TEST(Half, Bfloat16) {
+  EXPECT_EQ(bfloat16_to_float(0x3F80), 1.0F);
+  EXPECT_EQ(bfloat16_to_float(0xC049), -3.140625F);
+  EXPECT_TRUE(std::isinf(bfloat16_to_float(0x7F80)));
+  EXPECT_TRUE(std::isnan(bfloat16_to_float(0x7FC0)));
+}
+
+// From float and from double.
+template <typename Float>
+class FloatToHalf : public testing::Test {};
+using Floats = testing::Types<float, double>;
+TYPED_TEST_SUITE(FloatToHalf, Floats);
+
+TYPED_TEST(FloatToHalf, EveryHalfComesBack) {
+  for (std::uint32_t b = 0; b < 0x10000; ++b) {
+    const auto bits = static_cast<std::uint16_t>(b);
+    const auto value = static_cast<TypeParam>(half_to_float(bits));
+    // Between float and double the processor makes NaNs quiet.
+    const bool loses_signal = !std::is_same_v<TypeParam, float> && std::isnan(value);
+    ASSERT_EQ(float_to_half(value), loses_signal ? bits | 0x200 : bits) << b;
+  }
+}
+
+TYPED_TEST(FloatToHalf, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNearer) {
   for (std::uint16_t half = 0; half < kInfinity; ++half) {
-    const float low = half_to_float(half);
-    // Above the largest finite half stands 2^16, as if the exponents went on.
-    const float high = half + 1 < kInfinity ? half_to_float(static_cast<std::uint16_t>(half + 1)) : 65536.0F;
-    const float middle = low + (high - low) / 2.0F;  // exact: a float has 13 bits more
     const auto next = static_cast<std::uint16_t>(half + 1);
+    // Exact: both types have more than one bit more.
+    const auto middle = static_cast<TypeParam>((half_by_definition(half) + half_by_definition(next)) / 2.0);
     const std::uint16_t even = half % 2 == 0 ? half : next;
     ASSERT_EQ(float_to_half(middle), even) << half;
     ASSERT_EQ(float_to_half(-middle), even | 0x8000) << half;
-    ASSERT_EQ(float_to_half(std::nextafter(middle, 0.0F)), half) << half;
-    ASSERT_EQ(float_to_half(std::nextafter(middle, 1e9F)), next) << half;
-    ASSERT_EQ(float_to_half(-std::nextafter(middle, 1e9F)), next | 0x8000) << half;
+    ASSERT_EQ(float_to_half(std::nextafter(middle, TypeParam{0})), half) << half;
+    ASSERT_EQ(float_to_half(std::nextafter(middle, TypeParam{1e9})), next) << half;
+    ASSERT_EQ(float_to_half(-std::nextafter(middle, TypeParam{1e9})), next | 0x8000) << half;
   }
 }
 
-TEST(FloatToHalf, AgreesWithTheDefinitionOnFloatsOfEveryExponent) {
-  std::uint32_t state = 1;
+TYPED_TEST(FloatToHalf, AgreesWithTheDefinitionOnNumbersOfEveryExponent) {
+  using Bits = std::conditional_t<sizeof(TypeParam) == 4, std::uint32_t, std::uint64_t>;
+  constexpr int kFractionBits = std::numeric_limits<TypeParam>::digits - 1;
+  constexpr Bits kExponents = Bits{2} * std::numeric_limits<TypeParam>::max_exponent - 1;  // the last is no number
+  std::uint64_t state = 1;
   std::size_t compared = 0;
-  for (std::uint32_t exponent = 0; exponent < 255; ++exponent) {
+  for (Bits exponent = 0; exponent < kExponents; ++exponent) {
     for (int i = 0; i < 300; ++i) {
-      state = state * 1664525U + 1013904223U;
-      const auto value = std::bit_cast<float>((exponent << 23) | (state >> 9));
-      const std::uint16_t expected = value < 65520.0F ? nearest_by_definition(static_cast<double>(value)) : kInfinity;
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      const auto fraction = static_cast<Bits>(state >> (64 - kFractionBits));
+      const auto value = std::bit_cast<TypeParam>((exponent << kFractionBits) | fraction);
+      const std::uint16_t expected = nearest_by_definition(static_cast<double>(value));
       ASSERT_EQ(float_to_half(value), expected) << value;
       ASSERT_EQ(float_to_half(-value), expected | 0x8000) << value;
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 255U * 300U);
+  EXPECT_EQ(compared, std::size_t{kExponents} * 300U);
 }
 
-TEST(FloatToHalf, EndsOfTheRange) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(float_to_half(0.0F), 0x0000);
-  EXPECT_EQ(float_to_half(-0.0F), 0x8000);
-  EXPECT_EQ(float_to_half(65504.0F), 0x7BFF);
-  EXPECT_EQ(float_to_half(65519.996F), 0x7BFF);
-  EXPECT_EQ(float_to_half(65520.0F), kInfinity);
-  EXPECT_EQ(float_to_half(std::numeric_limits<float>::max()), kInfinity);
-  EXPECT_EQ(float_to_half(infinity), kInfinity);
-  EXPECT_EQ(float_to_half(-infinity), 0xFC00);
-  EXPECT_EQ(float_to_half(0x1p-24F), 0x0001);
-  EXPECT_EQ(float_to_half(0x1p-25F), 0x0000);
-  EXPECT_EQ(float_to_half(std::nextafter(0x1p-25F, 1.0F)), 0x0001);
-  EXPECT_EQ(float_to_half(std::numeric_limits<float>::denorm_min()), 0x0000);
-  // A NaN whose payload lies in the dropped bits must not become an infinity.
+TYPED_TEST(FloatToHalf, EndsOfTheRange) {
+  using Limits = std::numeric_limits<TypeParam>;
+  const auto half_of = [](auto value) { return float_to_half(static_cast<TypeParam>(value)); };
+  EXPECT_EQ(half_of(0.0), 0x0000);
+  EXPECT_EQ(half_of(-0.0), 0x8000);
+  EXPECT_EQ(half_of(-1.0), 0xBC00);
+  EXPECT_EQ(half_of(65504.0), 0x7BFF);
+  EXPECT_EQ(half_of(65519.99), 0x7BFF);
+  EXPECT_EQ(half_of(65520.0), kInfinity);
+  EXPECT_EQ(float_to_half(Limits::max()), kInfinity);
+  EXPECT_EQ(float_to_half(Limits::infinity()), kInfinity);
+  EXPECT_EQ(float_to_half(-Limits::infinity()), 0xFC00);
+  EXPECT_EQ(half_of(0x1p-24), 0x0001);
+  EXPECT_EQ(half_of(0x1p-25), 0x0000);
+  EXPECT_EQ(float_to_half(std::nextafter(static_cast<TypeParam>(0x1p-25), TypeParam{1})), 0x0001);
+  EXPECT_EQ(float_to_half(Limits::denorm_min()), 0x0000);
+  EXPECT_EQ(float_to_half(-Limits::denorm_min()), 0x8000);
+  EXPECT_EQ(float_to_half(std::copysign(Limits::quiet_NaN(), TypeParam{-1})), 0xFE00);
+}
+
+TEST(FloatToHalf, NanWhosePayloadLiesInTheDroppedBitsStaysOne) {
   EXPECT_EQ(float_to_half(std::bit_cast<float>(0x7F800001U)), 0x7E00);
-  EXPECT_EQ(float_to_half(std::bit_cast<float>(0xFFC00000U)), 0xFE00);
+  EXPECT_EQ(float_to_half(std::bit_cast<double>(0x7FF0000000000001U)), 0x7E00);
+}
+
+TEST(FloatToHalf, DoublesAreRoundedOnce) {
+  // By way of float it would be a tie, which goes to the even half below.
+  EXPECT_EQ(float_to_half(1.0 + 0x1p-11 + 0x1p-40), 0x3C01);
+  EXPECT_EQ(float_to_half(static_cast<float>(1.0 + 0x1p-11 + 0x1p-40)), 0x3C00);
 }
 
 TEST(FloatToBfloat16, EveryBfloat16ComesBack) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 
@@ -19,8 +19,7 @@ std::string quote_name(std::string_view text, std::size_t max_bytes) {
     }
     const std::size_t start = at;
     const auto c = next_code_point(text, at);
-    const bool control = !c || *c < 0x20 || (*c >= 0x7F && *c < 0xA0);
-    if (control) {
+    if (!c || is_control(*c)) {
       for (std::size_t i = start; i < at; ++i) out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(text[i]));
     } else {
       out += text.substr(start, at - start);

@@ -14,7 +14,7 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {

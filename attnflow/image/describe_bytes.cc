@@ -4,8 +4,8 @@
 #include <array>
 
 #include "attnflow/files/messages.h"
-#include "attnflow/files/utf8.h"
 #include "attnflow/image/picture_decoder.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {
@@ -50,13 +50,12 @@ constexpr std::array kSignatures = {
     Signature{0, "\x89PN", "what is left of a PNG picture that was sent as text"},
 };
 
-// Are the first bytes readable text?
+// Are the first bytes readable text? The last character may be cut in two.
 bool is_text(std::string_view text) {
+  text.remove_suffix(incomplete_utf8(text));
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t start = at;
     const auto c = next_code_point(text, at);
-    if (!c) return text.size() - start < 4;  // a character cut in two at the end
-    if (*c < 0x20 && *c != '\n' && *c != '\r' && *c != '\t') return false;
+    if (!c || (*c < 0x20 && *c != '\n' && *c != '\r' && *c != '\t')) return false;
   }
   return true;
 }

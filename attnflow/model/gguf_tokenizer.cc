@@ -11,7 +11,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/text/tokenizer.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {

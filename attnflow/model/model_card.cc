@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 
@@ -36,8 +36,8 @@ std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;
-    const auto c = internal::next_code_point(text, at);
-    if (!c || *c < 0x20 || (*c >= 0x7F && *c < 0xA0)) continue;
+    const auto c = next_code_point(text, at);
+    if (!c || is_control(*c)) continue;
     if (out.size() + (at - start) > kMaxShownBytes) return out + "...";
     out += text.substr(start, at - start);
   }

@@ -14,9 +14,9 @@
 #include "attnflow/files/safetensors.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/csv_for_test.h"
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/generation_output.h"
 #include "attnflow/report/generation_report_for_test.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/generation_output.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "attnflow/report/display_width.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

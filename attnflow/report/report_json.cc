@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -27,21 +25,6 @@ bool graph_equals_raw_by_rule(const Report& report) {
   const std::string& heads = report.settings.heads;
   return !report.raw.empty() && (heads == "mean" || heads == "max" || heads == "min") &&
          counts_from(report.settings.layers, 1, report.model.layers) && counts_from(report.output_tokens, 0, n);
-}
-
-std::uint16_t half_from_double(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (magnitude >= 65520.0) return sign | 0x7c00;  // half-way above the largest finite half: rounds to infinity
-  if (magnitude < 0x1p-14) {
-    // Subnormal: a multiple of 2^-24. Rounding up to 1024 gives the code of the smallest normal number by itself.
-    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24)));
-  }
-  int exponent = 0;
-  const double fraction = std::frexp(magnitude, &exponent);  // magnitude = fraction * 2^exponent, 0.5 <= fraction < 1
-  const auto significand = static_cast<int>(std::nearbyint(fraction * 2048.0));  // 1024..2048; 2048 carries over
-  return static_cast<std::uint16_t>(sign | (((exponent + 14) << 10) + (significand - 1024)));
 }
 
 }  // namespace internal

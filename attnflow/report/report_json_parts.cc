@@ -1,7 +1,5 @@
 #include "attnflow/report/report_json_parts.h"
 
-#include "attnflow/files/utf8.h"
-
 namespace attnflow::internal {
 namespace {
 
@@ -23,20 +21,6 @@ void append_escaped(std::string& out, std::string_view json) {
 }
 
 }  // namespace
-
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    if (next_code_point(text, at)) {
-      out += text.substr(begin, at - begin);
-    } else {
-      out += '?';  // one byte for one byte: ranges of tokens stay what they are
-    }
-  }
-  return out;
-}
 
 void append_field(std::string& out, std::string_view name, const Json& value) {
   out += out == "{" ? "\n\"" : ",\n\"";

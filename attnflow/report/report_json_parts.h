@@ -13,19 +13,21 @@
 #include <type_traits>
 #include <vector>
 
+#include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_internal.h"
 #include "attnflow/tensor/tensor.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 
 using Json = nlohmann::ordered_json;
 
 // The same text, one '?' for each byte that is not UTF-8: ranges of tokens stay what they are.
-std::string valid_utf8(std::string_view text);
+inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, "?"); }
 
 // Appends `"name": value` to an object whose text so far is `out`, escaped so that it can stand inside a <script>
 // element.
@@ -77,7 +79,7 @@ class ArrayWriter {
             "\",\"encoding\":\"base64\",\"data\":\"";
     if (half) {
       append_converted<std::uint16_t>(out_, array.span(),
-                                      [](T value) { return half_from_double(static_cast<double>(value)); });
+                                      [](T value) { return float_to_half(static_cast<double>(value)); });
     } else if (narrow) {
       append_converted<float>(out_, array.span(), [](T value) { return static_cast<float>(value); });
     } else {

@@ -13,6 +13,7 @@
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_arrays.h"
 #include "attnflow/report/report_json_field.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
@@ -78,10 +79,6 @@ ReportSettings read_settings(const Field& json) {
   return settings;
 }
 
-bool is_character_boundary(const std::string& text, std::size_t offset) {
-  return offset == text.size() || (static_cast<unsigned char>(text[offset]) & 0xc0) != 0x80;
-}
-
 ReportToken read_token(const Field& json, const ReportInput& input) {
   ReportToken token;
   json.at("text").get(token.text);
@@ -98,8 +95,8 @@ ReportToken read_token(const Field& json, const ReportInput& input) {
   }
   if (token.begin) {
     const std::string& text = token.segment == 0 ? input.text : input.text_pair;
-    if (*token.begin > *token.end || *token.end > text.size() || !is_character_boundary(text, *token.begin) ||
-        !is_character_boundary(text, *token.end)) {
+    if (*token.begin > *token.end || *token.end > text.size() || !is_code_point_boundary(text, *token.begin) ||
+        !is_code_point_boundary(text, *token.end)) {
       fail(json.path(), fmt::format("a byte range of whole characters within the {} bytes of the text", text.size()),
            fmt::format("[{}, {})", *token.begin, *token.end));
     }

@@ -13,7 +13,6 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/report_json_internal.h"
 
@@ -561,35 +560,6 @@ TEST(Base64, RefusesOtherSpellings) {
   EXPECT_FALSE(base64_decode("Zm\n9", three));
   EXPECT_FALSE(base64_decode("Zm9\xff", three));
   EXPECT_TRUE(base64_decode("Zm9v", three));
-}
-
-TEST(Half, EveryHalfSurvivesTheWayThroughDouble) {
-  for (std::uint32_t half = 0; half <= 0xffff; ++half) {
-    const auto bits = static_cast<std::uint16_t>(half);
-    const auto value = static_cast<double>(half_to_float(bits));
-    if (std::isnan(value)) {
-      EXPECT_EQ(internal::half_from_double(value) & 0x7e00, 0x7e00);
-    } else {
-      ASSERT_EQ(internal::half_from_double(value), bits) << half;
-    }
-  }
-}
-
-TEST(Half, RoundsToNearestEven) {
-  // Between neighbours a < b: the middle goes to the even code, one step to either side goes to that side.
-  for (std::uint16_t code = 0; code < 0x7bff; code = static_cast<std::uint16_t>(code + 1)) {
-    const double a = static_cast<double>(half_to_float(code));
-    const double b = static_cast<double>(half_to_float(static_cast<std::uint16_t>(code + 1)));
-    const double middle = (a + b) / 2;
-    const auto next = static_cast<std::uint16_t>(code + 1);
-    ASSERT_EQ(internal::half_from_double(middle), code % 2 == 0 ? code : next) << code;
-    ASSERT_EQ(internal::half_from_double(std::nextafter(middle, 0.0)), code) << code;
-    ASSERT_EQ(internal::half_from_double(std::nextafter(middle, 1e9)), next) << code;
-  }
-  EXPECT_EQ(internal::half_from_double(65519.99), 0x7bff);
-  EXPECT_EQ(internal::half_from_double(65520.0), 0x7c00);
-  EXPECT_EQ(internal::half_from_double(-1.0), 0xbc00);
-  EXPECT_EQ(internal::half_from_double(-std::numeric_limits<double>::infinity()), 0xfc00);
 }
 
 }  // namespace

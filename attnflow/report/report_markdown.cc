@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

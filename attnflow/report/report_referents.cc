@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow::internal {
 namespace {

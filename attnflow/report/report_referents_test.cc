@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow::internal {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/report/display_width.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_ranking.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

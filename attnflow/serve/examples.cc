@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "attnflow/base/error.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {

@@ -15,7 +15,7 @@
 #include "attnflow/files/messages.h"
 #include "attnflow/text/tokenizer_settings.h"
 #include "attnflow/text/tokenizers_abi_text.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {

@@ -13,7 +13,7 @@
 #include "attnflow/files/messages.h"
 #include "attnflow/text/stop_words.h"
 #include "attnflow/text/tokenizers_abi_text.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {

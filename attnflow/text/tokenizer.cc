@@ -13,7 +13,7 @@
 #include "attnflow/text/tokenizer_files.h"
 #include "attnflow/text/tokenizer_settings.h"
 #include "attnflow/text/tokenizers_abi_text.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow::internal {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/text/model_folder_for_test.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {

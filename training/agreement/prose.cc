@@ -13,14 +13,11 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/files/utf8.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
 
-using internal::append_utf8;
-using internal::next_code_point;
 using internal::quote_name;
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& message) {
@@ -112,7 +109,7 @@ bool is_closing(char32_t c) {
 bool is_terminator(char32_t c) { return c == '.' || c == '!' || c == '?' || c == 0x2026; }
 
 char32_t code_point(std::string_view text, std::size_t& at) {
-  return next_code_point(text, at).value_or(internal::kReplacementCharacter);
+  return next_code_point(text, at).value_or(kReplacementCharacter);
 }
 
 // Without white space at both ends, that of Unicode included.

@@ -8,11 +8,10 @@
 #include <map>
 
 #include "attnflow/base/error.h"
-#include "attnflow/files/utf8.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/pieces.h"
 #include "attnflow/text/chat_template.h"
-#include "attnflow/text/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
@@ -47,7 +46,7 @@ std::string show(std::string_view bytes) {
   std::string shown;
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t begin = at;
-    if (internal::next_code_point(bytes, at)) {
+    if (next_code_point(bytes, at)) {
       shown += bytes.substr(begin, at - begin);
     } else {
       shown += fmt::format("<0x{:02X}>", static_cast<unsigned char>(bytes[begin]));

@@ -5,63 +5,22 @@
 #include <optional>
 #include <utility>
 
-#include "attnflow/files/utf8.h"
+#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
 
-using CodeRange = std::pair<char32_t, char32_t>;
-
-enum class CharacterClass { kSpace, kLetter, kNumber, kOther };
-
-template <std::size_t N>
-bool is_in(const std::array<CodeRange, N>& ranges, char32_t c) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const CodeRange& range) { return c >= range.first && c <= range.second; });
-}
-
-// Unicode's White_Space.
-constexpr std::array<CodeRange, 10> kSpaces = {{{0x09, 0x0D},
-                                                {0x20, 0x20},
-                                                {0x85, 0x85},
-                                                {0xA0, 0xA0},
-                                                {0x1680, 0x1680},
-                                                {0x2000, 0x200A},
-                                                {0x2028, 0x2029},
-                                                {0x202F, 0x202F},
-                                                {0x205F, 0x205F},
-                                                {0x3000, 0x3000}}};
-
-constexpr std::array<CodeRange, 5> kDigits = {
-    {{'0', '9'}, {0x660, 0x669}, {0x6F0, 0x6F9}, {0x966, 0x96F}, {0xFF10, 0xFF19}}};
-
-// Punctuation and symbols, by the blocks that hold little else; what is in none of them counts as a letter.
-constexpr std::array<CodeRange, 22> kOthers = {
-    {{0x00, 0x2F},     {0x3A, 0x40},     {0x5B, 0x60},     {0x7B, 0xA9},      {0xAB, 0xB4},     {0xB6, 0xB9},
-     {0xBB, 0xBF},     {0xD7, 0xD7},     {0xF7, 0xF7},     {0x60C, 0x60D},    {0x61B, 0x61F},   {0x964, 0x965},
-     {0x200B, 0x205E}, {0x20A0, 0x20CF}, {0x2190, 0x2BFF}, {0x3001, 0x3004},  {0x3008, 0x3020}, {0xFE0F, 0xFE6B},
-     {0xFF01, 0xFF0F}, {0xFF1A, 0xFF20}, {0xFF3B, 0xFF40}, {0x1F000, 0x1FAFF}}};
-
-CharacterClass class_of(char32_t c) {
-  if (is_in(kSpaces, c)) return CharacterClass::kSpace;
-  if (is_in(kDigits, c)) return CharacterClass::kNumber;
-  return is_in(kOthers, c) ? CharacterClass::kOther : CharacterClass::kLetter;
-}
-
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 // The class of the character that byte `at` is part of.
 CharacterClass class_at(std::string_view text, std::size_t at) {
-  while (at > 0 && is_continuation(text[at])) --at;
-  return class_of(internal::next_code_point(text, at).value_or(internal::kReplacementCharacter));
+  std::size_t begin = code_point_begin(text, at);
+  return character_class(next_or_replacement(text, begin));
 }
 
 // The end of the white space that begins at `at`.
 std::size_t skip_spaces(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     std::size_t next = at;
-    const std::optional<char32_t> c = internal::next_code_point(text, next);
-    if (!c || !is_in(kSpaces, *c)) break;
+    if (character_class(next_or_replacement(text, next)) != CharacterClass::kSpace) break;
     at = next;
   }
   return at;
@@ -90,16 +49,15 @@ class WordScanner {
   // The end of the word that begins at `at`, a place where one begins. at < text.size().
   std::size_t end_of_word(std::size_t at) const {
     std::size_t first = at;
-    if (class_here(at) == CharacterClass::kSpace) {
+    if (class_at(text_, at) == CharacterClass::kSpace) {
       const std::size_t spaces = skip_spaces(text_, at);
       if (spaces == text_.size()) return spaces;
       // All but the last of them are one; the last belongs to the word behind when it is a plain space, which digits
       // that are apart do not take.
-      std::size_t last = spaces - 1;
-      while (is_continuation(text_[last])) --last;
+      const std::size_t last = code_point_begin(text_, spaces - 1);
       if (last != at) return last;
       const bool joins = text_[last] == ' ' &&
-                         !(rule_ == WordRule::kClassesAndDigits && class_here(spaces) == CharacterClass::kNumber);
+                         !(rule_ == WordRule::kClassesAndDigits && class_at(text_, spaces) == CharacterClass::kNumber);
       if (!joins) return spaces;
       first = spaces;
     }
@@ -110,30 +68,24 @@ class WordScanner {
         if (text_.substr(at).starts_with(contraction)) return at + contraction.size();
       }
     }
-    const CharacterClass kind = class_here(first);
+    const CharacterClass kind = class_at(text_, first);
     if (rule_ == WordRule::kClassesAndDigits && kind == CharacterClass::kNumber) return next(first);
     return end_of_run(first, [&](CharacterClass c) { return c == kind; });
   }
 
  private:
   std::size_t next(std::size_t at) const {
-    internal::next_code_point(text_, at);
+    next_code_point(text_, at);
     return at;
-  }
-  CharacterClass class_here(std::size_t at) const {
-    return class_of(internal::next_code_point(text_, at).value_or(internal::kReplacementCharacter));
   }
   template <typename Belongs>
   std::size_t end_of_run(std::size_t at, const Belongs& belongs) const {
+    // Accents and vowel signs stay with their letters, which GPT-2's rule does not care for.
+    const auto goes_on = [&](CharacterClass c) { return c == CharacterClass::kMark || belongs(c); };
     do {
       at = next(at);
-    } while (at < text_.size() && (is_accent(text_, at) || belongs(class_here(at))));
+    } while (at < text_.size() && goes_on(class_at(text_, at)));
     return at;
-  }
-  // Combining accents stay with their letters, which GPT-2's rule does not care for.
-  static bool is_accent(std::string_view text, std::size_t at) {
-    const std::optional<char32_t> c = internal::next_code_point(text, at);
-    return c && *c >= 0x300 && *c <= 0x36F;
   }
 
   std::string_view text_;
@@ -169,15 +121,13 @@ std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<st
 }
 
 ByteRange readable_range(std::string_view text, ByteRange range) {
-  while (range.begin > 0 && range.begin < text.size() && is_continuation(text[range.begin])) --range.begin;
-  while (range.end < text.size() && is_continuation(text[range.end])) ++range.end;
+  range.begin = code_point_begin(text, range.begin);
+  while (!is_code_point_boundary(text, range.end)) ++range.end;
   ByteRange trimmed = range;
   trimmed.begin = std::min(skip_spaces(text.substr(0, range.end), range.begin), range.end);
   if (trimmed.begin == range.end) return range;
   while (trimmed.end > trimmed.begin && class_at(text, trimmed.end - 1) == CharacterClass::kSpace) {
-    do {
-      --trimmed.end;
-    } while (trimmed.end > trimmed.begin && is_continuation(text[trimmed.end]));
+    trimmed.end = std::max(code_point_begin(text, trimmed.end - 1), trimmed.begin);
   }
   return trimmed;
 }

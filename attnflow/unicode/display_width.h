@@ -1,11 +1,13 @@
 // How much room text takes in a terminal, and how to make it fit.
 //
 // A terminal is a grid of cells. Most characters take one; East Asian wide characters and emoji take two; combining
-// marks none. Text is measured by clusters: a base character with what belongs to it, an emoji sequence joined by
-// U+200D, a pair of regional indicators (flag). Terminals that draw the members of an emoji sequence one by one take
-// more room than is measured here.
-#ifndef ATTNFLOW_REPORT_DISPLAY_WIDTH_H_
-#define ATTNFLOW_REPORT_DISPLAY_WIDTH_H_
+// marks none, but those that stand beside their letter (spacing marks of Indic scripts) one. Text is measured by
+// graphemes (unicode.h): the code points of one are added up, except that an emoji sequence (joined by U+200D, coloured
+// by a skin tone, or asked for by U+FE0F) is one picture of two cells, and a Hangul syllable written in parts is as
+// wide as its first. Terminals that draw the members of an emoji sequence one by one take more room than is measured
+// here.
+#ifndef ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_
+#define ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_
 
 #include <cstddef>
 #include <string>
@@ -13,7 +15,7 @@
 
 namespace attnflow {
 
-// Cells that one line of clean text takes.
+// Cells that one line of clean text takes. A control character counts as the one that clean_line shows in its place.
 std::size_t display_width(std::string_view text);
 
 // Any bytes as one line that is safe to print: control characters become their pictures (U+2400...), characters that
@@ -21,7 +23,7 @@ std::size_t display_width(std::string_view text);
 // holds can move the cursor, colour the terminal or turn the line around.
 std::string clean_line(std::string_view text);
 
-// Clean text cut to at most `cells`, `ellipsis` in place of what was cut. Clusters are not split.
+// Clean text cut to at most `cells`, `ellipsis` in place of what was cut. Graphemes are not split.
 std::string shorten(std::string_view text, std::size_t cells, std::string_view ellipsis);
 
 // True when the text holds a character of a script that runs from right to left.
@@ -33,4 +35,4 @@ std::string fit_to_cells(std::string_view text, std::size_t cells, std::string_v
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_REPORT_DISPLAY_WIDTH_H_
+#endif  // ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_

@@ -1,0 +1,195 @@
+#include "attnflow/unicode/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace attnflow {
+namespace {
+
+const utf8proc_uint8_t* bytes_of(std::string_view text) {
+  return reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+}
+
+std::int32_t signed_code(char32_t c) { return static_cast<std::int32_t>(c); }
+
+const utf8proc_property_t& property(char32_t c) { return *utf8proc_get_property(signed_code(c)); }
+
+// Marks and joiners may tie what follows to what stands before them, so the two code points beside a place behind them
+// do not decide it.
+bool may_tie(char32_t c) {
+  const auto kind = property(c).boundclass;
+  return kind == UTF8PROC_BOUNDCLASS_EXTEND || kind == UTF8PROC_BOUNDCLASS_ZWJ;
+}
+
+char32_t code_point_at(std::string_view text, std::size_t at) { return next_or_replacement(text, at); }
+
+// Whether the bytes begin a character and do not end it. In every place the bytes that may follow are a range that
+// 0x80 or 0xBF is an end of, so what can be completed at all is completed by the one or the other.
+bool begins_character(std::string_view bytes) {
+  for (const char filler : {'\x80', '\xBF'}) {
+    for (std::size_t length = bytes.size() + 1; length <= 4; ++length) {
+      std::array<char, 4> whole;
+      whole.fill(filler);
+      std::copy(bytes.begin(), bytes.end(), whole.begin());
+      std::size_t at = 0;
+      if (next_code_point({whole.data(), length}, at) && at == length) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_invalid_utf8(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t begin = at;
+    if (!next_code_point(bytes, at)) return begin;
+  }
+  return std::nullopt;
+}
+
+std::optional<char32_t> next_code_point(std::string_view text, std::size_t& at) {
+  const auto first = static_cast<std::uint8_t>(text[at]);
+  if (first < 0x80) {
+    ++at;
+    return first;
+  }
+  utf8proc_int32_t c = -1;
+  const std::string_view rest = text.substr(at, 4);
+  const utf8proc_ssize_t length = utf8proc_iterate(bytes_of(rest), static_cast<utf8proc_ssize_t>(rest.size()), &c);
+  if (length <= 0) {
+    ++at;
+    return std::nullopt;
+  }
+  at += static_cast<std::size_t>(length);
+  return static_cast<char32_t>(c);
+}
+
+char32_t next_or_replacement(std::string_view text, std::size_t& at) {
+  return next_code_point(text, at).value_or(kReplacementCharacter);
+}
+
+bool is_code_point_boundary(std::string_view text, std::size_t at) {
+  return at >= text.size() || (static_cast<std::uint8_t>(text[at]) & 0xC0U) != 0x80U;
+}
+
+std::size_t code_point_begin(std::string_view text, std::size_t at) {
+  while (at > 0 && !is_code_point_boundary(text, at)) --at;
+  return at;
+}
+
+std::size_t incomplete_utf8(std::string_view bytes) {
+  for (std::size_t length = std::min<std::size_t>(bytes.size(), 3); length > 0; --length) {
+    if (begins_character(bytes.substr(bytes.size() - length))) return length;
+  }
+  return 0;
+}
+
+void append_utf8(std::string& text, char32_t c) {
+  std::array<utf8proc_uint8_t, 4> bytes;
+  const utf8proc_ssize_t length = utf8proc_encode_char(signed_code(c), bytes.data());
+  text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(length));
+}
+
+std::u32string decode_utf8(std::string_view text) {
+  std::u32string points;
+  points.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) points.push_back(next_or_replacement(text, at));
+  return points;
+}
+
+std::string repair_utf8(std::string_view text, std::string_view replacement) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    out += next_code_point(text, at) ? text.substr(begin, at - begin) : replacement;
+  }
+  return out;
+}
+
+CharacterClass character_class(char32_t c) {
+  switch (property(c).category) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+      return CharacterClass::kLetter;
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+      return CharacterClass::kMark;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
+      return CharacterClass::kNumber;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return CharacterClass::kSpace;
+    default:
+      // The control characters among White_Space: tab to carriage return, and NEL.
+      return (c >= 0x09 && c <= 0x0D) || c == 0x85 ? CharacterClass::kSpace : CharacterClass::kOther;
+  }
+}
+
+char32_t control_picture(char32_t c) {
+  if (!is_control(c)) return c;
+  if (c < 0x20) return c + 0x2400;
+  return c == 0x7F ? U'\u2421' : kReplacementCharacter;
+}
+
+bool is_right_to_left(char32_t c) {
+  const auto direction = property(c).bidi_class;
+  return direction == UTF8PROC_BIDI_CLASS_R || direction == UTF8PROC_BIDI_CLASS_AL ||
+         direction == UTF8PROC_BIDI_CLASS_AN;
+}
+
+std::string fold_case(std::string_view text) {
+  const std::string whole = repair_utf8(text);
+  utf8proc_uint8_t* folded = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(bytes_of(whole), static_cast<utf8proc_ssize_t>(whole.size()), &folded,
+                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(folded, &std::free);
+  if (length < 0) throw std::bad_alloc();  // UTF-8 without options of its own has no other way to fail
+  return {reinterpret_cast<const char*>(folded), static_cast<std::size_t>(length)};
+}
+
+std::size_t grapheme_end(std::string_view text, std::size_t at) {
+  utf8proc_int32_t state = 0;
+  char32_t before = next_or_replacement(text, at);
+  while (at < text.size()) {
+    std::size_t behind = at;
+    const char32_t c = next_or_replacement(text, behind);
+    if (utf8proc_grapheme_break_stateful(signed_code(before), signed_code(c), &state)) break;
+    before = c;
+    at = behind;
+  }
+  return at;
+}
+
+bool is_grapheme_boundary(std::string_view text, std::size_t at) {
+  if (at == 0 || at >= text.size()) return true;
+  if (!is_code_point_boundary(text, at)) return false;
+  // Back to a place that is a boundary whatever stands before it, and from there on.
+  std::size_t begin = code_point_begin(text, at - 1);
+  while (begin > 0) {
+    const std::size_t previous = code_point_begin(text, begin - 1);
+    const char32_t before = code_point_at(text, previous);
+    if (!may_tie(before) && utf8proc_grapheme_break(signed_code(before), signed_code(code_point_at(text, begin))))
+      break;
+    begin = previous;
+  }
+  while (begin < at) begin = grapheme_end(text, begin);
+  return begin == at;
+}
+
+}  // namespace attnflow
