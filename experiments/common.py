@@ -99,12 +99,12 @@ class Program:
 
     def _run(self, program, words, stdout):
         words = [str(word) for word in words]
-        shown = f"{Path(program).name} " + " ".join(f"'{word}'" if set(word) & set(" []()?*'") else word for word in words)
+        shown = f"{Path(program).name} " + " ".join(
+            f"'{word}'" if set(word) & set(" []()?*'") else word for word in words
+        )
         print(f"$ {shown}", file=sys.stderr, flush=True)
         begin = time.monotonic()
-        result = subprocess.run(
-            [program, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True, encoding="utf-8"
-        )
+        result = subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=stdout, text=True, encoding="utf-8")
         if result.returncode != 0:
             raise ExperimentError(f"{shown} ended with {result.returncode}")
         return shown, time.monotonic() - begin, result.stdout

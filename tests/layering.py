@@ -53,7 +53,7 @@ def include_problem(
 
     program = name.split("/")[0]
     if program in table["programs"]:
-        return None if program == module else f"\"{name}\": belongs to a program of its own, which nothing else may use"
+        return None if program == module else f'"{name}": belongs to a program of its own, which nothing else may use'
     if name.startswith("attnflow/"):
         used = name.split("/")[1]
         if used not in table["modules"]:

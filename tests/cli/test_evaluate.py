@@ -229,7 +229,12 @@ class OtherTasksTest(EvaluateTest):
         self.assertEqual(report["data"]["used"], 3)
 
     def test_groups_of_a_file_by_number_of_attractors(self):
-        rows = [("The key", "singular", 0), ("The keys", "plural", 2), ("The book", "singular", 1), ("It", "singular", 0)]
+        rows = [
+            ("The key", "singular", 0),
+            ("The keys", "plural", 2),
+            ("The book", "singular", 1),
+            ("It", "singular", 0),
+        ]
         lines = [json.dumps({"sentence": text, "label": label, "attractors": number}) for text, label, number in rows]
         (self.folder / "verbs.jsonl").write_text("\n".join(lines))
         report = self.evaluate("agreement", "--data", "verbs.jsonl", "--model", self.verb_model())

@@ -49,7 +49,9 @@ def main():
     folder, path = Path(sys.argv[1]), Path(sys.argv[2])
     report = json.loads(path.read_text(encoding="utf-8"))
     labels = report["model"]["labels"]
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager").double()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(
+        folder, attn_implementation="eager"
+    ).double()
     model.eval()
     kept = []
 

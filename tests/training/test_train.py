@@ -10,9 +10,8 @@ import subprocess
 import time
 import unittest
 
-from training_support import TRAIN, TrainTest
-
 from support import BAD_FILE, OTHER, USAGE
+from training_support import TRAIN, TrainTest
 
 NOUNS = (
     "garden river king table house teacher farmer letter window mountain valley sailor village doctor painter "

@@ -10,9 +10,8 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from training_support import TRAIN, TrainTest
-
 from support import BAD_FILE, OTHER, USAGE
+from training_support import TRAIN, TrainTest
 
 SMALL = ["--layers", "1", "--heads", "2", "--hidden", "16", "--intermediate", "16", "--patch", "7"]
 WRITTEN = ["config.json", "model.safetensors", "preprocessor_config.json"]

@@ -21,14 +21,14 @@ std::string config_of(const WordPieceOptions& options) {
   OrderedJson inputs = {"input_ids", "attention_mask"};
   if (options.token_template == TokenTemplate::kClsTextSep) inputs.insert(inputs.begin() + 1, "token_type_ids");
   const OrderedJson config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                       {"model_max_length", options.max_tokens},
-                       {"model_input_names", std::move(inputs)},
-                       {"clean_up_tokenization_spaces", true},
-                       {"pad_token", "[PAD]"},
-                       {"unk_token", "[UNK]"},
-                       {"cls_token", "[CLS]"},
-                       {"sep_token", "[SEP]"},
-                       {"mask_token", "[MASK]"}};
+                              {"model_max_length", options.max_tokens},
+                              {"model_input_names", std::move(inputs)},
+                              {"clean_up_tokenization_spaces", true},
+                              {"pad_token", "[PAD]"},
+                              {"unk_token", "[UNK]"},
+                              {"cls_token", "[CLS]"},
+                              {"sep_token", "[SEP]"},
+                              {"mask_token", "[MASK]"}};
   return config.dump(2) + "\n";
 }
 
