@@ -74,11 +74,14 @@ TEST(EvaluateEvidence, CountsWhatItLeavesOut) {
   samples.push_back({"see the key", "a", "b", "dog"});
   samples.push_back({"key the key", "a", "b", "key"});
   samples.push_back({"see the key", "a", "a", "key"});
+  // Letters beside it make it another word, in any script; marks of any kind do not.
+  samples.push_back({"see the key\u00E9", "a", "b", "key"});
+  samples.push_back({"t \u201Ckey\u201D", "a", "b", "key"});
   const EvidenceReport report = evaluate_evidence(decoder, ByteCodec(), samples, options_for({"raw"}));
-  EXPECT_EQ(report.available, 5U);
-  EXPECT_EQ(report.scored, 2U);
+  EXPECT_EQ(report.available, 7U);
+  EXPECT_EQ(report.scored, 3U);
   EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{
-                                 {"the evidence does not occur in the prefix", 1},
+                                 {"the evidence does not occur in the prefix", 2},
                                  {"the evidence occurs more than once", 1},
                                  {"right and wrong word begin with the same token", 1},
                              }));

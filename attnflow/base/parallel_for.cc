@@ -1,7 +1,11 @@
 #include "attnflow/base/parallel_for.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -9,6 +13,95 @@
 #include <vector>
 
 namespace attnflow {
+namespace {
+
+// Does a worker's share of a loop. Must not throw.
+using Work = std::function<void(std::size_t worker)>;
+
+class Helpers {
+ public:
+  // Calls work(0) here and work(1) to work(workers - 1) on helpers, as far as these come before work(0) is done.
+  void run(std::size_t workers, const Work& work) {
+    Loop loop(work, workers - 1);
+    std::size_t wake = 0;
+    {
+      const std::scoped_lock lock(mutex_);
+      start(workers - 1);
+      loops_.push_back(&loop);
+      wake = std::min(workers - 1, asleep_);
+    }
+    for (; wake > 0; --wake) called_.notify_one();
+    work(0);
+    std::unique_lock lock(mutex_);
+    if (loop.wanted > 0) std::erase(loops_, &loop);
+    loop.left.wait(lock, [&] { return loop.running == 0; });
+  }
+
+ private:
+  // A loop that runs, on the stack of its caller. What changes in it is guarded by mutex_.
+  struct Loop {
+    Loop(const Work& share, std::size_t helpers) : work(share), wanted(helpers) { std::fegetenv(&environment); }
+
+    const Work& work;
+    std::fenv_t environment;
+    std::size_t wanted;           // helpers that have not come yet; while there are any, it stands in loops_
+    std::size_t next_worker = 1;  // number of the next one that comes
+    std::size_t running = 0;      // helpers that have come and not left
+    std::condition_variable left;
+  };
+
+  // So that there are `count` helpers. Holds mutex_.
+  void start(std::size_t count) {
+    try {
+      for (; started_ < count; ++started_) std::thread([this] { help(); }).detach();
+    } catch (const std::system_error&) {
+      // The system gives no more threads; those that there are do the work.
+    }
+  }
+
+  // What a helper does all its life.
+  [[noreturn]] void help() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++asleep_;
+      called_.wait(lock, [&] { return !loops_.empty(); });
+      --asleep_;
+      Loop& loop = *loops_.front();
+      const std::size_t worker = loop.next_worker++;
+      ++loop.running;
+      if (--loop.wanted == 0) loops_.erase(loops_.begin());
+      lock.unlock();
+      std::fesetenv(&loop.environment);
+      loop.work(worker);
+      lock.lock();
+      if (--loop.running == 0) loop.left.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable called_;
+  std::vector<Loop*> loops_;  // that want helpers, the longest waiting first
+  std::size_t started_ = 0;
+  std::size_t asleep_ = 0;
+};
+
+// Never destroyed: the helpers sleep in it until the process ends. Absent before the first loop, and again in the child
+// of a fork, which has its parent's memory and not its threads.
+std::atomic<Helpers*> process_helpers = nullptr;
+
+Helpers& helpers() {
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { process_helpers.store(nullptr); });
+  Helpers* found = process_helpers.load();
+  if (found == nullptr) {
+    auto* const made = new Helpers;
+    if (process_helpers.compare_exchange_strong(found, made)) return *made;
+    delete made;  // another thread was faster
+  }
+  return *found;
+}
+
+}  // namespace
 
 std::size_t resolve_threads(std::size_t threads) {
   if (threads != 0) return threads;
@@ -44,15 +137,10 @@ void parallel_for(std::size_t count, const ParallelOptions& options,
     }
   };
 
-  {
-    std::vector<std::jthread> threads;
-    threads.reserve(workers - 1);
-    try {
-      for (std::size_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
-    } catch (const std::system_error&) {
-      // The system gives no more threads; those that there are do the work.
-    }
+  if (workers == 1) {
     work(0);
+  } else {
+    helpers().run(workers, work);
   }
   if (first_failure) std::rethrow_exception(first_failure);
 }

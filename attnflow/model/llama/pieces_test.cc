@@ -78,6 +78,14 @@ TEST(NumberWords, AccentsStayWithTheirLetters) {
   EXPECT_EQ(number_words("e\u0301t", {{0, 1}, {1, 3}, {3, 4}}, WordRule::kClasses, {}), (Words{0, 0, 0}));
 }
 
+TEST(NumberWords, ClassesAreUnicodes) {
+  // Letters, Devanagari digits, a vulgar fraction; a dash, an emoji and what colours it; Devanagari vowel signs.
+  const std::string text = "\u0434\u0967\u00BD\u2014\U0001F44D\U0001F3FD\u0915\u093F\u094D";
+  const Ranges ranges = {{0, 2}, {2, 5}, {5, 7}, {7, 10}, {10, 14}, {14, 18}, {18, 21}, {21, 24}, {24, 27}};
+  EXPECT_EQ(number_words(text, ranges, WordRule::kClasses, {}), (Words{0, 1, 1, 2, 2, 2, 3, 3, 3}));
+  EXPECT_EQ(number_words(text, ranges, WordRule::kClassesAndDigits, {}), (Words{0, 1, 2, 3, 3, 3, 4, 4, 4}));
+}
+
 TEST(NumberWords, ASingleSpaceBelongsToTheNextWord) {
   const Ranges ranges = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}};
   EXPECT_EQ(number_words("a b  c 1", ranges, WordRule::kClasses, {}), (Words{0, 1, 1, 2, 3, 3, 4, 4}));
