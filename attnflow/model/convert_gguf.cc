@@ -161,15 +161,6 @@ class TensorReader {
   std::vector<float> changed_;
 };
 
-void check_types(const ConvertedModel& model, const std::string& source) {
-  for (const ConvertedTensor& tensor : model.tensors) {
-    if (tensor.source->bytes) continue;
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: tensor {}: expected a type of tensor that is known here, found number {}", source,
-                            quote_name(tensor.source->name), tensor.source->type));
-  }
-}
-
 void write_weights(const ConvertedModel& model, const GgufHeader& header, std::span<const std::byte> file,
                    const std::string& source, const NewFolder& folder, const ConvertOptions& options,
                    ConvertResult& result) {
@@ -197,7 +188,7 @@ void write_weights(const ConvertedModel& model, const GgufHeader& header, std::s
 }
 
 std::string config_text(const ConvertedModel& model, const internal::ConvertedTokenizer& tokenizer) {
-  nlohmann::ordered_json config = model.config;
+  nlohmann::json config = model.config;
   if (tokenizer.begin >= 0) config["bos_token_id"] = tokenizer.begin;
   if (tokenizer.end >= 0) config["eos_token_id"] = tokenizer.end;
   config["torch_dtype"] = "float32";
@@ -232,7 +223,6 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   const internal::MappedFile mapping(file, "GGUF");
   const GgufHeader header = internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole);
   const ConvertedModel model = internal::plan_conversion(header, mapping.bytes(), source);
-  check_types(model, source);
 
   LoadOptions load;
   load.threads = 1;

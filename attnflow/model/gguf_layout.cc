@@ -8,18 +8,19 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
+#include <memory>
 #include <variant>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/decoder_architecture.h"
 #include "attnflow/model/decoder_config.h"
+#include "attnflow/model/decoder_weights.h"
 
 namespace attnflow::internal {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr double kMaxLength = 0x1p31;  // of any text
 constexpr std::uint32_t kFloat32 = 0;  // of ggml's types
@@ -57,6 +58,25 @@ constexpr std::array<std::string_view, 18> kKnownSettings = {"attention.causal",
 constexpr std::array<std::string_view, 3> kOffAtZero = {"attention.sliding_window", "expert_count",
                                                         "expert_used_count"};
 
+struct Part {
+  std::string_view name;  // GGUF's, of a layer between "blk.3." and ".weight" or ".bias"
+  std::string_view DecoderNames::*theirs;
+};
+constexpr std::string_view kLayer = "blk.";
+constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
+                                 Part{"position_embd", &DecoderNames::position},
+                                 Part{"output_norm", &DecoderNames::final_norm}, Part{"output", &DecoderNames::output}};
+constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm},
+                                Part{"attn_qkv", &DecoderNames::query_key_value},
+                                Part{"attn_q", &DecoderNames::query},
+                                Part{"attn_k", &DecoderNames::key},
+                                Part{"attn_v", &DecoderNames::value},
+                                Part{"attn_output", &DecoderNames::attention_output},
+                                Part{"ffn_norm", &DecoderNames::feed_forward_norm},
+                                Part{"ffn_gate", &DecoderNames::gate},
+                                Part{"ffn_up", &DecoderNames::feed_forward_in},
+                                Part{"ffn_down", &DecoderNames::feed_forward_out}};
+
 template <typename Range>
 bool contains(const Range& range, std::string_view name) {
   return std::find(range.begin(), range.end(), name) != range.end();
@@ -65,9 +85,7 @@ bool contains(const Range& range, std::string_view name) {
 class Planner {
  public:
   Planner(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : header_(header), file_(file), source_(source) {
-    for (const GgufTensor& tensor : header.tensors) tensors_.emplace(tensor.name, &tensor);
-  }
+      : header_(header), file_(file), source_(source) {}
 
   ConvertedModel plan() {
     find_architecture();
@@ -76,7 +94,6 @@ class Planner {
     model_.settings = parse_decoder_config(model_.config.dump(), source_ + " (as config.json)");
     check_widths();
     place_tensors();
-    refuse_what_is_left();
     return std::move(model_);
   }
 
@@ -91,6 +108,12 @@ class Planner {
   const GgufValue* find(std::string_view setting) const {
     const auto found = header_.metadata.find(key(setting));
     return found == header_.metadata.end() ? nullptr : &found->second;
+  }
+
+  const GgufTensor* find_tensor(std::string_view name) const {
+    const auto found = std::find_if(header_.tensors.begin(), header_.tensors.end(),
+                                    [&](const GgufTensor& tensor) { return tensor.name == name; });
+    return found == header_.tensors.end() ? nullptr : &*found;
   }
 
   // A setting as config.json takes it, null where there is none. Its range is checked when config.json is read.
@@ -165,7 +188,6 @@ class Planner {
     const auto set = [&](std::string_view name, const Json& value) {
       if (!name.empty() && !value.is_null()) config[std::string(name)] = value;
     };
-    const auto has_tensor = [&](const char* name) { return tensors_.find(name) != tensors_.end(); };
     set("architectures", Json::array({std::string(kind_->model_class)}));
     set("model_type", std::string(kind_->architecture));
     set(keys.hidden, required_number("embedding_length"));
@@ -180,17 +202,19 @@ class Planner {
     const bool rms = row_->norm == NormKind::kRms;
     set(keys.norm_eps, required_number(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
     set(keys.activation, std::string(row_->activation));
-    // Where a setting of config.json says so, it is for all layers: place_tensors() asks all of them for it.
-    if (row_->query_key_value_bias == BiasRule::kSetting) set(keys.attention_bias, has_tensor("blk.0.attn_q.bias"));
-    if (row_->feed_forward_bias == BiasRule::kSetting) set(keys.feed_forward_bias, has_tensor("blk.0.ffn_up.bias"));
+    // True of all maps and layers or of none; a bias that is there all the same has no place below.
+    if (row_->query_key_value_bias == BiasRule::kSetting)
+      set(keys.attention_bias, find_tensor("blk.0.attn_output.bias") != nullptr);
+    if (row_->feed_forward_bias == BiasRule::kSetting)
+      set(keys.feed_forward_bias, find_tensor("blk.0.ffn_up.bias") != nullptr);
     if (row_->positions == PositionKind::kRotary) write_rotary();
     if (row_->window == WindowRule::kSwitched) set("use_sliding_window", false);
     // The vocabulary's size is what the embedding has: the setting is not always there.
-    const auto embedding = tensors_.find("token_embd.weight");
-    const bool is_matrix = embedding != tensors_.end() && embedding->second->extents.size() == 2;
-    if (!is_matrix) damaged("expected a matrix token_embd.weight, found none; get the file again");
-    set("vocab_size", embedding->second->extents[1]);
-    set("tie_word_embeddings", !has_tensor("output.weight"));
+    const GgufTensor* const embedding = find_tensor("token_embd.weight");
+    if (embedding == nullptr || embedding->extents.size() != 2)
+      damaged("expected a matrix token_embd.weight, found none; get the file again");
+    set("vocab_size", embedding->extents[1]);
+    set("tie_word_embeddings", find_tensor("output.weight") == nullptr);
   }
 
   void write_rotary() {
@@ -209,7 +233,7 @@ class Planner {
       unsupported(fmt::format("expected a rotary embedding that is not scaled, or linearly, found the type {}",
                               quote_name(type)));
     }
-    frequencies_ = take("rope_freqs.weight");
+    frequencies_ = find_tensor("rope_freqs.weight");
     if (frequencies_ == nullptr) return;
     const std::vector<float> factors = read_factors();
     if (std::all_of(factors.begin(), factors.end(), [](float factor) { return factor == 1.0F; })) return;
@@ -255,99 +279,62 @@ class Planner {
     }
   }
 
-  // The tensor of that name, which is then taken; null when there is none.
-  const GgufTensor* take(const std::string& name) {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) return nullptr;
-    const GgufTensor* const tensor = found->second;
-    tensors_.erase(found);
-    return tensor;
-  }
-
-  // `shape` is Hugging Face's before it is transposed.
-  void place(const std::string& from, const std::string& to, const Shape& shape,
-             TensorChange change = TensorChange::kNone) {
-    const GgufTensor* const tensor = take(from);
-    if (tensor == nullptr) {
-      missing_.push_back(from);
-      return;
+  // Nothing for a tensor that has no place in this architecture.
+  std::optional<ConvertedTensor> place(const GgufTensor& tensor) const {
+    std::string_view part = tensor.name;
+    const bool inside = part.starts_with(kLayer);
+    std::string name(row_->prefix);
+    if (inside) {
+      part.remove_prefix(kLayer.size());
+      std::size_t layer = 0;
+      const auto number = std::from_chars(part.data(), part.data() + part.size(), layer);
+      part.remove_prefix(static_cast<std::size_t>(number.ptr - part.data()));
+      if (number.ec != std::errc() || !part.starts_with('.')) return std::nullopt;
+      part.remove_prefix(1);
+      name += fmt::format(fmt::runtime(row_->names.layer), layer);
     }
-    const Shape found(tensor->extents.rbegin(), tensor->extents.rend());
-    if (found != shape) {
-      damaged(fmt::format("tensor {}: expected the shape {}, which follows from the settings, found {}",
-                          quote_name(from), shape_to_string(shape), shape_to_string(found)));
+    const std::size_t dot = std::min(part.rfind('.'), part.size());
+    const std::string_view kind = part.substr(dot);  // ".weight" or ".bias"
+    part = part.substr(0, dot);
+    const std::span<const Part> parts = inside ? std::span<const Part>(kInside) : std::span<const Part>(kOutside);
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.name == part; });
+    if (found == parts.end() || (row_->names.*found->theirs).empty()) return std::nullopt;
+    if (found->theirs == &DecoderNames::output) name.clear();
+    name += fmt::format("{}{}", row_->names.*found->theirs, kind);
+
+    ConvertedTensor placed{name, Shape(tensor.extents.rbegin(), tensor.extents.rend()), &tensor, TensorChange::kNone,
+                           model_.settings.head_width};
+    if (inside && row_->layout == MatrixLayout::kInOut && placed.shape.size() == 2) {
+      placed.change = TensorChange::kTransposed;
+      std::swap(placed.shape[0], placed.shape[1]);
+    } else if (kind_->paired_rotary && (part == "attn_q" || part == "attn_k")) {
+      placed.change = TensorChange::kHalves;
     }
-    ConvertedTensor converted{to, shape, tensor, change, model_.settings.head_width};
-    if (change == TensorChange::kTransposed) std::reverse(converted.shape.begin(), converted.shape.end());
-    model_.tensors.push_back(std::move(converted));
+    return placed;
   }
 
-  void norm(const std::string& from, const std::string& to) {
-    place(from + ".weight", to + ".weight", {model_.settings.hidden});
-    if (row_->norm == NormKind::kLayer) place(from + ".bias", to + ".bias", {model_.settings.hidden});
-  }
-
-  void linear(const std::string& from, const std::string& to, std::size_t out, std::size_t in, bool bias,
-              TensorChange change = TensorChange::kNone) {
-    const bool transposed = row_->layout == MatrixLayout::kInOut;
-    place(from + ".weight", to + ".weight", {out, in}, transposed ? TensorChange::kTransposed : change);
-    if (bias) place(from + ".bias", to + ".bias", {out}, change);
-  }
-
-  void place_layer(std::size_t layer) {
-    const DecoderConfig& config = model_.settings;
-    const DecoderNames& names = row_->names;
-    const std::string to = std::string(row_->prefix) + fmt::format(fmt::runtime(names.layer), layer);
-    const auto from = [&](std::string_view part) { return fmt::format("blk.{}.{}", layer, part); };
-    const auto name = [&](std::string_view part) { return to + std::string(part); };
-    const std::size_t hidden = config.hidden;
-    const std::size_t queries = config.heads * config.head_width;
-    const std::size_t keys = config.key_value_heads * config.head_width;
-    const TensorChange turned = kind_->paired_rotary ? TensorChange::kHalves : TensorChange::kNone;
-
-    norm(from("attn_norm"), name(names.attention_norm));
-    bool bias = config.query_key_value_bias;
-    if (!names.query_key_value.empty()) {
-      linear(from("attn_qkv"), name(names.query_key_value), queries + 2 * keys, hidden, bias);
-    } else {
-      linear(from("attn_q"), name(names.query), queries, hidden, bias, turned);
-      linear(from("attn_k"), name(names.key), keys, hidden, bias, turned);
-      linear(from("attn_v"), name(names.value), keys, hidden, bias);
-    }
-    linear(from("attn_output"), name(names.attention_output), hidden, queries, config.attention_output_bias);
-    norm(from("ffn_norm"), name(names.feed_forward_norm));
-    bias = config.feed_forward_bias;
-    if (!names.gate.empty()) linear(from("ffn_gate"), name(names.gate), config.intermediate, hidden, bias);
-    linear(from("ffn_up"), name(names.feed_forward_in), config.intermediate, hidden, bias);
-    linear(from("ffn_down"), name(names.feed_forward_out), hidden, config.intermediate, bias);
-  }
-
+  // What a backend asks of a folder's tensors is asked of these, before any number is read.
   void place_tensors() {
-    const DecoderConfig& config = model_.settings;
-    const DecoderNames& names = row_->names;
-    const std::string prefix(row_->prefix);
-    const Shape table = {config.vocabulary, config.hidden};
-    place("token_embd.weight", prefix + std::string(names.word) + ".weight", table);
-    if (row_->positions == PositionKind::kLearnt) {
-      place("position_embd.weight", prefix + std::string(names.position) + ".weight",
-            {config.positions, config.hidden});
-    }
-    for (std::size_t layer = 0; layer < config.layers; ++layer) place_layer(layer);
-    norm("output_norm", prefix + std::string(names.final_norm));
-    if (!config.tied) place("output.weight", std::string(names.output) + ".weight", table);
-    if (missing_.empty()) return;
-    const std::string what = fmt::format("expected the tensors of {} layers, found no {}", config.layers,
-                                         quote_names({missing_.begin(), missing_.end()}));
-    // The first layer's queries have a bias, and others have none.
-    if (std::all_of(missing_.begin(), missing_.end(), [](const std::string& name) { return name.ends_with(".bias"); }))
-      unsupported(what + "; a Hugging Face folder of this architecture has biases everywhere or nowhere");
-    damaged(what + "; get the file again, or convert the model to GGUF again");
-  }
-
-  void refuse_what_is_left() const {
-    if (tensors_.empty()) return;
+    std::map<std::string, StoredTensor, std::less<>> tensors;
     std::vector<std::string_view> left;
-    for (const auto& [name, tensor] : tensors_) left.push_back(name);
+    for (const GgufTensor& tensor : header_.tensors) {
+      if (&tensor == frequencies_) continue;
+      const std::optional<ConvertedTensor> placed = place(tensor);
+      if (placed && !tensor.bytes) {
+        unsupported(fmt::format("tensor {}: expected a type of tensor that is known here, found number {}",
+                                quote_name(tensor.name), tensor.type));
+      }
+      if (placed &&
+          tensors.emplace(placed->name, StoredTensor{tensor.name, DType::kF32, placed->shape, {}, source_}).second) {
+        model_.tensors.push_back(*placed);
+      } else {
+        left.push_back(tensor.name);
+      }
+    }
+    const auto checkpoint = std::make_shared<const Checkpoint>(std::move(tensors), source_);
+    const DecoderWeights weights = find_decoder_weights(model_.settings, checkpoint, source_);
+    for (const StoredTensor* const tensor : weights.unused) left.push_back(tensor->name);
+    if (left.empty()) return;
     unsupported(
         fmt::format("expected the tensors of a {} model, found {} besides; what they do would be lost, so the "
                     "model is not converted",
@@ -359,8 +346,6 @@ class Planner {
   const std::string& source_;
   const Convertible* kind_ = nullptr;
   const DecoderArchitecture* row_ = nullptr;
-  std::map<std::string, const GgufTensor*, std::less<>> tensors_;  // those that have no place yet
-  std::vector<std::string> missing_;
   const GgufTensor* frequencies_ = nullptr;
   ConvertedModel model_;
 };

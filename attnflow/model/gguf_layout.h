@@ -42,9 +42,9 @@ struct ConvertedTensor {
 };
 
 struct ConvertedModel {
-  nlohmann::ordered_json config;         // config.json without the ids of special tokens
+  nlohmann::json config;                 // config.json without the ids of special tokens
   DecoderConfig settings;                // the same, read and checked
-  std::vector<ConvertedTensor> tensors;  // embeddings, layers, final norm, output
+  std::vector<ConvertedTensor> tensors;  // as they stand in the file
 };
 
 // `file` is the whole file, whose header is `header` (any GgufArrays), which the result refers to; `source` is what

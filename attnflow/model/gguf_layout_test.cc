@@ -118,6 +118,21 @@ TEST(PlanConversion, RefusesListsForLayers) {
                [&] { plan_conversion(header, {}, "small.gguf"); });
 }
 
+TEST(PlanConversion, TensorsWithoutAPlaceAreNamed) {
+  for (const char* const name :
+       {"blk.0.attn_q_norm.weight", "blk.1.attn_norm.weight", "blk.00.attn_norm.weight", "blk..attn_norm.weight",
+        "blk.0.attn_q.bias", "blk.0.attn_qkv.weight", "output_norm.bias", "position_embd.weight", "token_embd", "x"}) {
+    GgufHeader header = small_llama();
+    header.tensors.push_back({name, {8}, 0, 0, 0});
+    expect_error(ErrorKind::kUnsupportedModel, {"small.gguf", name},
+                 [&] { plan_conversion(header, {}, "small.gguf"); });
+  }
+  GgufHeader header = small_llama();
+  header.tensors.back().bytes.reset();
+  expect_error(ErrorKind::kUnsupportedModel, {"output_norm.weight", "type"},
+               [&] { plan_conversion(header, {}, "small.gguf"); });
+}
+
 TEST(PlanConversion, ChecksSizes) {
   for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
     GgufHeader header = small_llama();
@@ -127,7 +142,7 @@ TEST(PlanConversion, ChecksSizes) {
   }
   GgufHeader header = small_llama();
   header.metadata.at("llama.block_count") = std::int64_t{999};
-  expect_error(ErrorKind::kBadFile, {"blk.1.attn_norm.weight", "more"},
+  expect_error(ErrorKind::kBadFile, {"model.layers.1.input_layernorm.weight", "more"},
                [&] { plan_conversion(header, {}, "small.gguf"); });
   header = small_llama();
   header.metadata.at("llama.attention.layer_norm_rms_epsilon") = std::nan("");

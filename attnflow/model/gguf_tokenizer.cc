@@ -16,7 +16,7 @@
 namespace attnflow::internal {
 namespace {
 
-using Json = nlohmann::json;  // keys in order of the alphabet: an ordered_json takes quadratic time for a vocabulary
+using Json = nlohmann::json;
 
 // tokenizer.ggml.token_type
 enum TokenKind : std::int64_t { kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5 };

@@ -203,7 +203,7 @@ class RefusedTest(ConvertTest):
         turned = {"llama.rope.dimension_count": 4}
         self.refuse_changed(UNSUPPORTED, ["dimension_count", "whole heads", "expected 8", "found 4"], turned)
         bias = {"blk.0.attn_q.bias": np.zeros(32, np.float32)}
-        self.refuse_changed(UNSUPPORTED, ["blk.0.attn_k.bias", "biases everywhere or nowhere"], tensors=bias)
+        self.refuse_changed(UNSUPPORTED, ["blk.0.attn_q.bias", "would be lost"], tensors=bias)
         factors = {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)}
         self.refuse_changed(UNSUPPORTED, ["rope_freqs.weight"], tensors=factors)
         self.refuse_changed(UNSUPPORTED, ["of 3", "--merge"], {"split.count": 3})
@@ -216,7 +216,7 @@ class RefusedTest(ConvertTest):
 
     def test_damage(self):
         missing = {"blk.1.ffn_up.weight": None}
-        self.refuse_changed(BAD_FILE, ["blk.1.ffn_up.weight"], tensors=missing)
+        self.refuse_changed(BAD_FILE, ["model.layers.1.mlp.up_proj.weight"], tensors=missing)
         bad = np.ones(32, np.float32)
         bad[3] = np.nan
         self.refuse_changed(BAD_FILE, ["output_norm.weight", "nan"], tensors={"output_norm.weight": bad})
