@@ -7,7 +7,6 @@
 namespace attnflow {
 
 // Each adds its subcommand with a callback that does the work; failures throw attnflow::Error.
-void add_convert_command(CLI::App& app);
 void add_evaluate_command(CLI::App& app);
 void add_evidence_task(CLI::App& evaluate);  // a task of evaluate
 void add_explain_command(CLI::App& app);

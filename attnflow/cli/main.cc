@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <string>
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
@@ -20,14 +21,13 @@ void leave() {
 #endif
 }
 
-// Not in the help: it tells people who knew it where it is.
-void refuse_train_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("train")->group("")->prefix_command();
+// Not in the help: it tells people who knew the command where it is. `where` goes on behind "found 'train'; ".
+void refuse_command(CLI::App& app, const std::string& name, const std::string& where) {
+  CLI::App* command = app.add_subcommand(name)->group("")->prefix_command();
   command->set_help_flag();
-  command->callback([] {
+  command->callback([name, where] {
     throw attnflow::Error(attnflow::ErrorKind::kUsage,
-                          "expected a command of attnflow, found 'train'; models are trained by a program of its own, "
-                          "attnflow-train, which is built with -DATTNFLOW_TRAINING=ON");
+                          "expected a command of attnflow, found '" + name + "'; " + where);
   });
 }
 
@@ -45,11 +45,13 @@ int main(int argc, char** argv) {
   attnflow::add_explain_command(app);
   attnflow::add_image_command(app);
   attnflow::add_generate_command(app);
-  attnflow::add_convert_command(app);
   attnflow::add_evaluate_command(app);
   attnflow::add_model_command(app);
   attnflow::add_serve_command(app);
-  refuse_train_command(app);
+  refuse_command(app, "convert", "a GGUF file is written as a folder by 'attnflow model FILE.gguf -o FOLDER'");
+  refuse_command(app, "train",
+                 "models are trained by a program of its own, attnflow-train, which is built with "
+                 "-DATTNFLOW_TRAINING=ON");
   const int code = attnflow::run_app(app, argc, argv);
   if (code == 0) leave();
   return code;

@@ -1,4 +1,4 @@
-// attnflow model: what a model is, and which are built in.
+// attnflow model: what a model is, and which are built in; a GGUF file as a Hugging Face folder.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,10 @@
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/model_argument.h"
+#include "attnflow/cli/progress_bar.h"
+#include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/model/builtin_models.h"
+#include "attnflow/model/convert_gguf.h"
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
@@ -27,6 +30,7 @@ namespace {
 struct ModelArguments {
   std::optional<std::string> model;
   bool card = false;
+  std::optional<std::string> folder;
 };
 
 const char* head_name(ModelHead head) {
@@ -164,7 +168,36 @@ void print_card(const Folder& folder) {
   fmt::print("{}", card->text);
 }
 
+void write_folder(const std::string& file, const std::string& folder) {
+  ConvertOptions options;
+  ProgressBar bar("writing");
+  options.progress = bar.function();
+  const StopOnSignal signals;
+  options.stop_token = signals.token();
+  const ConvertResult result = convert_gguf(file, folder, options);
+  bar.finish();
+  fmt::print(stderr, "wrote {}: {}, {} parameters in {} tensors, {:.1f} MB\n", folder, result.model_type,
+             result.parameters, result.tensors, static_cast<double>(result.bytes) / 1e6);
+  fmt::print(stderr,
+             "note: these are the numbers that the file stands for ({} of {} tensors were quantised), not those from "
+             "before quantisation\n",
+             result.quantised, result.tensors);
+  fmt::print(stderr, "note: both tokenizers gave the same tokens for {} texts\n", result.texts_compared);
+  for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+}
+
 void run_model(const ModelArguments& arguments) {
+  if (arguments.folder) {
+    if (arguments.card)
+      throw Error(ErrorKind::kUsage, "--card: expected no -o beside it, found one; ask for one of them");
+    if (!arguments.model || !is_gguf(*arguments.model)) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("-o: expected a GGUF file (.gguf) to write as a folder, found {}",
+                              arguments.model ? fmt::format("'{}'", *arguments.model) : std::string("none")));
+    }
+    write_folder(*arguments.model, *arguments.folder);
+    return;
+  }
   if (!arguments.model) {
     if (arguments.card) throw Error(ErrorKind::kUsage, "--card: expected a model whose card to print, found none");
     list_models();
@@ -198,6 +231,12 @@ void add_model_command(CLI::App& app) {
                    "Folder of a Hugging Face model, a GGUF file, or the name of a built-in model")
       ->type_name("DIR|FILE.gguf|NAME");
   command->add_flag("--card", arguments->card, "Print its card (README.md): data, training, licence");
+  command
+      ->add_option(
+          "-o,--output", arguments->folder,
+          "Write the GGUF file as a Hugging Face folder of float32 weights, for gradients (llama, qwen2, gpt2); "
+          "FOLDER must not exist")
+      ->type_name("FOLDER");
   command->callback([arguments] { run_model(*arguments); });
 }
 

@@ -1,4 +1,4 @@
-// The weights of a Hugging Face folder: one model.safetensors, or shards with an index.
+// The weights of a Hugging Face folder: one model.safetensors, or shards with an index; or the like from elsewhere.
 #ifndef ATTNFLOW_MODEL_CHECKPOINT_H_
 #define ATTNFLOW_MODEL_CHECKPOINT_H_
 
@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnflow/files/folder.h"
@@ -30,6 +31,10 @@ class Checkpoint {
   // Throws Error(kBadFile): no weights, a damaged file, a missing shard, a tensor that is not in the shard that the
   // index names, a shard outside the folder.
   explicit Checkpoint(const Folder& folder);
+  // Tensors by name that are in no folder; `source` is what messages call the place where they are. Whoever makes one
+  // keeps their bytes alive.
+  Checkpoint(std::map<std::string, StoredTensor, std::less<>> tensors, std::string source)
+      : source_(std::move(source)), tensors_(std::move(tensors)) {}
 
   const StoredTensor* find(std::string_view name) const;  // null when there is none
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <span>
 #include <system_error>
 
@@ -16,7 +13,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/gguf.h"
-#include "attnflow/files/half.h"
 #include "attnflow/files/mapped_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/files/safetensors_stream.h"
@@ -38,25 +34,27 @@ using internal::quote_name;
 using internal::TensorChange;
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;  // numbers that are read at a time
-constexpr std::uint64_t kSmallFiles = std::uint64_t{64} << 20;
+
+void check_target(const fs::path& folder) {
+  std::error_code ignored;
+  if (folder.empty()) throw Error(ErrorKind::kUsage, "expected the name of a folder to make, found none");
+  if (!fs::exists(fs::symlink_status(folder, ignored))) return;
+  throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found something of that name; "
+                                             "remove it first, or give another name",
+                                             folder.string()));
+}
 
 // A folder under a temporary name, which is removed again unless it gets its own.
 class NewFolder {
  public:
   explicit NewFolder(const fs::path& target) : target_(target.has_filename() ? target : target.parent_path()) {
-    const fs::path parent = target_.parent_path().empty() ? fs::path(".") : target_.parent_path();
+    const fs::path parent = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
     std::error_code error;
-    if (!fs::is_directory(parent, error)) {
-      throw Error(ErrorKind::kOther, fmt::format("{}: cannot make this folder: there is no folder {}; create it first",
-                                                 target_.string(), parent.string()));
-    }
+    if (!fs::is_directory(parent, error)) fail(fmt::format("there is no folder {}; create it first", parent.string()));
     for (unsigned number = 0;; ++number) {
       temporary_ = parent / fmt::format(".attnflow-{}-{}.tmp", ::getpid(), number);
       if (fs::create_directory(temporary_, error)) break;
-      if (error) {
-        throw Error(ErrorKind::kOther,
-                    fmt::format("{}: cannot make this folder: {}", target_.string(), error.message()));
-      }
+      if (error) fail(error.message());
     }
   }
   NewFolder(const NewFolder&) = delete;
@@ -67,43 +65,23 @@ class NewFolder {
   }
 
   const fs::path& path() const { return temporary_; }
-  const fs::path& target() const { return target_; }
 
   void commit() {
+    check_target(target_);  // again: something may have been made meanwhile
     std::error_code error;
     fs::rename(temporary_, target_, error);
-    if (error) {
-      throw Error(ErrorKind::kOther, fmt::format("{}: cannot make this folder: {}", target_.string(), error.message()));
-    }
+    if (error) fail(error.message());
     temporary_.clear();
   }
 
  private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw Error(ErrorKind::kOther, fmt::format("{}: cannot make this folder: {}", target_.string(), reason));
+  }
+
   fs::path target_;
   fs::path temporary_;
 };
-
-void check_target(const fs::path& folder) {
-  std::error_code ignored;
-  if (folder.empty()) throw Error(ErrorKind::kUsage, "expected the name of a folder to make, found none");
-  if (fs::exists(fs::symlink_status(folder, ignored))) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found something of that name; "
-                                               "remove it first, or give another name",
-                                               folder.string()));
-  }
-}
-
-void check_room(const NewFolder& folder, std::size_t bytes) {
-  std::error_code error;
-  const fs::space_info space = fs::space(folder.path(), error);
-  if (error || space.available >= bytes + kSmallFiles) return;
-  throw Error(
-      ErrorKind::kOther,
-      fmt::format("{}: expected {:.1f} GB of free space for the weights, found {:.1f} GB; free some, or ask for "
-                  "16-bit numbers (--dtype f16 or bf16)",
-                  folder.target().string(), static_cast<double>(bytes) / 1e9,
-                  static_cast<double>(space.available) / 1e9));
-}
 
 // Reads tensors of a GGUF file as Hugging Face orders their numbers.
 class TensorReader {
@@ -183,83 +161,37 @@ class TensorReader {
   std::vector<float> changed_;
 };
 
-// Numbers as they are stored.
-class Encoder {
- public:
-  Encoder(DType dtype, const std::string& source) : dtype_(dtype), source_(source) {}
-
-  std::span<const std::byte> encode(std::span<const float> values, const std::string& tensor) {
-    if (dtype_ == DType::kF32) return std::as_bytes(values);
-    halves_.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool half = dtype_ == DType::kF16;
-      halves_[i] = half ? float_to_half(values[i]) : float_to_bfloat16(values[i]);
-      const bool finite = std::isfinite(half ? half_to_float(halves_[i]) : bfloat16_to_float(halves_[i]));
-      if (!finite) {
-        throw Error(ErrorKind::kUsage, fmt::format("{}: tensor {} has the number {}, which {} does not hold; ask for "
-                                                   "--dtype f32",
-                                                   source_, quote_name(tensor), values[i], dtype_name(dtype_)));
-      }
-    }
-    return std::as_bytes(std::span<const std::uint16_t>(halves_));
-  }
-
- private:
-  DType dtype_;
-  const std::string& source_;
-  std::vector<std::uint16_t> halves_;
-};
-
-std::size_t count_of(const ConvertedTensor& tensor) { return element_count(tensor.shape); }
-
-void check_types(const ConvertedModel& model, const std::string& source) {
-  for (const ConvertedTensor& tensor : model.tensors) {
-    if (tensor.source->bytes) continue;
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: tensor {}: expected a type of tensor that is known here, found number {}", source,
-                            quote_name(tensor.source->name), tensor.source->type));
-  }
-}
-
 void write_weights(const ConvertedModel& model, const GgufHeader& header, std::span<const std::byte> file,
                    const std::string& source, const NewFolder& folder, const ConvertOptions& options,
                    ConvertResult& result) {
   std::vector<internal::TensorPlan> plan;
   for (const ConvertedTensor& tensor : model.tensors) {
-    plan.push_back({tensor.name, options.dtype, tensor.shape});
-    result.parameters += count_of(tensor);
+    plan.push_back({tensor.name, DType::kF32, tensor.shape});
+    result.parameters += element_count(tensor.shape);
     result.quantised += internal::gguf_block(tensor.source->type)->elements > 1 ? 1 : 0;
   }
   result.tensors = plan.size();
-  result.bytes = result.parameters * dtype_size(options.dtype);
-  check_room(folder, result.bytes);
 
   TensorReader reader(header, file, source);
-  Encoder encoder(options.dtype, source);
   internal::SafetensorsStream stream(folder.path() / "model.safetensors", plan, {{"format", "pt"}});
+  result.bytes = stream.size();
   std::size_t written = 0;
   for (const ConvertedTensor& tensor : model.tensors) {
     reader.read(tensor, [&](std::span<const float> values) {
       if (options.stop_token.stop_requested()) throw Cancelled();
-      const std::span<const std::byte> bytes = encoder.encode(values, tensor.source->name);
-      stream.write(bytes);
-      written += bytes.size();
+      stream.write(std::as_bytes(values));
+      written += values.size_bytes();
       if (options.progress) options.progress(written, stream.size());
     });
   }
   stream.commit();
 }
 
-std::string dtype_word(DType dtype) {
-  if (dtype == DType::kF16) return "float16";
-  return dtype == DType::kBF16 ? "bfloat16" : "float32";
-}
-
-std::string config_text(const ConvertedModel& model, const internal::ConvertedTokenizer& tokenizer, DType dtype) {
-  nlohmann::ordered_json config = model.config;
+std::string config_text(const ConvertedModel& model, const internal::ConvertedTokenizer& tokenizer) {
+  nlohmann::json config = model.config;
   if (tokenizer.begin >= 0) config["bos_token_id"] = tokenizer.begin;
   if (tokenizer.end >= 0) config["eos_token_id"] = tokenizer.end;
-  config["torch_dtype"] = dtype_word(dtype);
+  config["torch_dtype"] = "float32";
   return config.dump(2) + "\n";
 }
 
@@ -271,52 +203,46 @@ bool is_plain(std::string_view text) {
   });
 }
 
-std::string card_text(const GgufHeader& header, const fs::path& file, const ConvertResult& result, DType dtype) {
+std::string card_text(const GgufHeader& header, const fs::path& file, const ConvertResult& result) {
   std::string card;
   const std::string licence = header.text("general.license").value_or("");
   if (is_plain(licence)) card += fmt::format("---\nlicense: {}\n---\n\n", licence);
   card += fmt::format(
-      "The weights of {} as {}: what the file's numbers stand for ({} of {} tensors were quantised), not those from "
-      "before quantisation. "
-      "Made by `attnflow convert`.\n",
-      quote_name(file.filename().string()), dtype_word(dtype), result.quantised, result.tensors);
+      "The weights of {} in float32: what the file's numbers stand for ({} of {} tensors were quantised), not those "
+      "from "
+      "before quantisation. Made by `attnflow model FILE.gguf -o FOLDER`.\n",
+      quote_name(file.filename().string()), result.quantised, result.tensors);
   return card;
 }
 
 }  // namespace
 
 ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const ConvertOptions& options) {
-  if (options.dtype != DType::kF32 && options.dtype != DType::kF16 && options.dtype != DType::kBF16) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected weights as f32, f16 or bf16, found {}", dtype_name(options.dtype)));
-  }
   check_target(folder);
   const std::string source = file.string();
   const internal::MappedFile mapping(file, "GGUF");
   const GgufHeader header = internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole);
   const ConvertedModel model = internal::plan_conversion(header, mapping.bytes(), source);
-  check_types(model, source);
 
   LoadOptions load;
   load.threads = 1;
   const std::unique_ptr<Decoder> decoder = load_gguf(file, load);
   const TextCodec& codec = *decoder->codec();
   const internal::ConvertedTokenizer tokenizer =
-      internal::convert_tokenizer(header, codec, model.vocabulary, decoder->info().max_tokens, source);
+      internal::convert_tokenizer(header, codec, model.settings.vocabulary, model.settings.positions, source);
 
   ConvertResult result;
-  result.model_type = model.model_type;
+  result.model_type = model.settings.architecture->model_type;
   result.notes = tokenizer.notes;
   NewFolder made(folder);
-  write_file(made.path() / "config.json", config_text(model, tokenizer, options.dtype));
+  write_file(made.path() / "config.json", config_text(model, tokenizer));
   write_file(made.path() / "tokenizer.json", tokenizer.tokenizer);
   write_file(made.path() / "tokenizer_config.json", tokenizer.settings);
   write_file(made.path() / "generation_config.json", tokenizer.generation);
-  result.texts_compared = internal::check_tokenizer(made.path(), model.model_type, codec, tokenizer.special_tokens);
+  result.texts_compared = internal::check_tokenizer(made.path(), result.model_type, codec, tokenizer.special_tokens);
   write_weights(model, header, mapping.bytes(), source, made, options, result);
-  write_file(made.path() / "README.md", card_text(header, file, result, options.dtype));
+  write_file(made.path() / "README.md", card_text(header, file, result));
   find_decoder_weights(made.path());  // what the torch backend asks of a folder holds for this one
-  check_target(folder);
   made.commit();
   return result;
 }

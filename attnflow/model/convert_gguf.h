@@ -12,7 +12,7 @@
 //
 // The tokenizer is compared with the file's own before anything appears. The folder appears whole or not at all. Work
 // is linear in the weights; memory holds one tensor at most, which is written before the next is read. Same file, same
-// options, same bytes.
+// bytes.
 #ifndef ATTNFLOW_MODEL_CONVERT_GGUF_H_
 #define ATTNFLOW_MODEL_CONVERT_GGUF_H_
 
@@ -23,13 +23,10 @@
 #include <vector>
 
 #include "attnflow/base/progress.h"
-#include "attnflow/files/array_file.h"
 
 namespace attnflow {
 
 struct ConvertOptions {
-  // kF32 keeps what the blocks stand for; kF16 and kBF16 round to the nearest.
-  DType dtype = DType::kF32;
   ProgressFunction progress;  // in bytes of weights
   std::stop_token stop_token;
 };
@@ -45,9 +42,9 @@ struct ConvertResult {
 };
 
 // `folder` must not exist; the folder that it is to lie in must.
-// Throws Error(kUsage): it does exist, another dtype, or numbers that are too large for the dtype; Error(kBadFile) and
-// Error(kUnsupportedModel) as read_gguf(), load_gguf(), plan_conversion() and convert_tokenizer() do, and for weights
-// that are no finite numbers; Error(kOther): no room on the disk, a file that cannot be written; Cancelled.
+// Throws Error(kUsage): it does exist; Error(kBadFile) and Error(kUnsupportedModel) as read_gguf(), load_gguf(),
+// plan_conversion() and convert_tokenizer() do, and for weights that are no finite numbers; Error(kOther): no room on
+// the disk, a file that cannot be written; Cancelled.
 ConvertResult convert_gguf(const std::filesystem::path& file, const std::filesystem::path& folder,
                            const ConvertOptions& options = {});
 

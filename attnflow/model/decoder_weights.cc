@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "attnflow/model/tensor_finder.h"
 
@@ -38,6 +39,7 @@ class DecoderTensorFinder {
                                 ? weights.word_embedding
                                 : finder_.tensor({output}, {config_.vocabulary, config_.hidden}, tables);
     finder_.throw_if_missing();
+    weights.unused = finder_.unused();
   }
 
  private:
@@ -112,15 +114,18 @@ class DecoderTensorFinder {
 }  // namespace
 
 DecoderWeights find_decoder_weights(const Folder& folder) {
+  const DecoderConfig config = read_decoder_config(folder);
+  return find_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name());
+}
+
+DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
+                                    const std::string& name) {
   DecoderWeights weights;
-  weights.config = read_decoder_config(folder);
-  const auto checkpoint = std::make_shared<const Checkpoint>(folder);
-  weights.checkpoint = checkpoint;
-  const DecoderConfig& config = weights.config;
+  weights.config = config;
   DecoderTensorFinder(*checkpoint, config).find_all(weights);
 
   ModelInfo& info = weights.info;
-  info.name = folder.name();
+  info.name = name;
   info.architecture = config.architecture->model_type;
   info.layers = config.layers;
   info.heads = config.heads;
@@ -131,6 +136,7 @@ DecoderWeights find_decoder_weights(const Folder& folder) {
   info.causal = true;
   info.head = ModelHead::kCausalLm;
   info.parameters = checkpoint->parameters();
+  weights.checkpoint = std::move(checkpoint);
   return weights;
 }
 

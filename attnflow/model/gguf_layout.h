@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "attnflow/files/gguf.h"
+#include "attnflow/model/decoder_config.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
@@ -41,10 +42,9 @@ struct ConvertedTensor {
 };
 
 struct ConvertedModel {
-  std::string model_type;                // config.json's
-  nlohmann::ordered_json config;         // without the ids of special tokens
-  std::vector<ConvertedTensor> tensors;  // embeddings, layers, final norm, output
-  std::size_t vocabulary = 0;
+  nlohmann::json config;                 // config.json without the ids of special tokens
+  DecoderConfig settings;                // the same, read and checked
+  std::vector<ConvertedTensor> tensors;  // as they stand in the file
 };
 
 // `file` is the whole file, whose header is `header` (any GgufArrays), which the result refers to; `source` is what

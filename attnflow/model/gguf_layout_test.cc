@@ -93,8 +93,6 @@ GgufHeader small_llama() {
 TEST(PlanConversion, NamesShapesAndConfig) {
   const GgufHeader header = small_llama();
   const ConvertedModel model = plan_conversion(header, {}, "small.gguf");
-  EXPECT_EQ(model.model_type, "llama");
-  EXPECT_EQ(model.vocabulary, 20U);
   ASSERT_EQ(model.tensors.size(), header.tensors.size());
   EXPECT_EQ(model.tensors[0].name, "model.embed_tokens.weight");
   EXPECT_EQ(model.tensors[2].name, "model.layers.0.self_attn.q_proj.weight");
@@ -102,7 +100,9 @@ TEST(PlanConversion, NamesShapesAndConfig) {
   EXPECT_EQ(model.tensors[2].head_width, 4U);
   EXPECT_EQ(model.tensors[4].change, TensorChange::kNone);
   EXPECT_EQ(model.tensors[9].shape, (Shape{8, 12}));
-  const DecoderConfig config = parse_decoder_config(model.config.dump(), "config.json");
+  const DecoderConfig& config = model.settings;
+  EXPECT_EQ(config.architecture->model_type, "llama");
+  EXPECT_EQ(config.vocabulary, 20U);
   EXPECT_EQ(config.layers, 1U);
   EXPECT_EQ(config.key_value_heads, 1U);
   EXPECT_EQ(config.head_width, 4U);
@@ -118,20 +118,36 @@ TEST(PlanConversion, RefusesListsForLayers) {
                [&] { plan_conversion(header, {}, "small.gguf"); });
 }
 
+TEST(PlanConversion, TensorsWithoutAPlaceAreNamed) {
+  for (const char* const name :
+       {"blk.0.attn_q_norm.weight", "blk.1.attn_norm.weight", "blk.00.attn_norm.weight", "blk..attn_norm.weight",
+        "blk.0.attn_q.bias", "blk.0.attn_qkv.weight", "output_norm.bias", "position_embd.weight", "token_embd", "x"}) {
+    GgufHeader header = small_llama();
+    header.tensors.push_back({name, {8}, 0, 0, 0});
+    expect_error(ErrorKind::kUnsupportedModel, {"small.gguf", name},
+                 [&] { plan_conversion(header, {}, "small.gguf"); });
+  }
+  GgufHeader header = small_llama();
+  header.tensors.back().bytes.reset();
+  expect_error(ErrorKind::kUnsupportedModel, {"output_norm.weight", "type"},
+               [&] { plan_conversion(header, {}, "small.gguf"); });
+}
+
 TEST(PlanConversion, ChecksSizes) {
   for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
     GgufHeader header = small_llama();
     header.metadata.at("llama.block_count") = bad;
-    expect_error(ErrorKind::kBadFile, {"small.gguf", "llama.block_count"},
+    expect_error(ErrorKind::kBadFile, {"small.gguf", "num_hidden_layers"},
                  [&] { plan_conversion(header, {}, "small.gguf"); });
   }
   GgufHeader header = small_llama();
-  header.metadata.at("llama.block_count") = std::int64_t{9999};
-  expect_error(ErrorKind::kBadFile, {"blk.1.attn_norm.weight", "more"},
+  header.metadata.at("llama.block_count") = std::int64_t{999};
+  expect_error(ErrorKind::kBadFile, {"model.layers.1.input_layernorm.weight", "more"},
                [&] { plan_conversion(header, {}, "small.gguf"); });
   header = small_llama();
   header.metadata.at("llama.attention.layer_norm_rms_epsilon") = std::nan("");
-  expect_error(ErrorKind::kBadFile, {"positive"}, [&] { plan_conversion(header, {}, "small.gguf"); });
+  expect_error(ErrorKind::kBadFile, {"layer_norm_rms_epsilon", "finite"},
+               [&] { plan_conversion(header, {}, "small.gguf"); });
 }
 
 }  // namespace

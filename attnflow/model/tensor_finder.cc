@@ -45,10 +45,19 @@ const StoredTensor* TensorFinder::tensor(std::initializer_list<std::string> name
     const StoredTensor* found = checkpoint_.find(name);
     if (found == nullptr) continue;
     check(*found, shape, shape_source);
+    used_.insert(found);
     return found;
   }
   missing_.push_back(*(names.end() - 1));
   return nullptr;
+}
+
+std::vector<const StoredTensor*> TensorFinder::unused() const {
+  std::vector<const StoredTensor*> unused;
+  for (const auto& [name, stored] : checkpoint_.tensors()) {
+    if (used_.find(&stored) == used_.end()) unused.push_back(&stored);
+  }
+  return unused;
 }
 
 void TensorFinder::throw_if_missing() const {

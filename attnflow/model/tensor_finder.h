@@ -3,6 +3,7 @@
 #define ATTNFLOW_MODEL_TENSOR_FINDER_H_
 
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,11 +31,14 @@ class TensorFinder {
 
   // Throws Error(kBadFile) that lists what was missing, if anything was.
   void throw_if_missing() const;
+  // What was never asked for.
+  std::vector<const StoredTensor*> unused() const;
 
  private:
   const Checkpoint& checkpoint_;
   std::string_view model_type_;
   std::vector<std::string> missing_;
+  std::set<const StoredTensor*> used_;
 };
 
 }  // namespace attnflow::internal

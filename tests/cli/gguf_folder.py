@@ -1,4 +1,4 @@
-"""A small Hugging Face decoder as a GGUF file: the way back from `attnflow convert`, apart from its code."""
+"""A small Hugging Face decoder as a GGUF file: the way back from `attnflow model -o`, apart from its code."""
 
 import json
 import struct
@@ -164,8 +164,8 @@ def as_gguf(folder: Path) -> tuple[dict, dict]:
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
-def read_gguf(path) -> tuple[dict, dict]:
-    """Metadata and tensors of a GGUF file whose tensors are all float32."""
+def read_gguf(path, with_tensors=True) -> tuple[dict, dict]:
+    """Metadata and tensors of a GGUF file, whose tensors must all be float32 where they are asked for."""
     data = Path(path).read_bytes()
     at = 4
 
@@ -194,6 +194,8 @@ def read_gguf(path) -> tuple[dict, dict]:
     for _ in range(entry_count):
         name = text()
         metadata[name] = value(take("I")[0])
+    if not with_tensors:
+        return metadata, {}
     places = []
     for _ in range(tensor_count):
         name = text()

@@ -28,10 +28,11 @@ class NoSink : public AttentionSink {
 };
 
 [[noreturn]] void no_gradients(const std::string& source, const std::string& what) {
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("{}: expected a model that gives {}, which libllama does not; write the weights as a Hugging "
-                          "Face folder (attnflow convert) and use that, or choose a score without gradients",
-                          source, what));
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("{}: expected a model that gives {}, which libllama does not; write the weights as a Hugging "
+                  "Face folder (attnflow model FILE.gguf -o FOLDER) and use that, or choose a score without gradients",
+                  source, what));
 }
 
 }  // namespace
