@@ -4,7 +4,7 @@ import json
 import unittest
 
 import numpy as np
-from gguf_folder import as_gguf, read_gguf, read_safetensors, weights_of, write_gguf
+from gguf_folder import as_gguf, read_gguf, weights_of, write_gguf
 from support import BAD_FILE, OTHER, ROOT, UNSUPPORTED, USAGE, CommandTest
 
 DECODERS = ROOT / "tests" / "golden" / "decoders"

@@ -21,8 +21,8 @@ void split_work(std::size_t threads, std::int64_t count, const std::function<voi
   options.threads = threads;
   parallel_for(static_cast<std::size_t>(count), options, [&](std::size_t block, std::size_t worker) {
     const c10::InferenceMode no_gradients;  // holds for one thread
-    // Worker 0 is the caller. In the others OpenMP would use all of the machine until libtorch hands its own setting on;
-    // it does so by itself only before some of its calls.
+    // Worker 0 is the caller. In the others OpenMP would use all of the machine until libtorch hands its own setting
+    // on; it does so by itself only before some of its calls.
     if (worker != 0) at::init_num_threads();
     body(static_cast<std::int64_t>(block));
   });
