@@ -10,8 +10,7 @@ import subprocess
 import time
 import unittest
 
-from support import BAD_FILE, OTHER, USAGE
-from training_support import TRAIN, TrainTest
+from training_support import BAD_FILE, OTHER, TRAIN, USAGE, TrainTest
 
 NOUNS = (
     "garden river king table house teacher farmer letter window mountain valley sailor village doctor painter "

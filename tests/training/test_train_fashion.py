@@ -10,8 +10,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from support import BAD_FILE, OTHER, USAGE
-from training_support import TRAIN, TrainTest
+from training_support import BAD_FILE, OTHER, TRAIN, USAGE, TrainTest
 
 SMALL = ["--layers", "1", "--heads", "2", "--hidden", "16", "--intermediate", "16", "--patch", "7"]
 WRITTEN = ["config.json", "model.safetensors", "preprocessor_config.json"]

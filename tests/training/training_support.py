@@ -9,6 +9,8 @@ sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
 import support  # noqa: E402
 
+BAD_FILE, OTHER, USAGE = support.BAD_FILE, support.OTHER, support.USAGE
+
 TRAIN = os.environ.get("ATTNFLOW_TRAIN", str(ROOT / "build" / "release" / "bin" / "attnflow-train"))
 
 
