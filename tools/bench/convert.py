@@ -93,7 +93,7 @@ def make_cases(folder):
     yarn |= {"llama.rope.scaling.original_context_length": 128}
     factors = {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)}
     llama3 = {"rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    llama3 = {"rope_freqs.weight": rope_factors(llama3 | {"original_max_position_embeddings": 512}, 8)}
+    llama3 = {"rope_freqs.weight": rope_factors(llama3 | {"original_max_position_embeddings": 1024}, 8)}
     cases["Llama 3's rope_freqs"] = (changed(folder, "llama3", None, llama3), "libllama")
     cases["biases of attention"] = (changed(folder, "biases", None, biases()), "libllama")
     cases["token behind the text"] = (changed(folder, "eos", {"tokenizer.ggml.add_eos_token": True}), "libllama")
