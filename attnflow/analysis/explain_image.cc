@@ -19,24 +19,15 @@
 #include "attnflow/image/patch_grid.h"
 #include "attnflow/image/resize.h"
 #include "attnflow/model/image_info.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
 
-constexpr const char* kProcessorFile = "preprocessor_config.json";
 // The longer side of the picture that a report carries: enough for a page, and no larger.
 constexpr std::size_t kLongestShown = 640;
-
-void check_takes_pictures(const ModelInfo& info) {
-  if (info.image) return;
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("expected a model of pictures (ViT, DeiT, DINOv2), found {} ({}), a model of text; for a text "
-                  "use attnflow explain",
-                  info.name, info.architecture));
-}
 
 std::string token_text(TokenRole role, std::size_t number) {
   switch (role) {
@@ -116,26 +107,6 @@ void check_explain_image_options(const ExplainOptions& options) {
 }
 
 }  // namespace
-
-ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
-  // Small things first, as for a text.
-  const ModelInfo info = read_model_info(folder);
-  check_takes_pictures(info);
-  if (!folder.has(kProcessorFile)) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected a file {}, which says how pictures are prepared for the model, found none; it "
-                    "lies beside config.json where the model comes from",
-                    folder.label(), kProcessorFile));
-  }
-  ImageProcessorOptions processor;
-  processor.channels = info.image->channels;
-  processor.model_type = info.architecture;
-  ImageModel result;
-  result.processor = read_image_processor(folder.read(kProcessorFile), folder.label(kProcessorFile), processor);
-  result.model = load_model(folder, options);
-  return result;
-}
 
 ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
                        const ModelInfo& info) {

@@ -7,26 +7,15 @@
 #define ATTNFLOW_ANALYSIS_EXPLAIN_IMAGE_H_
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 #include "attnflow/analysis/explain.h"
-#include "attnflow/files/folder.h"
 #include "attnflow/image/image_processor.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
-
-struct ImageModel {
-  std::unique_ptr<Model> model;
-  ImageProcessor processor;
-};
-
-// The model of a folder and what its preprocessor_config.json says. Errors as load_model's; Error(kUnsupportedModel)
-// for a model of text, Error(kBadFile) where the folder holds no preprocessor_config.json.
-ImageModel load_image_model(const Folder& folder, const LoadOptions& options = {});
 
 // What the model is given, the tokens that it makes of it, and where they lie.
 struct ImageInput {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/image_model.h"
 #include "attnflow/analysis/picture_model_for_test.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/flow/flow.h"
@@ -98,7 +99,7 @@ TEST(ImageInput, RefusesModelsOfTextAndPicturesBelowAPatch) {
   expect_error(ErrorKind::kUsage, {"patch"},
                [&] { image_input(random_picture(3, 16, 1), "a.png", plain_processor(), model.info()); });
   model.changeable_info().image.reset();
-  expect_error(ErrorKind::kUnsupportedModel, {"made-up", "a model of text", "attnflow explain"},
+  expect_error(ErrorKind::kUsage, {"made-up", "a model of text", "attnflow explain"},
                [&] { image_input(random_picture(12, 16, 1), "a.png", plain_processor(), model.info()); });
 }
 
@@ -223,7 +224,7 @@ TEST(ExplainImage, RefusesWhatIsForTextsAlone) {
 }
 
 TEST(LoadImageModel, SaysWhatAFolderLacks) {
-  expect_error(ErrorKind::kUnsupportedModel, {"bert_classification", "ViT, DeiT, DINOv2", "attnflow explain"},
+  expect_error(ErrorKind::kUsage, {"bert_classification", "a model of pictures", "attnflow explain"},
                [] { load_image_model(Folder(golden("models/bert_classification"))); });
   expect_error(ErrorKind::kBadFile, {"vit_classification", "preprocessor_config.json", "beside config.json"},
                [] { load_image_model(Folder(golden("vision/vit_classification"))); });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/picture_model_for_test.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/picture.h"

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/report/report.h"
 
 namespace attnflow {
 

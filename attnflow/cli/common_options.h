@@ -2,14 +2,19 @@
 #ifndef ATTNFLOW_CLI_COMMON_OPTIONS_H_
 #define ATTNFLOW_CLI_COMMON_OPTIONS_H_
 
-#include <CLI/CLI.hpp>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "attnflow/report/report.h"
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace attnflow {
+
+struct ReportSettings;
 
 // For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
 std::string whole_number(const std::string& text);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_image.h"
+#include "attnflow/analysis/image_model.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"

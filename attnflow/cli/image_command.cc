@@ -13,6 +13,7 @@
 
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_figure.h"
+#include "attnflow/analysis/image_model.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_image.h"
 #include "attnflow/analysis/write_report.h"

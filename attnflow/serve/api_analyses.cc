@@ -18,8 +18,8 @@
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/serve/api.h"
 #include "attnflow/serve/api_error.h"
+#include "attnflow/serve/api_options.h"
 #include "attnflow/serve/api_work.h"
-#include "attnflow/serve/request_options.h"
 
 namespace attnflow {
 namespace {

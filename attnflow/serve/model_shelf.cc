@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "attnflow/analysis/blank_token.h"
-#include "attnflow/analysis/explain_image.h"
+#include "attnflow/analysis/image_model.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/gguf.h"

@@ -8,7 +8,7 @@ import unittest
 import zlib
 
 import numpy as np
-from support import BAD_FILE, ROOT, UNSUPPORTED, USAGE, CommandTest, png
+from support import BAD_FILE, ROOT, USAGE, CommandTest, png
 
 VISION = ROOT / "tests" / "golden" / "vision"
 KINDS = ("png", "svg", "pdf", "html", "json", "csv", "npz", "safetensors", "md", "txt")
@@ -132,7 +132,7 @@ class ImageTest(CommandTest):
         big.write_bytes(data)
         self.refuse(BAD_FILE, ["big.png", "60000"], "image", big, "--model", model)
         self.refuse(BAD_FILE, ["nowhere.png"], "image", self.folder / "nowhere.png", "--model", model)
-        self.refuse(UNSUPPORTED, ["agreement", "attnflow explain"], "image", self.picture, "--model", "agreement")
+        self.refuse(USAGE, ["agreement", "attnflow explain"], "image", self.picture, "--model", "agreement")
         self.refuse(USAGE, ["attnflow image"], "explain", "a text", "--model", model)
         (self.folder / "vit_classification" / "preprocessor_config.json").unlink()
         self.refuse(BAD_FILE, ["preprocessor_config.json"], "image", self.picture, "--model", model)

@@ -5,8 +5,8 @@
 // Error(kUsage), whose message begins with the field: a field that does not exist, one given twice, one of a wrong type
 // or out of range, JSON that does not parse or is nested deeper than any request needs. Values are checked here as far
 // as they can be without the model.
-#ifndef ATTNFLOW_SERVE_REQUEST_OPTIONS_H_
-#define ATTNFLOW_SERVE_REQUEST_OPTIONS_H_
+#ifndef ATTNFLOW_SERVE_API_OPTIONS_H_
+#define ATTNFLOW_SERVE_API_OPTIONS_H_
 
 #include <optional>
 #include <string>
@@ -55,4 +55,4 @@ EvaluateRequest read_evaluate_request(std::string_view json);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_SERVE_REQUEST_OPTIONS_H_
+#endif  // ATTNFLOW_SERVE_API_OPTIONS_H_

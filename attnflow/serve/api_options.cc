@@ -1,4 +1,4 @@
-#include "attnflow/serve/request_options.h"
+#include "attnflow/serve/api_options.h"
 
 #include <fmt/format.h>
 
