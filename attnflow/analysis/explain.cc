@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/blank_token.h"
@@ -31,9 +33,19 @@ namespace attnflow {
 namespace {
 
 // Attention to graph, and to the report when it is to be kept.
-void add_attention(Report& report, AttentionStack stack, const MixingOptions& mixing, const ExplainOptions& options) {
+template <typename Weight>
+void add_attention(Report& report, BasicAttentionStack<Weight> stack, const MixingOptions& mixing,
+                   const ExplainOptions& options) {
   AttentionGraph graph = attention_graph(stack, mixing);
-  if (options.keep_attention) report.attention = stack.weights();
+  if (options.keep_attention) {
+    if constexpr (std::is_same_v<Weight, float>) {
+      report.attention = stack.weights();
+    } else {
+      report.attention =
+          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
+      report.notes.emplace_back("The kept attention is rounded to float32; the values were computed from float64.");
+    }
+  }
   stack = {};
   aggregate(report, std::move(graph), options);
 }
@@ -254,6 +266,26 @@ Error no_attention_kept(const std::filesystem::path& path) {
                       path.string())};
 }
 
+template <typename Weight>
+BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, const std::filesystem::path& path,
+                                          const ExplainOptions& options) {
+  validate_attention(std::as_const(weights).view(), path.string());
+  if (options.renormalize) {
+    if constexpr (std::is_same_v<Weight, double>) renormalize_rows(weights);
+  } else if (!options.any_weights) {
+    const RowSums sums = inspect_row_sums(std::as_const(weights).view());
+    if (sums.largest_error > kRowSumTolerance) {
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format("{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, "
+                      "query {}; pass --renormalize to divide each row by its sum, or --any-weights to take the "
+                      "values as they are",
+                      path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
+    }
+  }
+  return BasicAttentionStack<Weight>(std::move(weights));
+}
+
 }  // namespace
 
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
@@ -308,23 +340,14 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
         fmt::format("--attention: expected a file that ends in .npz, .npy or .safetensors, found '{}'", path.string()));
   }
 
-  Tensor<float> weights = array.to_float(fmt::format("{}: attention", path.string()));
-  validate_attention(weights.view(), path.string());
-  if (options.renormalize) {
-    renormalize_rows(weights);
-  } else if (!options.any_weights) {
-    const RowSums sums = inspect_row_sums(weights.view());
-    if (sums.largest_error > kRowSumTolerance) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, "
-                      "query {}; pass --renormalize to divide each row by its sum, or --any-weights to take the "
-                      "values as they are",
-                      path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
-    }
+  const std::string source = fmt::format("{}: attention", path.string());
+  if (options.renormalize || array.dtype == DType::kF64) {
+    input.stack = checked_stack(array.to_double(source), path, options);
+  } else {
+    input.stack = checked_stack(array.to_float(source), path, options);
   }
-  input.stack = AttentionStack(std::move(weights));
-  const std::size_t n = input.stack.tokens();
+  array = {};
+  const std::size_t n = std::visit([](const auto& stack) { return stack.tokens(); }, input.stack);
   const auto check_count = [&](std::size_t count, const char* what) {
     if (count != 0 && count != n) {
       throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {} {} (one for each key of attention), found {}",
@@ -354,18 +377,22 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
   }
   Report report;
   report.settings = options.settings;
-  const Tensor<float>& weights = input.stack.weights();
-  report.model = {input.name, "", input.stack.layers(), input.stack.heads(), is_causal(weights.view())};
   report.input.kind = "attention";
-  report.input.tokens = std::move(input.tokens);
-  report.input.tokens.resize(input.stack.tokens());
-  report.referents = resolve_referents(options.referents, report);
-  const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, input.stack.heads());
   if (options.any_weights) {
     report.notes.emplace_back(
         "Rows of the attention were taken as they are (--any-weights): values need not be shares.");
   }
-  add_attention(report, std::move(input.stack), mixing, options);
+  std::visit(
+      [&](auto& stack) {
+        report.model = {input.name, "", stack.layers(), stack.heads(),
+                        is_causal(std::as_const(stack).weights().view())};
+        report.input.tokens = std::move(input.tokens);
+        report.input.tokens.resize(stack.tokens());
+        report.referents = resolve_referents(options.referents, report);
+        const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, stack.heads());
+        add_attention(report, std::move(stack), mixing, options);
+      },
+      input.stack);
   return report;
 }
 

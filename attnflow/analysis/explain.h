@@ -11,6 +11,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "attnflow/base/progress.h"
@@ -56,14 +57,15 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
 
 // Attention from elsewhere. tokens: empty, or one entry a position.
 struct AttentionInput {
-  AttentionStack stack;
+  std::variant<AttentionStack, WideAttentionStack> stack;
   std::vector<ReportToken> tokens;
   std::string name;  // of the file, for titles
 };
 
 // Reads .npz (key "attention", optional "tokens" and "special"), .npy (just the array) or .safetensors (tensor
-// "attention"). Any float type; used as float32. Throws Error(kBadFile) for anything that is not attention, or whose
-// rows do not sum to 1 within kRowSumTolerance unless options.renormalize or options.any_weights say what to do.
+// "attention"). Any float type; float64, and rows that were renormalised, stay float64. Throws Error(kBadFile) for
+// anything that is not attention, or whose rows do not sum to 1 within kRowSumTolerance unless options.renormalize or
+// options.any_weights say what to do.
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options);
 
 Report explain_attention(AttentionInput input, const ExplainOptions& options);

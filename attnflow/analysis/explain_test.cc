@@ -420,7 +420,7 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
   options.settings.flow_tolerance = 1e-12;
   EXPECT_TRUE(notes_about(explain_attention(input, options), "enclosure").empty());
   // Rows that sum to 10^6 leave larger units.
-  Tensor<float> weights = input.stack.weights();
+  Tensor<float> weights = std::get<AttentionStack>(input.stack).weights();
   for (float& weight : weights.span()) weight *= 1e6F;
   input.stack = AttentionStack(weights);
   const Report report = explain_attention(input, options);
@@ -434,7 +434,7 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
 TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
   AttentionInput input;
   input.stack = random_stack({.layers = 4, .heads = 2, .tokens = 9, .sharpness = 3.0, .seed = 5});
-  const AttentionGraph graph = attention_graph(input.stack);
+  const AttentionGraph graph = attention_graph(std::get<AttentionStack>(input.stack));
   ExplainOptions options;
   options.certificates = {"2,7", "auto,last", "last,0"};
   for (const std::size_t m : {0U, 1U}) {

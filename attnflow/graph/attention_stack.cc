@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 namespace attnflow {
+namespace {
 
-void validate_attention(TensorView<const float> weights, std::string_view what) {
+template <typename Weight>
+void validate_weights(TensorView<const Weight> weights, std::string_view what) {
   const Shape& shape = weights.shape();
   if (shape.size() != 4) {
     throw Error(
@@ -28,31 +32,25 @@ void validate_attention(TensorView<const float> weights, std::string_view what) 
                             what, shape_to_string(shape), shape[2], shape[3]));
   }
   const auto values = weights.span();
-  // Written so that NaN fails.
-  const auto bad = std::find_if(values.begin(), values.end(), [](float w) { return !(w >= 0.0F && std::isfinite(w)); });
+  // Written so that NaN fails. Products over layers of what no float32 holds would overflow.
+  const auto bad = std::find_if(values.begin(), values.end(),
+                                [](Weight w) { return !(w >= 0 && w <= std::numeric_limits<float>::max()); });
   if (bad == values.end()) return;
   const auto index = static_cast<std::size_t>(bad - values.begin());
   const std::size_t n = shape[2];
   throw Error(
       ErrorKind::kBadFile,
-      fmt::format("{}: expected finite weights of at least 0, found {} at layer {}, head {}, query {}, key {}; "
+      fmt::format("{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; "
                   "save the weights after softmax",
                   what, *bad, index / (n * n * shape[1]) + 1, index / (n * n) % shape[1], index / n % n, index % n));
 }
 
-AttentionStack::AttentionStack(Tensor<float> weights) : weights_(std::move(weights)) {
-  validate_attention(weights_.view(), "attention");
-}
-
-void AttentionStack::send_to(AttentionSink& sink) const {
-  for (std::size_t l = 1; l <= layers(); ++l) sink.layer(l, 0, layer(l));
-}
-
-RowSums inspect_row_sums(TensorView<const float> weights) {
+template <typename Weight>
+RowSums inspect_sums(TensorView<const Weight> weights) {
   RowSums result;
   const std::size_t heads = weights.extent(1);
   const std::size_t n = weights.extent(2);
-  const float* row = weights.data();
+  const Weight* row = weights.data();
   for (std::size_t r = 0; r < weights.size() / n; ++r, row += n) {
     double sum = 0.0;
     for (std::size_t k = 0; k < n; ++k) sum += static_cast<double>(row[k]);
@@ -64,29 +62,54 @@ RowSums inspect_row_sums(TensorView<const float> weights) {
   return result;
 }
 
-bool is_causal(TensorView<const float> weights) {
+template <typename Weight>
+bool has_nothing_above(TensorView<const Weight> weights) {
   const std::size_t n = weights.extent(weights.rank() - 1);
   if (n < 2) return false;
-  const float* row = weights.data();
+  const Weight* row = weights.data();
   for (std::size_t r = 0; r < weights.size() / n; ++r, row += n) {
     for (std::size_t k = r % n + 1; k < n; ++k) {
-      if (row[k] != 0.0F) return false;
+      if (row[k] != 0) return false;
     }
   }
   return true;
 }
 
-void renormalize_rows(Tensor<float>& weights) {
+}  // namespace
+
+void validate_attention(TensorView<const float> weights, std::string_view what) { validate_weights(weights, what); }
+void validate_attention(TensorView<const double> weights, std::string_view what) { validate_weights(weights, what); }
+
+RowSums inspect_row_sums(TensorView<const float> weights) { return inspect_sums(weights); }
+RowSums inspect_row_sums(TensorView<const double> weights) { return inspect_sums(weights); }
+
+bool is_causal(TensorView<const float> weights) { return has_nothing_above(weights); }
+bool is_causal(TensorView<const double> weights) { return has_nothing_above(weights); }
+
+void renormalize_row(std::span<double> row) {
+  const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+  if (sum == 0.0) return;
+  for (double& weight : row) weight /= sum;
+}
+
+void renormalize_rows(Tensor<double>& weights) {
   if (weights.empty()) return;
   const std::size_t n = weights.extent(weights.rank() - 1);
-  float* row = weights.data();
-  for (std::size_t r = 0; r < weights.size() / n; ++r, row += n) {
-    double sum = 0.0;
-    for (std::size_t k = 0; k < n; ++k) sum += static_cast<double>(row[k]);
-    if (sum == 0.0) continue;
-    for (std::size_t k = 0; k < n; ++k) row[k] = static_cast<float>(static_cast<double>(row[k]) / sum);
-  }
+  for (std::size_t begin = 0; begin < weights.size(); begin += n) renormalize_row(weights.span().subspan(begin, n));
 }
+
+template <typename Weight>
+BasicAttentionStack<Weight>::BasicAttentionStack(Tensor<Weight> weights) : weights_(std::move(weights)) {
+  validate_weights(std::as_const(weights_).view(), "attention");
+}
+
+template <typename Weight>
+void BasicAttentionStack<Weight>::send_to(AttentionSink& sink) const requires std::same_as<Weight, float> {
+  for (std::size_t l = 1; l <= layers(); ++l) sink.layer(l, 0, layer(l));
+}
+
+template class BasicAttentionStack<float>;
+template class BasicAttentionStack<double>;
 
 void StackSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
   const std::size_t heads = attention.extent(0);

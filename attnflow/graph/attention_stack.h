@@ -2,7 +2,9 @@
 #ifndef ATTNFLOW_GRAPH_ATTENTION_STACK_H_
 #define ATTNFLOW_GRAPH_ATTENTION_STACK_H_
 
+#include <concepts>
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "attnflow/graph/attention_sink.h"
@@ -10,32 +12,37 @@
 
 namespace attnflow {
 
-// Attention as models give it and as `attnflow explain --attention` reads it: float32 [layer, head, query, key], after
-// softmax, without padding. weight(l, h, q, k) is how much position q of layer l + 1 takes from position k of layer l
-// by head h. L layers, H heads, n positions: 4 L H n^2 bytes.
-class AttentionStack {
+// Attention [layer, head, query, key], after softmax, without padding. weight(l, h, q, k) is how much position q of
+// layer l + 1 takes from position k of layer l by head h. L layers, H heads, n positions: L H n^2 weights, of float32
+// as models give them (AttentionStack), or of float64 as some files hold them (WideAttentionStack).
+template <typename Weight>
+class BasicAttentionStack {
  public:
-  AttentionStack() = default;
+  BasicAttentionStack() = default;
   // Throws Error(kBadFile) unless `weights` has rank 4, at least one layer, head and position, square layers, and only
   // finite non-negative values. The message names the first offending element.
-  explicit AttentionStack(Tensor<float> weights);
+  explicit BasicAttentionStack(Tensor<Weight> weights);
 
   std::size_t layers() const { return weights_.extent(0); }
   std::size_t heads() const { return weights_.extent(1); }
   std::size_t tokens() const { return weights_.extent(2); }
-  const Tensor<float>& weights() const { return weights_; }
+  const Tensor<Weight>& weights() const { return weights_; }
   // [head, query, key] of layer l, counted from 1. Valid while the stack lives.
-  TensorView<const float> layer(std::size_t l) const { return weights_[l - 1]; }
+  TensorView<const Weight> layer(std::size_t l) const { return weights_[l - 1]; }
 
   // Hands every layer to a sink, as a model would.
-  void send_to(AttentionSink& sink) const;
+  void send_to(AttentionSink& sink) const requires std::same_as<Weight, float>;
 
  private:
-  Tensor<float> weights_;
+  Tensor<Weight> weights_;
 };
+
+using AttentionStack = BasicAttentionStack<float>;
+using WideAttentionStack = BasicAttentionStack<double>;
 
 // Throws Error(kBadFile) as the constructor of AttentionStack does. `what` names the source in the message.
 void validate_attention(TensorView<const float> weights, std::string_view what);
+void validate_attention(TensorView<const double> weights, std::string_view what);
 
 // What the rows of a stack are like.
 struct RowSums {
@@ -46,6 +53,7 @@ struct RowSums {
   double sum = 1.0;  // that row's sum
 };
 RowSums inspect_row_sums(TensorView<const float> weights);
+RowSums inspect_row_sums(TensorView<const double> weights);
 
 // Float32 softmax misses 1 by about 1e-7 and half precision by about 1e-3; more than this is not softmax output.
 inline constexpr double kRowSumTolerance = 1e-3;
@@ -53,9 +61,12 @@ inline constexpr double kRowSumTolerance = 1e-3;
 // True when no query attends to a later key: every weight above the diagonal is exactly 0. A single position is not
 // called causal. `weights` is [..., query, key].
 bool is_causal(TensorView<const float> weights);
+bool is_causal(TensorView<const double> weights);
 
-// Divides each row by its sum in float64 and rounds to float32; rows that sum to 0 stay 0.
-void renormalize_rows(Tensor<float>& weights);
+// Divides a row, or each row of [..., key], by its sum; a row that sums to 0 stays 0. In float64: rounded to float32
+// the rows would miss 1 again.
+void renormalize_row(std::span<double> row);
+void renormalize_rows(Tensor<double>& weights);
 
 // A sink that keeps everything: O(L H n^2). Chunks of queries may come in any number; missing rows are an error.
 class StackSink : public AttentionSink {

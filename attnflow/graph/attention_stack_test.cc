@@ -44,14 +44,12 @@ TEST(InspectRowSums, FindsTheWorstRow) {
   EXPECT_EQ(sums.layer, 3U);
   EXPECT_EQ(sums.head, 1U);
   EXPECT_EQ(sums.query, 4U);
-  renormalize_rows(weights);
-  EXPECT_LT(inspect_row_sums(weights.view()).largest_error, 1e-6);
 }
 
 TEST(RenormalizeRows, LeavesEmptyRows) {
-  Tensor<float> weights({1, 1, 2, 2}, {0.0F, 0.0F, 2.0F, 6.0F});
+  Tensor<double> weights({1, 1, 2, 2}, {0.0, 0.0, 1.0, 9.0});
   renormalize_rows(weights);
-  EXPECT_EQ(weights, Tensor<float>({1, 1, 2, 2}, {0.0F, 0.0F, 0.25F, 0.75F}));
+  EXPECT_EQ(weights, Tensor<double>({1, 1, 2, 2}, {0.0, 0.0, 0.1, 0.9}));
 }
 
 TEST(IsCausal, LooksAboveTheDiagonal) {

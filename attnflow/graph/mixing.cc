@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "attnflow/graph/remove_weights.h"
@@ -12,15 +11,8 @@
 namespace attnflow {
 namespace {
 
-void renormalize_row(double* row, std::size_t n) {
-  const double sum = std::accumulate(row, row + n, 0.0);
-  if (sum == 0.0) return;
-  for (std::size_t k = 0; k < n; ++k) row[k] /= sum;
-}
-
-}  // namespace
-
-Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head) {
+template <typename Weight>
+Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std::size_t head) {
   const std::size_t heads = attention.extent(0);
   const std::size_t queries = attention.extent(1);
   const std::size_t keys = attention.extent(2);
@@ -31,13 +23,13 @@ Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, 
     if (head >= heads) {
       throw Error(ErrorKind::kUsage, fmt::format("heads: expected a head from 0 to {}, found {}", heads - 1, head));
     }
-    const float* in = attention.data() + head * size;
+    const Weight* in = attention.data() + head * size;
     for (std::size_t e = 0; e < size; ++e) out[e] = static_cast<double>(in[e]);
     return fused;
   }
   for (std::size_t e = 0; e < size; ++e) out[e] = static_cast<double>(attention.data()[e]);
   for (std::size_t h = 1; h < heads; ++h) {
-    const float* in = attention.data() + h * size;
+    const Weight* in = attention.data() + h * size;
     switch (fusion) {
       case HeadFusion::kMean:
         for (std::size_t e = 0; e < size; ++e) out[e] += static_cast<double>(in[e]);
@@ -54,31 +46,48 @@ Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, 
   }
   if (fusion == HeadFusion::kMean) {
     for (std::size_t e = 0; e < size; ++e) out[e] /= static_cast<double>(heads);
-  } else if (heads > 1) {
-    for (std::size_t q = 0; q < queries; ++q) renormalize_row(out + q * keys, keys);
+  } else {
+    for (std::size_t q = 0; q < queries; ++q) renormalize_row({out + q * keys, keys});
   }
   return fused;
 }
 
-Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options) {
+template <typename Weight>
+Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& options) {
   const std::size_t keys = attention.extent(2);
   internal::check_removal(options.set_aside, options.discard, options.discard_keeps, keys);
   // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
-  for (const float w : attention.span()) {
-    if (!(w >= 0.0F && std::isfinite(w))) {  // written so that NaN fails
+  for (const Weight w : attention.span()) {
+    if (!(w >= 0 && std::isfinite(w))) {  // written so that NaN fails
       throw Error(ErrorKind::kBadFile,
                   fmt::format("expected attention weights that are finite and at least 0, found {}; "
                               "the model's weights are damaged or overflow in float32",
                               w));
     }
   }
-  Tensor<double> weights = fuse_heads(attention, options.heads, options.head);
+  Tensor<double> weights = fused(attention, options.heads, options.head);
   std::vector<bool> changed = internal::set_columns_aside(weights, options.set_aside);
   if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
-    if (changed[q]) renormalize_row(weights.data() + q * keys, keys);
+    if (changed[q]) renormalize_row({weights.data() + q * keys, keys});
   }
   return weights;
+}
+
+}  // namespace
+
+Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head) {
+  return fused(attention, fusion, head);
+}
+Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head) {
+  return fused(attention, fusion, head);
+}
+
+Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options) {
+  return fused(attention, options);
+}
+Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options) {
+  return fused(attention, options);
 }
 
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options) {
@@ -110,14 +119,14 @@ Tensor<double> add_residual(TensorView<const double> weights, ResidualRule rule,
   Tensor<double> added(weights.shape(), {weights.span().begin(), weights.span().end()});
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
     if (q < n) added(q, q) += 1.0;
-    if (rule == ResidualRule::kAddedNormalized) renormalize_row(added.data() + q * n, n);
+    if (rule == ResidualRule::kAddedNormalized) renormalize_row({added.data() + q * n, n});
   }
   return added;
 }
 
-void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
-  const std::size_t queries = attention.extent(1);
-  const std::size_t keys = attention.extent(2);
+void GraphSink::keep(std::size_t layer, std::size_t query_begin, const Shape& attention, const auto& fused) {
+  const std::size_t queries = attention[1];
+  const std::size_t keys = attention[2];
   const std::size_t n = tokens_ == 0 ? keys : tokens_;
   if (tokens_ == 0 && (query_begin != 0 || queries != n)) {
     throw Error(ErrorKind::kOther,
@@ -131,17 +140,26 @@ void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<con
     if (one_head) graph_.weights_below = Tensor<double>({layers_, n, n});
   }
   assert(layer >= 1 && layer <= layers_ && graph_.tokens() == n && query_begin + queries <= n && keys <= n);
-  const auto keep = [&](const MixingOptions& options, Tensor<double>& matrices) {
-    const Tensor<double> weights = tokens_ == 0 ? fused_weights(attention, options) : fused_rows(attention, options);
+  const auto copy = [&](const Tensor<double>& weights, Tensor<double>& matrices) {
     double* rows = matrices.data() + ((layer - 1) * n + query_begin) * n;
     for (std::size_t q = 0; q < queries; ++q) std::copy_n(weights.data() + q * keys, keys, rows + q * n);
   };
-  keep(options_, graph_.weights);
+  copy(fused(options_), graph_.weights);
   if (one_head) {
     MixingOptions below = options_;
     below.heads = HeadFusion::kMean;
-    keep(below, graph_.weights_below);
+    copy(fused(below), graph_.weights_below);
   }
+}
+
+void GraphSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
+  keep(layer, query_begin, attention.shape(), [&](const MixingOptions& options) {
+    return tokens_ == 0 ? fused_weights(attention, options) : fused_rows(attention, options);
+  });
+}
+
+void GraphSink::layer(std::size_t layer, TensorView<const double> attention) {
+  keep(layer, 0, attention.shape(), [&](const MixingOptions& options) { return fused_weights(attention, options); });
 }
 
 AttentionGraph GraphSink::take() { return std::exchange(graph_, {}); }
@@ -149,6 +167,12 @@ AttentionGraph GraphSink::take() { return std::exchange(graph_, {}); }
 AttentionGraph attention_graph(const AttentionStack& stack, const MixingOptions& options) {
   GraphSink sink(stack.layers(), options);
   stack.send_to(sink);
+  return sink.take();
+}
+
+AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOptions& options) {
+  GraphSink sink(stack.layers(), options);
+  for (std::size_t l = 1; l <= stack.layers(); ++l) sink.layer(l, stack.layer(l));
   return sink.take();
 }
 

@@ -11,10 +11,14 @@
 // Only the attention block's residual is modelled; the feed-forward block moves nothing between positions.
 //
 // Order of steps, each optional but the first and the last:
-//   1. fuse heads: mean (the paper), max, min, or one head;
+//   1. fuse heads: mean (the paper), or one head, or max or min with every row then divided by its sum, also when there
+//      is one head only;
 //   2. set columns aside: weights of chosen keys (a sink, special tokens) become 0;
-//   3. discard: the smallest share q of the matrix's n^2 weights becomes 0 (ties: the later element goes first);
-//   4. renormalise those rows to sum 1 that step 2 or 3 changed; a row that is left with nothing stays 0;
+//   3. discard: of the n^2 weights that step 2 left, the floor(q n^2) smallest become 0. Those that are 0 already
+//   count;
+//      of equal weights the one later in [query, key] goes first;
+//   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing stays
+//   0;
 //   5. add the residual.
 // W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
 // model's float32 softmax made of 1.
@@ -26,7 +30,7 @@
 // One head means the paper's appendix: head k at the layer looked at, the mean over heads in the layers below it. Then
 // a layer has two matrices: one for when it is the top layer of a question, and one for when it lies below.
 //
-// All arithmetic is float64, in a fixed order: same input, same bits.
+// All arithmetic is float64, in a fixed order: same input, same bits. Weights of float64 are taken as they are.
 #ifndef ATTNFLOW_GRAPH_MIXING_H_
 #define ATTNFLOW_GRAPH_MIXING_H_
 
@@ -50,14 +54,16 @@ struct MixingOptions {
   std::vector<std::size_t> discard_keeps = {};  // key positions that discard leaves alone
 };
 
-// Step 1 alone: [head, query, key] -> [query, key]. After max or min rows are renormalised. O(H n^2).
+// Step 1 alone: [head, query, key] -> [query, key]. O(H n^2).
 // Throws Error(kUsage) when kSingle names a head that is not there.
 Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0);
+Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head = 0);
 
 // Steps 1 to 4: W_l, [query, key]. O(H n^2), and O(n^2) more for discard.
 // Throws Error(kUsage) for a position or share that is out of range, Error(kBadFile) for weights that are negative or
 // not finite.
 Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options);
+Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options);
 
 // The same for some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end before
 // the last position, and positions set aside may lie behind them. Rows are treated each on its own, so the result is
@@ -102,9 +108,14 @@ class GraphSink : public AttentionSink {
   GraphSink(std::size_t layers, MixingOptions options, std::size_t tokens = 0)
       : layers_(layers), tokens_(tokens), options_(std::move(options)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+  // A whole layer of a file.
+  void layer(std::size_t layer, TensorView<const double> attention);
   AttentionGraph take();
 
  private:
+  // `fused`: MixingOptions -> what fused_weights() makes of these queries by them.
+  void keep(std::size_t layer, std::size_t query_begin, const Shape& attention, const auto& fused);
+
   std::size_t layers_;
   std::size_t tokens_;
   MixingOptions options_;
@@ -113,6 +124,7 @@ class GraphSink : public AttentionSink {
 
 // The graph of a whole stack.
 AttentionGraph attention_graph(const AttentionStack& stack, const MixingOptions& options = {});
+AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOptions& options = {});
 
 // The graph that uniform attention gives under the same mask: W[q, k] = 1 / (number of keys that q sees), every key
 // when not causal and the keys 0..q when causal. The baseline of receptive-field normalisation.

@@ -70,6 +70,33 @@ TEST(FusedWeights, RowsThatNoStepChangedStayAsTheyAre) {
   EXPECT_EQ(fused_weights(any.view(), options), Tensor<double>({2, 2}, {5.0, 5.0, 0.0, 1.0}));
 }
 
+TEST(FusedWeights, MaxAndMinRenormaliseOneHeadAsTwoThatAreEqual) {
+  const Tensor<float> one({1, 2, 2}, {0.2F, 0.1F, 0.9F, 0.6F});
+  const Tensor<float> two({2, 2, 2}, {0.2F, 0.1F, 0.9F, 0.6F, 0.2F, 0.1F, 0.9F, 0.6F});
+  for (const HeadFusion fusion : {HeadFusion::kMax, HeadFusion::kMin}) {
+    EXPECT_EQ(fuse_heads(one.view(), fusion), fuse_heads(two.view(), fusion));
+    EXPECT_NEAR(fuse_heads(one.view(), fusion)(0, 0), 2.0 / 3.0, 1e-7);
+  }
+}
+
+TEST(FusedWeights, TakesFloat64AsItIs) {
+  const Tensor<double> two({2, 1, 2}, {0.1, 0.9, 0.3, 0.7});
+  EXPECT_EQ(fused_weights(two.view(), {}), Tensor<double>({1, 2}, {(0.1 + 0.3) / 2, (0.9 + 0.7) / 2}));
+  const WideAttentionStack stack(Tensor<double>({1, 1, 2, 2}, {0.4, 0.6, 0.1, 0.9}));
+  const AttentionGraph graph = attention_graph(stack, {.heads = HeadFusion::kSingle});
+  EXPECT_EQ(graph.weights, Tensor<double>({1, 2, 2}, {0.4, 0.6, 0.1, 0.9}));
+  EXPECT_EQ(graph.weights_below, graph.weights);
+}
+
+TEST(FusedWeights, ZerosCountToTheShareThatDiscardDrops) {
+  // Three of the nine weights are 0 already, so a share of 4 / 9 takes one more.
+  const Tensor<float> causal({1, 3, 3}, {1.0F, 0, 0, 0.5F, 0.5F, 0, 0.25F, 0.5F, 0.25F});
+  MixingOptions options;
+  options.discard = 4.0 / 9.0;
+  EXPECT_EQ(fused_weights(causal.view(), options),
+            Tensor<double>({3, 3}, {1, 0, 0, 0.5, 0.5, 0, 1.0 / 3.0, 2.0 / 3.0, 0}));
+}
+
 TEST(FusedWeights, DiscardTies) {
   const Tensor<float> flat({1, 2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
   MixingOptions options;

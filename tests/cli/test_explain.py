@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import unittest
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -262,6 +263,50 @@ class AttentionFileTest(CommandTest):
             path = self.folder / "a.npy"
             np.save(path, weights.astype(kind))
             self.run_program("explain", "--attention", path, "-o", "a.npz")
+
+    def test_float64_stays_float64(self):
+        """The flow of the file's own numbers lies in the enclosure, and nothing is rounded on the way."""
+        rng = np.random.default_rng(5)
+        weights = rng.dirichlet(np.ones(6), size=(2, 1, 6))
+        path = self.folder / "a.npy"
+        np.save(path, weights)
+        ask = ("--residual", "0", "--flow-tolerance", "1e-12", "--output-token", "all")
+        self.run_program("explain", "--attention", path, *ask, "-o", "a.npz")
+        with np.load(self.folder / "a.npz") as made:
+            np.testing.assert_array_equal(made["raw"], weights[:, 0])
+            flow, gap = made["flow"][-1], made["flow_gap"][-1]
+        below, above = ([[Fraction(w) for w in row] for row in weights[layer, 0].tolist()] for layer in (0, 1))
+        for i, j in np.ndindex(flow.shape):
+            truth = sum(min(above[i][k], below[k][j]) for k in range(6))
+            self.assertLessEqual(Fraction(float(flow[i, j])), truth)
+            self.assertLessEqual(truth, Fraction(float(flow[i, j])) + Fraction(float(gap[i, j])))
+            self.assertLess(gap[i, j], 1e-12)
+
+        # Rows are divided in float64, of a float32 file too.
+        for kind in (np.float64, np.float32):
+            scaled = (weights * rng.uniform(0.5, 2, size=(2, 1, 6, 1))).astype(kind)
+            np.save(path, scaled)
+            self.run_program("explain", "--attention", path, "--renormalize", *ask, "-o", "a.npz")
+            exact = scaled[:, 0].astype(np.float64)
+            with np.load(self.folder / "a.npz") as made:
+                np.testing.assert_allclose(made["raw"], exact / exact.sum(-1, keepdims=True), rtol=1e-15)
+
+        # What is kept beside the results is float32, and says so.
+        done = self.run_program("explain", "--attention", path, "--renormalize", "--keep-attention", "-o", "a.npz")
+        self.assertIn("rounded to float32", done.stdout + done.stderr)
+
+    def test_heads_max_and_min_of_one_head(self):
+        """As of two equal ones: rows are divided by their sums whatever the number of heads."""
+        one = np.array([[[[0.2, 0.1], [0.9, 0.6]]]], np.float32)
+        for heads in ("max", "min"):
+            made = []
+            for weights in (one, np.repeat(one, 2, axis=1)):
+                path = self.save_attention(weights)
+                self.run_program("explain", "--attention", path, "--any-weights", "--heads", heads, "-o", "a.npz")
+                with np.load(self.folder / "a.npz") as file:
+                    made.append(file["raw"])
+            np.testing.assert_array_equal(made[0], made[1])
+            np.testing.assert_allclose(made[0][0], [[2 / 3, 1 / 3], [0.6, 0.4]], atol=1e-7)
 
     def test_no_backend_is_loaded(self):
         path = self.save_attention(random_attention(layers=6, heads=12, tokens=12))
