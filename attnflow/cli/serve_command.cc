@@ -99,6 +99,12 @@ void add_serve_command(CLI::App& app) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
+  command
+      ->add_option("--max-connections-per-address", options.most_connections_per_address,
+                   "Of these from one address; behind a proxy, which is one, as many as in all")
+      ->check(whole_number)
+      ->capture_default_str()
+      ->group(limits);
 
   const char* run = "How to run";
   command->add_option("--threads", options.threads, "Threads of one analysis; 0: the processors shared by the workers")

@@ -136,6 +136,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& 
   }
   if (!route->body_types.empty()) {
     if (const auto refusal = check_content_type(request, route->body_types)) return guarded(refusal_response(*refusal));
+    if (const auto refusal = check_content_encoding(request)) return guarded(refusal_response(*refusal));
     const ApiLimits& limits = options_.limits;
     const bool json = route->body_types.front() == "application/json";
     most_body_bytes = json ? std::min(limits.most_json_bytes, limits.most_body_bytes) : limits.most_body_bytes;

@@ -2,10 +2,12 @@
 #ifndef ATTNFLOW_SERVE_API_ERROR_H_
 #define ATTNFLOW_SERVE_API_ERROR_H_
 
+#include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <string>
 
+#include "attnflow/base/error.h"
 #include "attnflow/serve/http_message.h"
 
 namespace attnflow {
@@ -13,7 +15,7 @@ namespace attnflow {
 class ApiError : public std::runtime_error {
  public:
   ApiError(unsigned status, std::string kind, const std::string& message)
-      : std::runtime_error(message), status_(status), kind_(std::move(kind)) {}
+      : std::runtime_error(without_nul(message)), status_(status), kind_(std::move(kind)) {}
   unsigned status() const noexcept { return status_; }
   const std::string& kind() const noexcept { return kind_; }
 
@@ -27,6 +29,9 @@ std::string error_json(const std::string& kind, const std::string& message);
 
 HttpResponse error_response(const ApiError& error);
 HttpResponse error_response(unsigned status, const std::string& kind, const std::string& message);
+
+// 503 queue_full: how many wait already, which the error names as "waiting", too, and when it is worth coming back.
+HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after);
 
 // What a failed analysis means to the client:
 //

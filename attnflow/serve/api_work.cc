@@ -116,8 +116,7 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
   };
   if (queue.submit(std::move(job))) return;
   held->give_up();
-  exchange->respond(error_response(503, "queue_full",
-                                   "expected fewer requests at the same time, found a full queue; come back later"));
+  exchange->respond(queue_full_response(queue.waiting(), queue.retry_after()));
 }
 
 bool wants_events(const HttpRequest& request, bool otherwise) {

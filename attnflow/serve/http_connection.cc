@@ -7,6 +7,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,17 @@ std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return result;
+}
+
+std::string client_of(const tcp::socket& socket) {
+  error_code error;
+  const auto end = socket.remote_endpoint(error);
+  if (error) return "";
+  const asio::ip::address address = end.address();
+  if (address.is_v4() || address.to_v6().is_v4_mapped()) return url_address(address);
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + bytes.size() / 2, bytes.end(), 0);
+  return asio::ip::address_v6(bytes).to_string();
 }
 
 std::string response_head(const HttpResponse& response, bool keep_alive, const std::string& framing) {
@@ -148,6 +160,26 @@ bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
   return true;
 }
 
+bool HttpHub::make_place(const std::string& client) {
+  std::map<std::string_view, std::size_t> places;
+  for (const auto& connection : connections) ++places[connection->client()];
+  const bool too_many_here = places[client] >= options.most_connections_per_address;
+  if (!too_many_here && connections.size() < options.most_connections) return true;
+  std::shared_ptr<HttpConnection> longest;
+  std::size_t most = 0;
+  for (const auto& connection : connections) {
+    if (!connection->may_give_way() || (too_many_here && connection->client() != client)) continue;
+    const std::size_t of_client = places[connection->client()];
+    if (of_client > most || (of_client == most && connection->waits_since() < longest->waits_since())) {
+      longest = connection;
+      most = of_client;
+    }
+  }
+  if (!longest) return false;
+  longest->close();
+  return true;
+}
+
 void HttpHub::forget(const std::shared_ptr<HttpConnection>& connection) {
   connections.erase(connection);
   if (connections.empty() && emptied) emptied();
@@ -158,16 +190,19 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpHub> hub, tcp::socket socket)
       socket_(std::move(socket)),
       guard_(asio::make_work_guard(socket_.get_executor())),
       deadline_(socket_.get_executor()),
-      time_limit_(socket_.get_executor()) {}
+      time_limit_(socket_.get_executor()),
+      client_(client_of(socket_)) {}
 
 void HttpConnection::start(bool overloaded) {
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   const auto end = socket_.local_endpoint(ignored);
   if (!ignored) address_ = url_address(end.address());
+  waits_since_ = Clock::now();
   if (overloaded) {
     refuse(hub_->problem(503, "overloaded",
-                         "expected fewer connections at the same time; close some, or come back in a second"));
+                         "expected fewer requests at the same time, found as many as this server takes (attnflow serve "
+                         "--max-connections, --max-connections-per-address); come back in a second"));
   } else {
     begin_request();
   }
@@ -257,7 +292,9 @@ void HttpConnection::begin_request() {
   parser_->header_limit(static_cast<std::uint32_t>(hub_->options.most_header_bytes));
   // The handler says, when it knows what is asked. (None is no limit by the documentation, and 0 in Boost 1.74.)
   parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
-  set_deadline(hub_->options.idle_timeout);
+  waits_since_ = Clock::now();
+  set_deadline(first_ ? hub_->options.header_timeout : hub_->options.idle_timeout);
+  first_ = false;
 }
 
 void HttpConnection::set_deadline(Clock::time_point time) {

@@ -43,6 +43,9 @@ struct HttpHub {
   HttpResponse problem(unsigned status, const std::string& kind, const std::string& message) const {
     return handler.problem(status, kind, message);
   }
+  // Makes a place for one more connection of `client`, where there is none, by closing one that has asked nothing.
+  // False: there is no such connection.
+  bool make_place(const std::string& client);
   // Whether `asking` may keep `bytes` more for its client. Connections that have waited for theirs for long are closed
   // to make it so. Where no other keeps anything, no answer is too long.
   bool make_room(std::size_t bytes, const HttpConnection& asking);
@@ -62,6 +65,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The time for that is over.
   void end_work();
   void close();
+
+  // Who is at the other end: an address, or the first half of an IPv6 one, which is what one customer gets.
+  const std::string& client() const { return client_; }
+  // Nothing has been asked: the server loses nothing by closing it.
+  bool may_give_way() const { return state_ == State::kIdle || state_ == State::kHeader; }
+  std::chrono::steady_clock::time_point waits_since() const { return waits_since_; }
 
  private:
   enum class State {
@@ -118,6 +127,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer time_limit_;
   std::string address_;
+  std::string client_;
+  Clock::time_point waits_since_{};  // for a request, where it has to
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   HttpRequest request_;
@@ -137,6 +148,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool stream_keep_alive_ = false;
   bool keep_alive_ = true;
   bool close_after_ = false;
+  bool first_ = true;  // no request has been read yet
 };
 
 }  // namespace attnflow

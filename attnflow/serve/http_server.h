@@ -9,6 +9,10 @@
 // Every request that was read to its end gets an answer: an exchange that is destroyed unanswered says 500, or 503
 // where it was stopped by its time limit or by the server's end.
 //
+// Places. Connections that have asked nothing yet, or only part of a header, keep nobody out: where there is no place
+// left, in all or for one address, the one of them that has waited longest gives way to who comes; of an address that
+// has most of them, where all are taken. So whoever opens many and says nothing closes his own.
+//
 // Limits, each with its own answer: header size (431), body size (413, before it is read where its length is said),
 // bodies being read at the same time (503), connections (503), time for a header and a body to arrive (408, or nothing
 // where nothing came), idle time between requests. An answer must be taken without long pauses and at a least speed on
@@ -39,13 +43,14 @@ struct HttpServerOptions {
   std::uint16_t port = 0;                      // 0: any that is free
   std::size_t most_header_bytes = 16U << 10U;  // request line included
   std::size_t most_connections = 512;
+  std::size_t most_connections_per_address = 512;                 // of most_connections; IPv6: of a /64
   std::size_t most_body_bytes_at_once = std::size_t{256} << 20U;  // of all connections together
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};
   std::size_t most_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not taken
   std::size_t slowest_bytes_per_second = 16U << 10U;                // at which an answer must be taken, on the whole
   std::chrono::milliseconds write_timeout{30'000};                  // for each 64 KiB, and on top of that for the whole
-  std::chrono::milliseconds idle_timeout{60'000};
+  std::chrono::milliseconds idle_timeout{60'000};  // between requests; for the first one header_timeout holds
   std::chrono::milliseconds grace{5'000};
 };
 

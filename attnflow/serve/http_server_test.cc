@@ -383,23 +383,46 @@ TEST_F(ServerTest, SlowClientsAreAnswered408) {
 TEST_F(ServerTest, TooManyConnections) {
   HttpServerOptions options;
   options.most_connections = 2;
-  start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("<taken>")); }, options);
+  start([this](std::shared_ptr<HttpExchange> exchange) { hold(std::move(exchange)); }, options);
   Client first(port());
   first.say(kGet);
-  first.hear("<taken>");
+  came_.acquire();
   auto second = std::make_unique<Client>(port());
   second->say(kGet);
-  second->hear("<taken>");
+  came_.acquire();
+  // Both are being worked on.
   Client third(port());
   EXPECT_TRUE(third.hear().starts_with("HTTP/1.1 503 "));
   second.reset();
   for (int i = 0; i < 200; ++i) {
     Client later(port());
     later.say(kGet);
-    if (later.hear("<taken>").starts_with("HTTP/1.1 200 ")) return;
-    std::this_thread::sleep_for(milliseconds(20));
+    if (came_.try_acquire_for(milliseconds(20))) return;
   }
   FAIL() << "no connection was taken after another had gone";
+}
+
+TEST_F(ServerTest, WhoHasAskedNothingGivesWay) {
+  for (const bool of_one_address : {true, false}) {
+    HttpServerOptions options;
+    (of_one_address ? options.most_connections_per_address : options.most_connections) = 2;
+    start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("<taken>")); }, options);
+    Client kept(port());
+    kept.say(kGet);
+    kept.hear("<taken>");
+    Client half(port());
+    half.say("GET / HTTP/1.1\r\nHo");
+    // The first has waited longest, then the second: neither is told anything.
+    Client next(port());
+    next.say(kGet);
+    EXPECT_TRUE(next.hear("<taken>").starts_with("HTTP/1.1 200 "));
+    EXPECT_EQ(kept.hear(), "");
+    Client last(port());
+    last.say(kGet);
+    EXPECT_TRUE(last.hear("<taken>").starts_with("HTTP/1.1 200 "));
+    EXPECT_EQ(half.hear(), "");
+    TearDown();
+  }
 }
 
 TEST_F(ServerTest, TheEndWaitsForAnswers) {

@@ -147,4 +147,14 @@ std::optional<Refusal> check_content_type(const HttpRequest& request, const std:
                              given.empty() ? "none" : quoted_header(given))};
 }
 
+std::optional<Refusal> check_content_encoding(const HttpRequest& request) {
+  for (const auto& [name, value] : request.headers) {
+    if (name != "content-encoding" || lower_header(trim(value)) == "identity") continue;
+    return Refusal{
+        415, "unsupported_media_type",
+        fmt::format("Content-Encoding: expected none, found {}; send the body as it is", quoted_header(value))};
+  }
+  return std::nullopt;
+}
+
 }  // namespace attnflow

@@ -11,6 +11,7 @@
 //                   a request without reading the answer, and work is work. The page itself may be linked to.
 //   Content-Type    of a POST must be the type that is expected: JSON and pictures cannot be sent across origins
 //                   without asking first, which is never allowed (no CORS header is ever sent).
+//   Content-Encoding  of a POST must be none: bodies are read as they are sent.
 //   Authorization   Bearer with the token, where there is one.
 //
 // All are pure functions of the request and the settings.
@@ -52,6 +53,7 @@ std::optional<Refusal> check_origin(const HttpRequest& request);
 std::optional<Refusal> check_token(const HttpRequest& request, const GuardSettings& settings);
 // `types`: those that are taken, in lower case, without parameters.
 std::optional<Refusal> check_content_type(const HttpRequest& request, const std::vector<std::string>& types);
+std::optional<Refusal> check_content_encoding(const HttpRequest& request);
 
 // Whether the two are equal, in a time that depends on the length of `given` alone.
 bool equal_in_constant_time(std::string_view given, std::string_view secret);

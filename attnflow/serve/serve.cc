@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
 constexpr std::size_t kMostWorkers = 64;
+constexpr std::size_t kShortestToken = 16;  // guessed at a million a second, hexadecimal: half a million years
 
 [[noreturn]] void fail_to_serve(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
@@ -33,11 +34,11 @@ void check_serve_options(const ServeOptions& options) {
     fail_to_serve(
         "--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' makes one");
   }
-  if (options.token.empty() && !is_loopback_host(options.host)) {
-    fail_to_serve(
-        fmt::format("--host {}: expected a --token beside an address that other machines reach, found none; "
-                    "'openssl rand -hex 24' makes one",
-                    options.host));
+  if (options.token.size() < kShortestToken && !is_loopback_host(options.host)) {
+    fail_to_serve(fmt::format(
+        "--host {}: expected a --token of at least {} characters beside an address that other machines reach, found "
+        "{}; 'openssl rand -hex 24' makes one",
+        options.host, kShortestToken, options.token.empty() ? "none" : fmt::format("one of {}", options.token.size())));
   }
   for (const std::string& name : options.allowed_hosts) {
     if (!parse_host(name)) fail_to_serve(fmt::format("--allow-host: expected a name, or NAME:PORT, found '{}'", name));
@@ -48,6 +49,9 @@ void check_serve_options(const ServeOptions& options) {
   if (options.timeout.count() == 0) fail_to_serve("--timeout: expected at least 1 second, found 0");
   if (options.most_body_bytes == 0) fail_to_serve("--max-body: expected at least 1 byte, found 0");
   if (options.most_connections == 0) fail_to_serve("--max-connections: expected at least 1, found 0");
+  if (options.most_connections_per_address == 0) {
+    fail_to_serve("--max-connections-per-address: expected at least 1, found 0");
+  }
   constexpr std::size_t kMostMegapixels = std::size_t{1} << 20U;
   if (options.most_megapixels == 0 || options.most_megapixels > kMostMegapixels) {
     fail_to_serve(
@@ -80,6 +84,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
   http.host = options.host;
   http.port = options.port;
   http.most_connections = options.most_connections;
+  http.most_connections_per_address = std::min(options.most_connections_per_address, options.most_connections);
   http.grace = options.grace;
   // The server outlives the work, whose answers it takes.
   std::unique_ptr<Api> api;

@@ -1,6 +1,8 @@
 #include "attnflow/serve/work_queue.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -43,6 +45,13 @@ std::size_t WorkQueue::waiting() const {
 std::size_t WorkQueue::running() const {
   const std::scoped_lock lock(mutex_);
   return running_;
+}
+
+std::size_t WorkQueue::retry_after() const {
+  constexpr double kLongest = 60.0;
+  const std::scoped_lock lock(mutex_);
+  const double half = mean_seconds_ * static_cast<double>(waiting_.size() + 1) / 2.0;
+  return static_cast<std::size_t>(std::clamp(std::ceil(half / static_cast<double>(workers_.size())), 1.0, kLongest));
 }
 
 bool WorkQueue::is_runnable(const Job& job) const {
@@ -89,9 +98,13 @@ void WorkQueue::work(const std::stop_token& stop) {
     lock.unlock();
     cancelled.clear();
     const void* const exclusive = job.exclusive;
+    const auto begin = std::chrono::steady_clock::now();
     job.run();
     job = {};
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     lock.lock();
+    constexpr double kNewest = 0.2;
+    mean_seconds_ += kNewest * (took.count() - mean_seconds_);
     --running_;
     if (exclusive != nullptr) in_use_.erase(in_use_.find(exclusive));
     changed_.notify_all();

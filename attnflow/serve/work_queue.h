@@ -47,6 +47,8 @@ class WorkQueue {
 
   std::size_t waiting() const;
   std::size_t running() const;
+  // In how many seconds half of what waits will have been worked on, as far as the jobs so far tell: 1 to 60.
+  std::size_t retry_after() const;
 
  private:
   void work(const std::stop_token& stop);
@@ -60,6 +62,7 @@ class WorkQueue {
   std::deque<Job> waiting_;
   std::multiset<const void*> in_use_;
   std::size_t running_ = 0;
+  double mean_seconds_ = 0.0;  // of a job, the last ones counting most
   const std::size_t most_waiting_;
   std::vector<std::jthread> workers_;
 };

@@ -1,5 +1,6 @@
 """Who may ask what: hosts, origins, tokens, sizes, and bodies that are meant to hurt."""
 
+import gzip
 import json
 import socket
 import subprocess
@@ -88,11 +89,17 @@ class StartTest(unittest.TestCase):
         finally:
             self.assertEqual(server.stop()[0], 0)
 
+    def test_a_token_that_is_guessed_at_once(self):
+        self.refuse(["--token of at least 16", "found one of 1"], "--host", "0.0.0.0", "--port", "0", "--token", "x")
+        server = Server("--token", "x")  # of a loopback address it keeps out pages, not people
+        self.assertEqual(server.stop()[0], 0)
+
     def test_wrong_options(self):
         self.refuse(["--token", "visible"], "--token", "two words", "--port", "0")
         self.refuse(["--allow-host"], "--allow-host", "a/b", "--port", "0")
         self.refuse(["--workers"], "--workers", "0", "--port", "0")
         self.refuse(["--timeout"], "--timeout", "0", "--port", "0")
+        self.refuse(["--max-connections-per-address"], "--max-connections-per-address", "0", "--port", "0")
         self.refuse(["--port", "from 0 to 65535"], "--port", "70000")
         self.refuse(["--port"], "--port", "-1")
         self.refuse(["no.such.name.invalid"], "--host", "no.such.name.invalid", "--port", "0")
@@ -121,6 +128,19 @@ class BodyTest(ServerTest):
         answer = self.server.ask("POST", "/api/v1/image", bytes(300_000), {"Content-Type": "image/png"})
         self.refuse(answer, 413, "body_too_large", "200000")
         self.refuse(self.server.ask("GET", "/api/v1/models", b"x"), 413, "body_too_large")
+
+    def test_encoded(self):
+        body = gzip.compress(json.dumps(EXPLAIN).encode())
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        answer = self.server.ask("POST", "/api/v1/explain", body, headers)
+        self.refuse(answer, 415, "unsupported_media_type", "Content-Encoding", "gzip")
+        plain = json.dumps(EXPLAIN).encode()
+        answer = self.server.ask("POST", "/api/v1/explain", plain, headers | {"Content-Encoding": "identity"})
+        self.assertEqual(answer.status, 200)
+
+    def test_messages_go_on_behind_a_nul(self):
+        answer = self.server.post("explain", EXPLAIN | {"method": "\0"})
+        self.refuse(answer, 400, "bad_request", "\\x00'")
 
     def test_too_large_and_its_length_not_said(self):
         head = (
@@ -220,6 +240,24 @@ class BodyTest(ServerTest):
 
 
 class SlowTest(ServerTest):
+    def test_half_open_connections_keep_nobody_out(self):
+        """More than there are places, none of which asks anything: who does is answered at once."""
+        for said in (b"", b"POST /api/v1/explain HTTP/1.1\r\nHost: local"):
+            slow = []
+            try:
+                for _ in range(700):
+                    slow.append(self.server.socket())
+                    if said:
+                        slow[-1].sendall(said)
+                for _ in range(5):
+                    began = time.monotonic()
+                    self.assertEqual(self.server.get("/api/v1/health").status, 200)
+                    # Half the time after which they would be closed anyway.
+                    self.assertLess(time.monotonic() - began, 5)
+            finally:
+                for connection in slow:
+                    connection.close()
+
     def test_slow_clients_do_not_keep_others_waiting(self):
         # A hundred connections that never finish their headers.
         slow = [self.server.socket() for _ in range(100)]

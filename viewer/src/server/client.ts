@@ -46,6 +46,8 @@ export interface ModelTable {
 export interface Progress {
   /** requests before this one; null: it is being worked on */
   position: number | null;
+  /** the queue is full: it is asked again in so many seconds */
+  again?: number;
   phase: string;
   done: number;
   total: number;
@@ -65,6 +67,8 @@ export class ServerError extends Error {
     readonly status: number,
     readonly kind: string,
     message: string,
+    /** when and why it is worth asking again */
+    readonly busy: { seconds: number; waiting: number } | null = null,
   ) {
     super(message);
   }
@@ -131,13 +135,24 @@ export class Client {
     return (await (await this.ask("models")).json()) as ModelTable;
   }
 
+  /** Asks until the queue takes it. */
+  private async askInTurn(path: string, init: Init, handlers: Handlers): Promise<Response> {
+    for (;;) {
+      try {
+        return await this.ask(path, init);
+      } catch (error) {
+        if (!(error instanceof ServerError) || !error.busy) throw error;
+        const { seconds, waiting } = error.busy;
+        handlers.progress?.({ position: waiting, again: seconds, phase: "", done: 0, total: 0 });
+        await pause(seconds * 1000, init.signal);
+      }
+    }
+  }
+
   /** POSTs and follows the events; resolves to the document at their end. */
   private async follow(path: string, init: Init, handlers: Handlers): Promise<unknown> {
-    const response = await this.ask(path, {
-      ...init,
-      method: "POST",
-      headers: { ...init.headers, Accept: "text/event-stream" },
-    });
+    const request = { ...init, method: "POST", headers: { ...init.headers, Accept: "text/event-stream" } };
+    const response = await this.askInTurn(path, request, handlers);
     if (!response.headers.get("Content-Type")?.startsWith("text/event-stream") || !response.body) {
       return response.json();
     }
@@ -206,10 +221,33 @@ async function* unbroken<T>(events: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
+/** Rejects as fetch does when the signal says stop. */
+function pause(milliseconds: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stopped = () => {
+      clearTimeout(timer);
+      reject(new DOMException("stopped", "AbortError"));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stopped);
+      resolve();
+    }, milliseconds);
+    if (signal?.aborted) stopped();
+    else signal?.addEventListener("abort", stopped, { once: true });
+  });
+}
+
+const LONGEST_PAUSE = 60;
+
 async function errorOf(response: Response): Promise<ServerError> {
   try {
-    const { error } = (await response.json()) as { error: { kind: string; message: string } };
-    return new ServerError(response.status, error.kind, error.message);
+    const { error } = (await response.json()) as { error: { kind: string; message: string; waiting?: number } };
+    const seconds = Number(response.headers.get("Retry-After"));
+    const busy =
+      error.kind === "queue_full"
+        ? { seconds: Math.min(Math.max(seconds || 1, 1), LONGEST_PAUSE), waiting: error.waiting ?? 0 }
+        : null;
+    return new ServerError(response.status, error.kind, error.message, busy);
   } catch {
     return new ServerError(response.status, "unknown", `the server answered with ${response.status}`);
   }

@@ -367,7 +367,7 @@ function Status({ state }: { state: ServerState }) {
   const waiting = progress?.position ?? null;
   let said = working;
   if (working && waiting !== null) {
-    said = waiting > 0 ? `Waiting: ${waiting} before this` : working;
+    said = waiting > 0 ? `Waiting: ${progress?.again ? "at least " : ""}${waiting} before this` : working;
   } else if (working && progress && progress.total > 0) {
     said = `${working}: ${progress.phase} ${progress.done} of ${progress.total}`;
   }
