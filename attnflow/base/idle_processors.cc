@@ -12,7 +12,6 @@
 #include <thread>
 
 namespace attnflow {
-namespace {
 
 std::size_t usable_processors() {
   cpu_set_t set;
@@ -22,8 +21,6 @@ std::size_t usable_processors() {
   }
   return std::max(1U, std::thread::hardware_concurrency());
 }
-
-}  // namespace
 
 std::optional<std::size_t> runnable_tasks(std::string_view loadavg) {
   for (int averages = 0; averages < 3; ++averages) {

@@ -21,7 +21,10 @@ namespace attnflow {
 // of another form.
 std::optional<std::size_t> runnable_tasks(std::string_view loadavg);
 
-// From 1 to the number of processors that this process may use. Takes about two milliseconds.
+// Processors that this process may use.
+std::size_t usable_processors();
+
+// From 1 to that number. Takes about two milliseconds.
 std::size_t idle_processors();
 
 }  // namespace attnflow

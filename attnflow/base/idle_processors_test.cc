@@ -20,7 +20,8 @@ TEST(IdleProcessors, ReadsTheCountOfRunnableTasks) {
 TEST(IdleProcessors, AreSomeOfThoseThatThereAre) {
   const std::size_t idle = idle_processors();
   EXPECT_GE(idle, 1U);
-  EXPECT_LE(idle, std::max(1U, std::thread::hardware_concurrency()));
+  EXPECT_LE(idle, usable_processors());
+  EXPECT_LE(usable_processors(), std::max(1U, std::thread::hardware_concurrency()));
 }
 
 }  // namespace

@@ -130,16 +130,17 @@ class Model {
 
 struct LoadOptions {
   std::string device = "cpu";  // cpu, or cuda[:N] where the backend has it
-  std::size_t threads = 0;     // 0: one per hardware thread; GGUF models: one per idle processor
+  std::size_t threads = 0;     // 0: one per hardware thread; GGUF models: at most one per idle processor
   std::size_t context = 0;     // decoders: positions to make room for; 0: as many as a sequence turns out to need
+  bool copy_weights = false;   // into memory, so that the files may change while the model lives
 };
 
 // Loads a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
 // Weights are mapped, not copied, where the backend can use them as they are: the files must not change while the model
-// lives. For the folder of a built-in model, or of a name that a user gives: attnflow/model/builtin_models.h. Throws
-// Error(kBadFile) for missing or damaged files, Error(kUnsupportedModel) for an architecture that no backend runs or
-// when the backend is not installed (attnflow/model/backend.h says where it is looked for), Error(kUsage) for a device
-// that is not there.
+// lives (a file that becomes shorter ends the program with SIGBUS), unless options.copy_weights is set. For the folder
+// of a built-in model, or of a name that a user gives: attnflow/model/builtin_models.h. Throws Error(kBadFile) for
+// missing or damaged files, Error(kUnsupportedModel) for an architecture that no backend runs or when the backend is
+// not installed (attnflow/model/backend.h says where it is looked for), Error(kUsage) for a device that is not there.
 std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options = {});
 
 // Reads config.json and the headers of the weight files only, and checks them: no backend is loaded, no weights are

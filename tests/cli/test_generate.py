@@ -35,6 +35,27 @@ def rollout_rows(attention, residual=0.5):
     return np.array(rows)
 
 
+class ThreadsTest(CommandTest):
+    def test_more_threads_than_processors_are_not_started(self):
+        """libllama's wait for each other without sleeping: 8 on 2 processors took 300 times as long as one."""
+        program = subprocess.Popen(
+            [PROGRAM, "generate", PROMPT, "--model", GGUF, "-n", "40", "--ignore-end", "--threads", "64"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        most = 0
+        while program.poll() is None:
+            try:
+                most = max(most, len(os.listdir(f"/proc/{program.pid}/task")))
+            except FileNotFoundError:
+                break
+            time.sleep(0.001)
+        self.assertEqual(program.wait(timeout=60), 0)
+        self.assertGreater(most, 0)
+        # Each of attnflow's own loops may have as many helpers as there are processors, too.
+        self.assertLess(most, 2 * len(os.sched_getaffinity(0)) + 8)
+
+
 class GenerateTest(CommandTest):
     def generate(self, *arguments, prompt=PROMPT, model=LLAMA, code=0):
         return self.run_program("generate", prompt, "--model", model, *arguments, code=code)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import shutil
 import struct
 import tempfile
@@ -314,6 +315,37 @@ class ApiTest(ServerTest):
         self.assertEqual(len(found), len(expected))
         for one, other in zip(found, expected, strict=True):
             self.assertLessEqual(abs(one - other), 1e-3 * abs(other), (one, other))
+
+    def test_files_that_shrink_under_the_server(self):
+        """Another program writes a model's file anew, in place: what is loaded goes on, what is not says so."""
+        with tempfile.TemporaryDirectory() as folder:
+            loaded = Path(folder) / "loaded.gguf"
+            torch = Path(folder) / "torch"
+            later = Path(folder) / "later.gguf"
+            shutil.copy(GGUF, loaded)
+            shutil.copy(GGUF, later)
+            shutil.copytree(LLAMA, torch)
+            server = Server("--model", loaded, "--model", torch, "--model", later)
+            try:
+                names = [model["name"] for model in server.get("/api/v1/models").json()["models"]]
+                loaded_name, torch_name, later_name = [n for n in names if n not in ("agreement", "fashion")]
+                ask = {"text": "The author of the book", "method": "rollout"}
+                before = {
+                    name: server.post("explain", ask | {"model": name}).body for name in (loaded_name, torch_name)
+                }
+                for file in (loaded, torch / "model.safetensors", later):
+                    os.truncate(file, 4096)
+                for name, body in before.items():
+                    self.assertEqual(server.post("explain", ask | {"model": name}).body, body)
+                # Longer than before: every weight is read.
+                longer = ask | {"text": "The author of the book " * 20, "model": loaded_name}
+                self.assertEqual(server.post("explain", longer).status, 200)
+                self.refuse(server.post("explain", ask | {"model": later_name}), 500, "internal", "expected the model")
+                self.assertEqual(server.get("/api/v1/health").status, 200)
+            finally:
+                code, said = server.stop()
+            self.assertEqual(code, 0)
+            self.assertIn("later", said)
 
     def test_generate_with_a_gguf_file(self):
         answer = self.server.post("generate", {"prompt": "The author", "tokens": 4, "model": "llama", "seed": 3, "temperature": 1})  # fmt: skip

@@ -20,7 +20,7 @@ extern "C" __attribute__((visibility("default"))) void attnflow_backend_open_ggu
         fmt::format("expected the device cpu, which GGUF models run on here, found \"{}\"", options.device));
   }
   attnflow::start_llama_library();
-  decoder = std::make_unique<attnflow::LlamaDecoder>(attnflow::load_llama_weights(file), options);
+  decoder = std::make_unique<attnflow::LlamaDecoder>(attnflow::load_llama_weights(file, options.copy_weights), options);
 }
 
 extern "C" __attribute__((visibility("default"))) void attnflow_backend_dequantise(std::uint32_t type,

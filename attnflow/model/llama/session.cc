@@ -18,7 +18,8 @@ namespace {
 
 constexpr llama_seq_id kSequence = 0;
 constexpr std::size_t kMaxThreads = GGML_MAX_N_THREADS;
-constexpr int kAborted = 2;  // of llama_decode()
+constexpr std::chrono::milliseconds kBetweenChoices{250};  // of the number of threads: a hundred times what it takes
+constexpr int kAborted = 2;                                // of llama_decode()
 
 std::string size_text(double bytes) {
   constexpr double kMiB = 1024.0 * 1024.0;
@@ -44,19 +45,32 @@ bool must_stop(void* stop_token) { return static_cast<const std::stop_token*>(st
 LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& capture, std::size_t threads,
                            std::size_t positions)
     : weights_(weights), capture_(capture), has_window_(llama_model_n_swa(weights.model.get()) != 0) {
-  const std::size_t count = threads != 0 ? threads : idle_processors();
-  thread_count_ = static_cast<int>(std::min(count, kMaxThreads));
-  if (thread_count_ > 1) {
+  const std::size_t usable = std::min(usable_processors(), kMaxThreads);
+  most_threads_ = static_cast<int>(threads != 0 ? std::min(threads, usable) : usable);
+  if (most_threads_ > 1) {
     // Without a pool of its own the library starts new threads for every run of nodes, many times a token.
-    ggml_threadpool_params params = ggml_threadpool_params_default(thread_count_);
+    ggml_threadpool_params params = ggml_threadpool_params_default(most_threads_);
+    // They sleep between runs, which costs nothing that can be measured: who waits awake looks like somebody else's
+    // work to choose_threads().
+    params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {
       throw Error(ErrorKind::kOther, fmt::format("{}: expected to start {} threads, which the system refuses; ask for "
                                                  "fewer",
-                                                 weights_.source, thread_count_));
+                                                 weights_.source, most_threads_));
     }
   }
+  choose_threads();
   open(positions);
+}
+
+void LlamaSession::choose_threads() {
+  if (most_threads_ == 1) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - chosen_at_ < kBetweenChoices) return;
+  thread_count_ = std::min(most_threads_, static_cast<int>(idle_processors()));
+  if (context_) llama_set_n_threads(context_.get(), thread_count_, thread_count_);
+  chosen_at_ = std::chrono::steady_clock::now();
 }
 
 void LlamaSession::refuse(std::size_t positions, const std::string& found) const {
@@ -172,6 +186,7 @@ std::vector<float> LlamaSession::append(std::span<const llama_token> ids, std::s
 void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
                              NodeObserver* observer, const std::stop_token& stop_token, std::vector<float>& logits) {
   if (stop_token.stop_requested()) throw Cancelled();
+  choose_threads();
   std::vector<llama_token> tokens(ids.begin(), ids.end());
   std::vector<std::int8_t> flags(wanted.begin(), wanted.end());
   llama_batch batch{};

@@ -2,6 +2,7 @@
 #ifndef ATTNFLOW_MODEL_LLAMA_SESSION_H_
 #define ATTNFLOW_MODEL_LLAMA_SESSION_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +24,9 @@ class LlamaSession {
  public:
   // Room for `positions` to begin with (at least 1). Keeps references to both. Throws Error(kOther) where the memory
   // that is free is not enough, or the library cannot get it; the message says how much it takes.
+  // `threads`: at most so many compute, 0 for as many as there are processors, and never more than are idle; that is
+  // looked at again while it computes, because one thread too many makes it a hundred times slower
+  // (base/idle_processors.h).
   LlamaSession(const LlamaWeights& weights, AttentionCapture& capture, std::size_t threads, std::size_t positions);
 
   std::size_t length() const { return length_; }
@@ -45,6 +49,7 @@ class LlamaSession {
 
  private:
   void open(std::size_t positions);
+  void choose_threads();
   [[noreturn]] void refuse(std::size_t positions, const std::string& found) const;
   void move_to_more_room(std::size_t positions);
   void run_chunk(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
@@ -52,7 +57,9 @@ class LlamaSession {
 
   const LlamaWeights& weights_;
   AttentionCapture& capture_;
+  int most_threads_ = 1;
   int thread_count_ = 1;
+  std::chrono::steady_clock::time_point chosen_at_{};
   LlamaThreads threads_;
   LlamaContextHandle context_;  // before the threads that it uses
   std::size_t positions_ = 0;   // room

@@ -77,12 +77,13 @@ void check_tokenizer(const GgufHeader& header, const std::string& source) {
               "a file without a tokenizer (tokenizer.ggml.model); convert the model again together with its tokenizer");
 }
 
-LlamaModelHandle load(const fs::path& file) {
+LlamaModelHandle load(const fs::path& file, bool copy) {
   take_llama_error();
   LlamaModelHandle model;
   with_llama_assertions(file.string(), [&] {
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = 0;
+    if (copy) params.load_mode = LLAMA_LOAD_MODE_NONE;
     model.reset(llama_model_load_from_file(file.c_str(), params));
   });
   if (model) return model;
@@ -136,14 +137,14 @@ std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
 
 }  // namespace
 
-LlamaWeights load_llama_weights(const fs::path& file) {
+LlamaWeights load_llama_weights(const fs::path& file, bool copy) {
   LlamaWeights weights;
   weights.source = file.string();
   const GgufHeader header = internal::read_gguf(file);
   const std::string architecture = architecture_of(header, weights.source);
   check_tokenizer(header, weights.source);
   check_further_files(header, file);
-  weights.model = load(file);
+  weights.model = load(file, copy);
   check_kind(*weights.model, weights.source);
   weights.info = info_of(*weights.model, header, architecture, file);
   weights.cache_row = cache_row_of(header, weights.info);

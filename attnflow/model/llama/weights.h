@@ -19,11 +19,12 @@ struct LlamaWeights {
 };
 
 // The header is checked before the library sees the file; of a model in several files (name-00001-of-00003.gguf), which
-// is named by the first, every one. Weights are mapped, not copied, where the library can use them as they are.
+// is named by the first, every one. Weights are mapped, not copied, where the library can use them as they are, unless
+// `copy` is set.
 // Throws Error(kBadFile): what read_gguf() throws, files that are missing, tensors that are missing or of a wrong
 // shape; Error(kUnsupportedModel): an architecture that this libllama does not know, or that is no decoder with
 // attention in every layer.
-LlamaWeights load_llama_weights(const std::filesystem::path& file);
+LlamaWeights load_llama_weights(const std::filesystem::path& file, bool copy = false);
 
 }  // namespace attnflow
 

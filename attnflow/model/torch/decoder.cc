@@ -146,7 +146,7 @@ class TorchDecoder final : public Decoder {
       : config_(weights.config),
         info_(weights.info),
         checkpoint_(weights.checkpoint),
-        source_(at::kCPU),
+        source_(at::kCPU, internal::TensorSource::use_of(options)),
         tensors_(source_, weights),
         threads_(resolve_threads(options.threads)),
         sequence_(std::make_shared<Sequence>(config_)) {

@@ -65,7 +65,7 @@ class TorchEncoder final : public Model {
         info_(weights.info),
         checkpoint_(weights.checkpoint),
         device_(internal::find_device(options.device)),
-        source_(device_),
+        source_(device_, internal::TensorSource::use_of(options)),
         tensors_(source_, weights),
         batches_(config_, tensors_),
         threads_(resolve_threads(options.threads)),

@@ -64,8 +64,8 @@ at::Tensor TensorSource::make(const StoredTensor& stored) const {
     tensor = at::empty(shape, at::TensorOptions(type));
     std::memcpy(tensor.data_ptr(), data, stored.bytes.size());
   }
-  tensor = tensor.to(device_, at::kFloat);
-  return use_ == Use::kTraining ? tensor.clone().set_requires_grad(true) : tensor;
+  tensor = tensor.to(device_, at::kFloat, /*non_blocking=*/false, /*copy=*/use_ != Use::kRunning);
+  return use_ == Use::kTraining ? tensor.set_requires_grad(true) : tensor;
 }
 
 EncoderLayer::EncoderLayer(TensorSource& source, const LayerWeights& weights, double eps)

@@ -17,6 +17,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model.h"
 
 namespace attnflow::internal {
 
@@ -40,8 +41,10 @@ class TensorSource {
  public:
   enum class Use {
     kRunning,   // float32 weights of a file are used where they lie
+    kCopied,    // they are copied
     kTraining,  // copies that libtorch takes gradients of
   };
+  static Use use_of(const LoadOptions& options) { return options.copy_weights ? Use::kCopied : Use::kRunning; }
   explicit TensorSource(at::Device device, Use use = Use::kRunning) : device_(device), use_(use) {}
   const at::Tensor& get(const StoredTensor& stored);
   // All that were made, by the names that they are stored under.
