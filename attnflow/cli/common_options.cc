@@ -5,18 +5,28 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cassert>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
-#include <iterator>
-#include <set>
+#include <cstdio>
 #include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/command_files.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
+namespace {
+
+internal::CommandFiles& command_list() {
+  internal::CommandFiles* const files = internal::command_files();
+  assert(files != nullptr && "run_app() keeps the list");
+  return *files;
+}
+
+}  // namespace
 
 std::string whole_number(const std::string& text) {
   std::uint64_t value = 0;
@@ -61,17 +71,37 @@ void add_mixing_options(CLI::App* command, ReportSettings& settings, const char*
       ->group(group);
 }
 
-void check_different_outputs(const std::vector<std::string>& outputs) {
-  std::set<std::string> names;
-  for (const std::string& output : outputs) {
-    if (!names.insert(output).second) {
-      throw Error(ErrorKind::kUsage, fmt::format("-o: expected different files, found '{}' twice", output));
-    }
-  }
+void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const char* endings, const char* otherwise) {
+  CLI::Option* option = command->add_option("-o,--output", outputs);
+  option
+      ->description(fmt::format("Write a file; its ending chooses the kind ({}). May be repeated. Without it {}",
+                                endings, otherwise))
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+  CLI::Option* force = command->add_flag("--force")->description("-o may replace a file that the command reads");
+  option->check([force](const std::string&) {
+    // All arguments have been seen when the first is checked, wherever --force stands.
+    if (force->count() > 0) command_list().allow_replacing_inputs();
+    return std::string();
+  });
+  add_output(option);
+}
+
+void add_output(CLI::Option* option) {
+  option->check([](const std::string& path) {
+    command_list().add_output(path);
+    return std::string();
+  });
 }
 
 std::string read_standard_input() {
-  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  std::string text;
+  std::array<char, 1 << 12> chunk{};
+  while (const std::size_t read = std::fread(chunk.data(), 1, chunk.size(), stdin)) text.append(chunk.data(), read);
+  if (std::ferror(stdin) != 0) {
+    throw Error(ErrorKind::kOther, "expected a text on standard input, which cannot be read; is it closed?");
+  }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return text;
 }

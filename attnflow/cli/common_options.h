@@ -29,8 +29,13 @@ void add_graph_options(CLI::App* command, ReportSettings& settings, std::string&
 // --mixing and --target, in the help's group `group`: for commands that run a model with gradients.
 void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group);
 
-// Throws Error(kUsage) when two of the files that -o names are the same.
-void check_different_outputs(const std::vector<std::string>& outputs);
+// -o, which may be repeated, and --force. `endings` says in the help which kinds there are, `otherwise` what happens
+// without it. When the command line is read, each file joins the list of the command's outputs, so that one that is
+// an input or another output is refused before the work (internal::CommandFiles::add_output).
+void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const char* endings, const char* otherwise);
+
+// The same for an option that names the one file that a command writes.
+void add_output(CLI::Option* option);
 
 // All of standard input, without the ends of line behind it: shells end input with one, which is no part of the text.
 std::string read_standard_input();

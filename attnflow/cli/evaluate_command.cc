@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/model/model.h"
@@ -58,7 +58,7 @@ class Phases {
     times_.push_back(fmt::format("{} {:.1f} s", name_, seconds));
   }
   void print() const {
-    if (total_ >= 1.0) fmt::print(stderr, "note: {:.1f} s: {}\n", total_, fmt::join(times_, ", "));
+    if (total_ >= 1.0) print_message(fmt::format("note: {:.1f} s: {}", total_, fmt::join(times_, ", ")));
   }
 
  private:
@@ -111,7 +111,6 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   options.settings.layers = parse_layers(arguments.layers);
   for (const std::string& output : arguments.outputs) check_correlations_output(output);
-  check_different_outputs(arguments.outputs);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
                 "--per-sample: expected a place to write to (-o FILE.json) or --json, found neither");
@@ -144,8 +143,8 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
-    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
-    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
   phases.print();
 }
@@ -159,13 +158,7 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
           "Folder of a Hugging Face classifier, or the name of a built-in model ('attnflow model' lists them). "
           "Without it the first of those is used")
       ->type_name("DIR|NAME");
-  command
-      ->add_option("-o,--output", arguments.outputs,
-                   "Write a file; its ending chooses the kind (.md .json .csv). May be repeated. Without it tables are "
-                   "printed")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_outputs(command, arguments.outputs, ".md .json .csv", "tables are printed");
   command->add_flag("--json", arguments.json, "Print the JSON on standard output");
   command->add_flag("--per-sample", options.keep_samples,
                     "JSON also holds every sample: its tokens, scores, relevance and correlations");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/decoder_argument.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/progress_bar.h"
 
 namespace attnflow {
@@ -35,7 +35,6 @@ void run_evidence(EvidenceArguments& arguments) {
   options.settings.layers = parse_layers(arguments.layers);
   options.flow_layers = parse_layers(arguments.flow_layers);
   for (const std::string& output : arguments.outputs) check_evidence_output(output);
-  check_different_outputs(arguments.outputs);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
   LoadOptions load;
   load.threads = options.threads;
@@ -52,8 +51,8 @@ void run_evidence(EvidenceArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", evidence_table(report));
   } else {
-    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
-    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }
 
@@ -72,12 +71,7 @@ void add_evidence_task(CLI::App& evaluate) {
                    "Columns prefix, good, bad, evidence (or the names of BLiMP with a column target)")
       ->required()
       ->type_name("FILE.csv");
-  task->add_option("-o,--output", arguments->outputs,
-                   "Write a file; its ending chooses the kind (.md .json .csv). May be repeated. Without it a table is "
-                   "printed")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_outputs(task, arguments->outputs, ".md .json .csv", "a table is printed");
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
   task->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
       ->check(whole_number)

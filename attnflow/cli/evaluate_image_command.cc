@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/image/fashion_mnist.h"
@@ -57,7 +57,6 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   ImageEvaluationOptions& options = arguments.options;
   options.settings.layers = parse_layers(arguments.layers);
   for (const std::string& output : arguments.outputs) check_image_evaluation_output(output);
-  check_different_outputs(arguments.outputs);
   if (arguments.blank != "mean" && arguments.blank != "black") {
     throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
   }
@@ -84,7 +83,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", image_evaluation_table(report));
   } else {
-    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }
 
@@ -101,12 +100,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
                    "A list of pictures (a file, a tab, a class on each line), or the folder of Fashion-MNIST's files")
       ->required()
       ->type_name("FILE|DIR");
-  task->add_option("-o,--output", arguments->outputs,
-                   "Write a file; its ending chooses the kind (.md .json .csv). May be repeated. Without it a table is "
-                   "printed")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_outputs(task, arguments->outputs, ".md .json .csv", "a table is printed");
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
   task->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
       ->check(whole_number)

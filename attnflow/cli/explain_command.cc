@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/decoder_argument.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/model/model_input.h"
@@ -64,7 +64,6 @@ void run_explain(ExplainArguments& arguments) {
   figure.view = *view;
   for (const std::string& output : arguments.outputs) check_output(output);
   const bool from_file = !arguments.attention.empty();
-  check_different_outputs(arguments.outputs);
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
   if (*view != FigureView::kOverview && !draws) {
     throw Error(ErrorKind::kUsage, "--view: expected a picture to draw (-o FILE.svg, .pdf or .png), found none");
@@ -154,14 +153,15 @@ void run_explain(ExplainArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", terminal_table(report, terminal_options()));
     if (report.all_output_tokens) {
-      fmt::print(stderr, "note: the table shows one output token; -o FILE or --json give all\n");
+      print_message("note: the table shows one output token; -o FILE or --json give all");
     }
   } else {
     if (!from_file && !arguments.model) {
-      fmt::print(stderr, "note: the model is {}, which is built in; --model chooses another\n", report.model.name);
+      print_message(
+          fmt::format("note: the model is {}, which is built in; --model chooses another", report.model.name));
     }
-    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
-    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }
 
@@ -182,13 +182,8 @@ void add_explain_command(CLI::App& app) {
       ->type_name("DIR|NAME|FILE.gguf");
   command->add_option("--attention", arguments->attention, "Attention [layer, head, query, key] instead of a model")
       ->type_name("FILE.{npz,npy,safetensors}");
-  command
-      ->add_option("-o,--output", arguments->outputs,
-                   "Write a file; its ending chooses the kind (.html .svg .pdf .png .json .csv .npz .safetensors .md "
-                   ".txt). May be repeated. Without it a table is printed")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
+              "a table is printed");
   command->add_flag("--json", arguments->json, "Print the report document on standard output");
 
   const char* how = "What to compute";

@@ -21,6 +21,7 @@
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/decoder_argument.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/report/generation_output.h"
@@ -108,7 +109,6 @@ void run_generate(GenerateArguments& arguments) {
   check_generate_options(options);
   const GenerationFigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
-  check_different_outputs(arguments.outputs);
   if (arguments.prompt == "-") arguments.prompt = read_standard_input();
 
   LoadOptions load;
@@ -127,6 +127,7 @@ void run_generate(GenerateArguments& arguments) {
   const StopOnSignal signals;
   options.stop_token = signals.token();
   const GenerationReport report = generate(*model.decoder, model.codec(), arguments.prompt, options);
+  const bool interrupted = report.stopped == "interrupted" || signals.token().stop_requested();
   bar.finish();
   if (!arguments.json) {
     fmt::print("\n");
@@ -137,13 +138,13 @@ void run_generate(GenerateArguments& arguments) {
   for (const std::string& output : arguments.outputs) {
     try {
       write_generation(output, report, figure);
-      fmt::print(stderr, "wrote {}\n", output);
+      print_message("wrote " + output);
     } catch (const Error&) {
       if (failure) {
         try {
           std::rethrow_exception(failure);
         } catch (const Error& error) {
-          fmt::print(stderr, "attnflow: {}\n", error.what());
+          print_message(fmt::format("attnflow: {}", error.what()));
         }
       }
       failure = std::current_exception();
@@ -157,9 +158,14 @@ void run_generate(GenerateArguments& arguments) {
     fmt::print("\n{}", generation_terminal_table(report, table));
   }
   if (!arguments.outputs.empty()) {
-    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& note : report.notes) print_message("note: " + note);
   }
   if (failure) std::rethrow_exception(failure);
+  if (interrupted) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("interrupted after {} of {} tokens; what was computed until then was {}",
+                            report.tokens.size(), options.tokens, arguments.outputs.empty() ? "printed" : "written"));
+  }
 }
 
 }  // namespace
@@ -179,13 +185,8 @@ void add_generate_command(CLI::App& app) {
                    "Tokens to generate, at most, of the one text (evaluate's --samples counts texts)")
       ->check(whole_number)
       ->capture_default_str();
-  command
-      ->add_option("-o,--output", arguments->outputs,
-                   "Write a file; its ending chooses the kind (.html .svg .pdf .png .json .csv .npz .safetensors .md "
-                   ".txt). May be repeated. Without it a table is printed below the text")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
+              "a table is printed below the text");
   command->add_flag("--json", arguments->json, "Print the report document on standard output instead of the text");
 
   const char* say = "How to generate";

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/graph/mixing.h"
@@ -74,7 +74,6 @@ void run_image(ImageArguments& arguments) {
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
-  check_different_outputs(arguments.outputs);
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
                 "--keep-attention: expected a file to keep it in (-o FILE.npz) or --json, found neither");
@@ -99,10 +98,11 @@ void run_image(ImageArguments& arguments) {
     fmt::print("{}", terminal_table(report, table));
   } else {
     if (!arguments.model) {
-      fmt::print(stderr, "note: the model is {}, which is built in; --model chooses another\n", report.model.name);
+      print_message(
+          fmt::format("note: the model is {}, which is built in; --model chooses another", report.model.name));
     }
-    for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
-    for (const std::string& output : arguments.outputs) fmt::print(stderr, "wrote {}\n", output);
+    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }
 
@@ -115,13 +115,8 @@ void add_image_command(CLI::App& app) {
   command->add_option("PICTURE", arguments->picture, "A PNG, JPEG or WebP file")->required();
   command->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model's name")
       ->type_name("DIR|NAME");
-  command
-      ->add_option("-o,--output", arguments->outputs,
-                   "Write a file; its ending chooses the kind (.png .svg .pdf .html .json .csv .npz .safetensors .md "
-                   ".txt). May be repeated. Without it a table is printed")
-      ->type_name("FILE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_outputs(command, arguments->outputs, ".png .svg .pdf .html .json .csv .npz .safetensors .md .txt",
+              "a table is printed");
   command->add_flag("--json", arguments->json, "Print the report document on standard output");
 
   const char* how = "What to compute";

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/model/builtin_models.h"
 #include "attnflow/model/model.h"
 
@@ -31,7 +31,7 @@ Folder resolve_model(const std::string& reference) {
   Folder folder = find_model(reference);
   std::error_code ignored;
   if (folder.is_built_in() && std::filesystem::is_directory(reference, ignored)) {
-    fmt::print(stderr, "note: {0} is the built-in model; for the folder of that name, write ./{0}\n", reference);
+    print_message(fmt::format("note: {0} is the built-in model; for the folder of that name, write ./{0}", reference));
   }
   return folder;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/decoder_argument.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
@@ -65,7 +65,7 @@ void list_models() {
     rows.push_back({model.name, size_of(model), card.licence, card.summary});
   }
   if (rows.size() == 1) {
-    fmt::print(stderr, "note: no model is built into this program; 'attnflow model DIR' describes one in a folder\n");
+    print_message("note: no model is built into this program; 'attnflow model DIR' describes one in a folder");
     return;
   }
   std::vector<std::size_t> widths(rows[0].size(), 0);
@@ -76,8 +76,8 @@ void list_models() {
     for (std::size_t c = 0; c + 1 < row.size(); ++c) fmt::print("{:<{}}  ", row[c], widths[c]);
     fmt::print("{}\n", row.back());
   }
-  if (!text_model.empty()) fmt::print(stderr, "note: explain uses {} when no --model is given\n", text_model);
-  if (!image_model.empty()) fmt::print(stderr, "note: image uses {} when no --model is given\n", image_model);
+  if (!text_model.empty()) print_message(fmt::format("note: explain uses {} when no --model is given", text_model));
+  if (!image_model.empty()) print_message(fmt::format("note: image uses {} when no --model is given", image_model));
 }
 
 // "1 class, 4 register and 256 patch".
@@ -176,14 +176,14 @@ void write_folder(const std::string& file, const std::string& folder) {
   options.stop_token = signals.token();
   const ConvertResult result = convert_gguf(file, folder, options);
   bar.finish();
-  fmt::print(stderr, "wrote {}: {}, {} parameters in {} tensors, {:.1f} MB\n", folder, result.model_type,
-             result.parameters, result.tensors, static_cast<double>(result.bytes) / 1e6);
-  fmt::print(stderr,
-             "note: these are the numbers that the file stands for ({} of {} tensors were quantised), not those from "
-             "before quantisation\n",
-             result.quantised, result.tensors);
-  fmt::print(stderr, "note: both tokenizers gave the same tokens for {} texts\n", result.texts_compared);
-  for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
+  print_message(fmt::format("wrote {}: {}, {} parameters in {} tensors, {:.1f} MB", folder, result.model_type,
+                            result.parameters, result.tensors, static_cast<double>(result.bytes) / 1e6));
+  print_message(fmt::format(
+      "note: these are the numbers that the file stands for ({} of {} tensors were quantised), not those from "
+      "before quantisation",
+      result.quantised, result.tensors));
+  print_message(fmt::format("note: both tokenizers gave the same tokens for {} texts", result.texts_compared));
+  for (const std::string& note : result.notes) print_message("note: " + note);
 }
 
 void run_model(const ModelArguments& arguments) {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <utility>
+
+#include "attnflow/cli/messages.h"
 
 namespace attnflow {
 
@@ -12,10 +13,7 @@ ProgressBar::ProgressBar(std::string what, Elsewhere elsewhere)
     : what_(std::move(what)), elsewhere_(elsewhere), lines_(what_) {}
 
 void ProgressBar::finish() {
-  if (shown_) {
-    fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
-  }
+  if (shown_) print_raw_message("\r\x1b[K");
   shown_ = false;
 }
 
@@ -24,10 +22,7 @@ ProgressFunction ProgressBar::function() {
     if (elsewhere_ == Elsewhere::kNothing) return {};
     return [this](std::size_t done, std::size_t total) {
       const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-      if (const auto line = lines_.update(now, done, total)) {
-        fmt::print(stderr, "{}\n", *line);
-        std::fflush(stderr);
-      }
+      if (const auto line = lines_.update(now, done, total)) print_message(*line);
     };
   }
   return [this](std::size_t done, std::size_t total) { update(done, total); };
@@ -44,9 +39,8 @@ void ProgressBar::update(std::size_t done, std::size_t total) {
   constexpr std::size_t kCells = 30;
   const std::size_t filled = kCells * done / total;
   const double left = elapsed / static_cast<double>(done) * static_cast<double>(total - done);
-  fmt::print(stderr, "\r{} [{:#<{}}{:.<{}}] {}/{}, {:.0f} s left\x1b[K", what_, "", filled, "", kCells - filled, done,
-             total, left);
-  std::fflush(stderr);
+  print_raw_message(fmt::format("\r{} [{:#<{}}{:.<{}}] {}/{}, {:.0f} s left\x1b[K", what_, "", filled, "",
+                                kCells - filled, done, total, left));
 }
 
 }  // namespace attnflow

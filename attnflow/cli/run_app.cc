@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/usage_error.h"
+#include "attnflow/files/command_files.h"
 
 namespace attnflow {
 namespace {
@@ -32,15 +35,22 @@ void check_command(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int run_app(CLI::App& app, int argc, char** argv) {
+  reserve_standard_descriptors();
   const auto fail = [&](const std::string& message, int code) {
-    fmt::print(stderr, "{}: {}\n", app.get_name(), message);
+    print_message(fmt::format("{}: {}", app.get_name(), message));
     return code;
   };
+  const std::string lost = "standard output could not be written";
   try {
+    internal::CommandFiles files;
     check_command(app, argc, argv);
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {  // --help, --version
-    app.exit(e);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& success) {  // --help, --version
+      std::ostringstream text;
+      app.exit(success, text);
+      fmt::print("{}", text.str());
+    }
   } catch (const CLI::ParseError& e) {
     return fail(usage_message(app, e), static_cast<int>(ErrorKind::kUsage));
   } catch (const Error& e) {
@@ -49,12 +59,10 @@ int run_app(CLI::App& app, int argc, char** argv) {
     return fail("expected enough memory for this input, found none left; shorten the input, or ask for less",
                 static_cast<int>(ErrorKind::kOther));
   } catch (const std::exception& e) {
-    return fail(e.what(), static_cast<int>(ErrorKind::kOther));
+    return fail(std::ferror(stdout) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }
   // What was printed must have arrived.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    return fail("standard output could not be written", static_cast<int>(ErrorKind::kOther));
-  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail(lost, static_cast<int>(ErrorKind::kOther));
   return 0;
 }
 

@@ -8,7 +8,8 @@ namespace attnflow {
 
 // Parses the arguments, which run callbacks of `app`'s commands, and returns the program's exit code: that of
 // attnflow::ErrorKind for an error, whose message goes to standard error behind the program's name. Standard output
-// that could not be written is an error too. It throws nothing.
+// that could not be written is an error too; a message that could not be written is not. While it runs there is a list
+// of the command's files (files/command_files.h). It throws nothing.
 int run_app(CLI::App& app, int argc, char** argv);
 
 }  // namespace attnflow

@@ -12,6 +12,7 @@
 
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/serve/serve.h"
 
@@ -34,7 +35,7 @@ struct ServeArguments {
 
 void run_serve(ServeArguments& arguments) {
   arguments.options.timeout = std::chrono::seconds(arguments.timeout);
-  arguments.options.log = [](const std::string& message) { fmt::print(stderr, "attnflow: {}\n", message); };
+  arguments.options.log = [](const std::string& message) { print_message(fmt::format("attnflow: {}", message)); };
   check_serve_options(arguments.options);
   const StopOnSignal signals;
   serve(arguments.options, signals.token(), [](const std::string& url) {

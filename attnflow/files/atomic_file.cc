@@ -5,16 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cassert>
 #include <cerrno>
-#include <memory>
-#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/command_files.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/files/output_target.h"
+#include "attnflow/files/temporary_entry.h"
 
 namespace attnflow {
 namespace {
@@ -23,14 +24,6 @@ using internal::system_reason;
 
 [[noreturn]] void fail_to_write(const std::filesystem::path& path, const std::string& reason) {
   throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: {}", path.string(), reason));
-}
-
-// Devices, pipes and the process's own streams: renaming a file over them would replace the name and not reach what
-// stands behind it. /dev/stdout counts even where it leads to a regular file.
-bool is_written_directly(const std::filesystem::path& target, bool exists, const struct stat& status) {
-  if (exists && !S_ISREG(status.st_mode)) return true;
-  const std::string name = target.lexically_normal().string();
-  return name.starts_with("/dev/") || name.starts_with("/proc/");
 }
 
 // Makes the rename itself durable. Some file systems cannot do this for folders; the file is complete either way.
@@ -48,37 +41,33 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target) {
-  if (target_.empty()) throw Error(ErrorKind::kOther, "cannot write a file with an empty name; give it a name");
-  struct stat status = {};
-  bool exists = ::stat(target_.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) fail_to_write(target_, "it is a folder; give the name of a file inside it");
-  if (!target_.has_filename()) fail_to_write(target_, "expected the name of a file, found that of a folder");
-
+AtomicFile::AtomicFile(const std::filesystem::path& path) {
+  if (path.empty()) throw Error(ErrorKind::kOther, "cannot write a file with an empty name; give it a name");
+  target_ = internal::output_target(path);
+  internal::check_target(path, target_);
   int descriptor = -1;
-  if (is_written_directly(target_, exists, status)) {
+  if (internal::is_written_directly(target_)) {
     temporary_ = target_;
-    descriptor = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    descriptor = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0) fail_to_write(target_, system_reason(errno));
   } else {
-    // A link stays a link: what it points to is replaced.
-    std::error_code ignored;
-    if (exists && std::filesystem::is_symlink(target_, ignored)) target_ = std::filesystem::canonical(target_);
+    internal::note_replaced(target_);
+    struct stat status = {};
+    const bool exists = ::stat(target_.c_str(), &status) == 0;
     // Renaming over a write-protected file would succeed where writing to it does not.
     if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
       fail_to_write(target_, system_reason(errno));
     const std::filesystem::path folder = folder_of(target_);
-    static std::atomic<unsigned> counter{0};
-    do {
-      temporary_ = folder / fmt::format(".attnflow-{}-{}.tmp", ::getpid(), counter.fetch_add(1));
-      descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor < 0 && errno == EEXIST);
-    if (descriptor < 0) {
+    internal::remove_leftovers(folder);
+    internal::TemporaryEntry entry = internal::make_temporary_file(folder);
+    if (entry.descriptor < 0) {
       const int reason = errno;
       if (reason == ENOENT || reason == ENOTDIR)
-        fail_to_write(target, fmt::format("there is no folder {}; create it first", folder.string()));
-      fail_to_write(target, fmt::format("no file can be created in {}: {}", folder.string(), system_reason(reason)));
+        fail_to_write(path, fmt::format("there is no folder {}; create it first", folder.string()));
+      fail_to_write(path, fmt::format("no file can be created in {}: {}", folder.string(), system_reason(reason)));
     }
+    temporary_ = std::move(entry.path);
+    descriptor = entry.descriptor;
     // A file that is replaced keeps who may read it; a failure only leaves the usual permissions.
     if (exists) (void)::fchmod(descriptor, status.st_mode & 0777);
   }
@@ -87,7 +76,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target) {
     const int reason = errno;
     ::close(descriptor);
     if (temporary_ != target_) ::unlink(temporary_.c_str());
-    fail_to_write(target, system_reason(reason));
+    fail_to_write(path, system_reason(reason));
   }
 }
 
@@ -108,12 +97,12 @@ void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(te
 void AtomicFile::commit() {
   assert(file_ != nullptr && "commit after commit");
   errno = 0;
-  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
-  if (!closed) fail_to_write(target_, system_reason(errno));
   if (temporary_ == target_) {
+    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail_to_write(target_, system_reason(errno));
     committed_ = true;
     return;
   }
+  if (std::fflush(file_) != 0) fail_to_write(target_, system_reason(errno));
   // A library may have put another file under the temporary name, so it is opened again to be flushed to the disk.
   const int descriptor = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail_to_write(target_, system_reason(errno));
@@ -121,8 +110,10 @@ void AtomicFile::commit() {
   const int reason = errno;
   ::close(descriptor);
   if (!flushed) fail_to_write(target_, system_reason(reason));
+  // Open until it has its name: the lock says that its run is alive.
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_to_write(target_, system_reason(errno));
   committed_ = true;
+  std::fclose(std::exchange(file_, nullptr));  // all is written
   sync_folder(folder_of(target_));
 }
 
@@ -136,30 +127,23 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   const auto fail = [&](const std::string& what) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", path.string(), what));
   };
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) fail(fmt::format("cannot be opened for reading: {}; check the name", system_reason(errno)));
-  struct stat status = {};
-  const bool known = ::fstat(::fileno(file.get()), &status) == 0;
-  if (known && S_ISDIR(status.st_mode)) fail("expected a file, found a folder");
+  const internal::InputFile file(path, "a file that can be read");
   const auto too_large = [&] {
     fail(fmt::format("expected a file of at most {} bytes, found a larger one", max_bytes));
   };
+  if (file.size() > max_bytes) too_large();
   std::string content;
-  if (known && S_ISREG(status.st_mode) && status.st_size > 0) {
-    if (static_cast<std::uintmax_t>(status.st_size) > max_bytes) too_large();
-    content.reserve(static_cast<std::size_t>(status.st_size));
+  content.reserve(file.size());
+  // The size is only a hint: a file may grow while it is read.
+  std::vector<char> chunk(std::size_t{1} << 16);
+  while (true) {
+    const ssize_t read = ::read(file.descriptor(), chunk.data(), chunk.size());
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) fail("cannot be read: " + system_reason(errno));
+    if (read == 0) return content;
+    if (static_cast<std::size_t>(read) > max_bytes - content.size()) too_large();
+    content.append(chunk.data(), static_cast<std::size_t>(read));
   }
-  // The size is only a hint: pipes have none, and a file may grow while it is read.
-  std::array<char, 1 << 16> chunk;
-  while (const std::size_t read = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
-    if (read > max_bytes - content.size()) too_large();
-    content.append(chunk.data(), read);
-  }
-  if (std::ferror(file.get()) != 0) fail("cannot be read: " + system_reason(errno));
-  return content;
 }
 
 }  // namespace attnflow

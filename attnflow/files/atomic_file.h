@@ -11,9 +11,9 @@
 
 namespace attnflow {
 
-// Writes to a temporary name in the target's folder; commit() flushes and renames it over the target. When commit() is
-// not reached the temporary file is removed and the target stays as it was. Every failure throws Error(kOther) with the
-// path and the system's reason.
+// Writes to a temporary name in the folder; commit() renames it over the target. Without commit() it is removed and the
+// target stays as it was. Links are followed. The process's own streams and character devices are written to directly;
+// pipes, sockets and folders are refused. Every failure throws Error(kOther) with the path and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& target);
@@ -37,7 +37,7 @@ class AtomicFile {
 // AtomicFile for content that is already in memory.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// The whole content of a file. Throws Error(kBadFile): missing, a directory, unreadable, or larger than `max_bytes`.
+// The whole content of a file. Throws Error(kBadFile): missing, no regular file, unreadable, larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 }  // namespace attnflow

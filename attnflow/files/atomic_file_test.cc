@@ -1,14 +1,20 @@
 #include "attnflow/files/atomic_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
 #include "attnflow/files/files_for_test.h"
+#include "attnflow/files/socket_for_test.h"
 
 namespace attnflow {
 namespace {
@@ -172,16 +178,111 @@ TEST(AtomicFile, ADiskThatIsFullIsAnError) {
   expect_error(ErrorKind::kOther, {"/dev/full", "No space left"}, [] { write_file("/dev/full", "content"); });
 }
 
-TEST(AtomicFile, PipesAreWrittenDirectly) {
+TEST(AtomicFile, PipesAndSocketsAreRefusedAtOnce) {
   const TempFolder folder;
-  const std::filesystem::path pipe = folder / "pipe";
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  std::string received;
-  std::jthread reader([&] { received = read_file(pipe); });
-  write_file(pipe, "through the pipe");
-  reader.join();
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const test::Socket socket(folder / "socket");
+  std::filesystem::create_symlink("pipe", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    expect_error(ErrorKind::kOther, {name, "cannot write", "a pipe (FIFO)", "a regular file"},
+                 [&] { write_file(folder / name, "x"); });
+  }
+  expect_error(ErrorKind::kOther, {"socket", "a socket"}, [&] { write_file(folder / "socket", "x"); });
+  EXPECT_EQ(folder.names(), (Names{"link", "pipe", "socket"}));
+}
+
+TEST(AtomicFile, TheProcesssOwnStreamsAreWrittenToDirectly) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  write_file(fmt::format("/dev/fd/{}", ends[1]), "through the pipe");
+  ::close(ends[1]);
+  std::string received(64, ' ');
+  received.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], received.data(), received.size()), 0)));
+  ::close(ends[0]);
   EXPECT_EQ(received, "through the pipe");
-  EXPECT_EQ(folder.names(), Names{"pipe"});
+}
+
+TEST(AtomicFile, SharedMemoryIsAFolderLikeOthers) {
+  if (::access("/dev/shm", W_OK) != 0) GTEST_SKIP() << "no /dev/shm";
+  const std::filesystem::path path = fmt::format("/dev/shm/attnflow-test-{}", ::getpid());
+  write_file(path, "content");
+  EXPECT_EQ(get(path), "content");
+  std::filesystem::remove(path);
+}
+
+TEST(AtomicFile, ALinkToAFileThatIsNotThereYetStaysALink) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "sub");
+  std::filesystem::create_symlink("sub/new", folder / "link");
+  write_file(folder / "link", "content");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(get(folder / "sub/new"), "content");
+}
+
+// ---- What killed runs left ----
+
+// The number of a process that does not exist.
+pid_t gone_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  return child;
+}
+
+TEST(AtomicFile, RemovesWhatAKilledRunLeft) {
+  const TempFolder folder;
+  int ready = 0;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(folder / "a.txt");
+    file.write("half of it");
+    const int written = static_cast<int>(::write(ends[1], "x", 1));
+    while (written == 1) ::pause();
+    ::_exit(1);
+  }
+  ASSERT_EQ(::read(ends[0], &ready, 1), 1);
+  ASSERT_EQ(folder.names().size(), 1U);
+  write_file(folder / "b.txt", "x");
+  EXPECT_EQ(folder.names().size(), 2U) << "that of a living run was removed";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(folder.names().size(), 2U);
+  write_file(folder / "b.txt", "x");
+  EXPECT_EQ(folder.names(), Names{"b.txt"});
+}
+
+TEST(AtomicFile, RemovesFoldersThatAKilledRunLeft) {
+  const TempFolder folder;
+  const std::filesystem::path left = folder / fmt::format(".attnflow-{}-0.tmp", gone_process());
+  std::filesystem::create_directory(left);
+  put(left / "model.safetensors", "half of it");
+  write_file(folder / "a.txt", "x");
+  EXPECT_EQ(folder.names(), Names{"a.txt"});
+}
+
+TEST(AtomicFile, LeavesWhatOthersMayStillWrite) {
+  const TempFolder folder;
+  const pid_t gone = gone_process();
+  // Locked: by a run whose number cannot be seen from here, as in another container.
+  const std::filesystem::path locked = put(folder / fmt::format(".attnflow-{}-1.tmp", gone), "theirs");
+  const int descriptor = ::open(locked.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
+  put(folder / fmt::format(".attnflow-{}-2.tmp", ::getpid()), "ours");
+  put(folder / fmt::format(".attnflow-{}.tmp", gone), "another name");
+  put(folder / fmt::format(".attnflow-{}-x.tmp", gone), "another name");
+  put(folder / ".attnflow-0-1.tmp", "no process");
+  put(folder / fmt::format("attnflow-{}-1.tmp", gone), "another name");
+  put(folder / "target", "of a link");
+  std::filesystem::create_symlink("target", folder / fmt::format(".attnflow-{}-3.tmp", gone));
+  const Names before = folder.names();
+  write_file(folder / "target", "new");
+  EXPECT_EQ(folder.names(), before);
+  ::close(descriptor);
+  write_file(folder / "target", "new");
+  EXPECT_EQ(folder.names().size(), before.size() - 1);
+  EXPECT_FALSE(std::filesystem::exists(locked));
 }
 
 TEST(ReadFile, WholeContent) {
@@ -199,9 +300,10 @@ TEST(ReadFile, BadFiles) {
   put(folder / "a", "12345");
   expect_error(ErrorKind::kBadFile, {"nothing", "cannot be opened", "No such file"},
                [&] { read_file(folder / "nothing"); });
-  expect_error(ErrorKind::kBadFile, {"expected a file, found a folder"}, [&] { read_file(folder.path()); });
+  expect_error(ErrorKind::kBadFile, {"expected a file", "found a folder"}, [&] { read_file(folder.path()); });
   expect_error(ErrorKind::kBadFile, {"at most 4 bytes"}, [&] { read_file(folder / "a", 4); });
-  expect_error(ErrorKind::kBadFile, {"at most 1000 bytes"}, [&] { read_file("/dev/zero", 1000); });
+  expect_error(ErrorKind::kBadFile, {"/dev/zero", "found a device", "only regular files"},
+               [&] { read_file("/dev/zero", 1000); });
 }
 
 }  // namespace

@@ -1,38 +1,27 @@
 #include "attnflow/files/mapped_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow::internal {
 
 MappedFile::MappedFile(const std::filesystem::path& path, std::string_view kind) {
-  const auto fail = [&](const std::string& found) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a {} file, {}", path.string(), kind, found));
-  };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail("which cannot be opened: " + system_reason(errno));
-  struct stat status = {};
-  const bool known = ::fstat(descriptor, &status) == 0;
-  const bool regular = known && S_ISREG(status.st_mode);
-  if (regular && status.st_size > 0) {
-    size_ = static_cast<std::size_t>(status.st_size);
-    void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    address_ = address == MAP_FAILED ? nullptr : address;
+  const InputFile file(path, fmt::format("a {} file", kind));
+  if (file.size() == 0) return;
+  void* const address = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (address == MAP_FAILED) {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a {} file, which cannot be mapped into memory: {}",
+                                                 path.string(), kind, system_reason(errno)));
   }
-  const int reason = errno;
-  ::close(descriptor);
-  if (known && S_ISDIR(status.st_mode)) fail("found a folder");
-  if (!regular) fail("found something that is not a regular file; copy it to one first");
-  if (size_ != 0 && address_ == nullptr) fail("which cannot be mapped into memory: " + system_reason(reason));
+  address_ = address;
+  size_ = file.size();
 }
 
 MappedFile::~MappedFile() {

@@ -14,8 +14,8 @@ namespace attnflow::internal {
 class MappedFile {
  public:
   MappedFile() = default;  // no file: no bytes
-  // `kind` says in messages what was expected: ".safetensors". Throws Error(kBadFile): cannot be opened, no regular
-  // file, cannot be mapped.
+  // `kind` says in messages what was expected: ".safetensors". Throws Error(kBadFile): as InputFile's, or it
+  // cannot be mapped.
   MappedFile(const std::filesystem::path& path, std::string_view kind);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

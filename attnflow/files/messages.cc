@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <system_error>
 
-#include "attnflow/unicode/unicode.h"
+#include "attnflow/unicode/escape_text.h"
 
 namespace attnflow::internal {
 
@@ -17,13 +16,7 @@ std::string quote_name(std::string_view text, std::size_t max_bytes) {
       out += "...";
       break;
     }
-    const std::size_t start = at;
-    const auto c = next_code_point(text, at);
-    if (!c || is_control(*c)) {
-      for (std::size_t i = start; i < at; ++i) out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(text[i]));
-    } else {
-      out += text.substr(start, at - start);
-    }
+    append_escaped(out, text, at);
   }
   return out + "\"";
 }

@@ -1,56 +1,46 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <memory>
+#include <string>
+#include <utility>
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/files/npy_format.h"
 
 namespace attnflow {
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 class RegularFileSource : public internal::ByteSource {
  public:
-  RegularFileSource(std::FILE* file, std::uint64_t size, std::string name)
-      : file_(file), size_(size), name_(std::move(name)) {}
-  std::uint64_t size() const override { return size_; }
+  RegularFileSource(const internal::InputFile& file, std::string name) : file_(file), name_(std::move(name)) {}
+  std::uint64_t size() const override { return file_.size(); }
   std::size_t read(std::span<std::byte> into) override {
-    const std::size_t got = std::fread(into.data(), 1, into.size(), file_);
-    if (got < into.size() && std::ferror(file_) != 0)
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: cannot be read: {}", name_, internal::system_reason(errno)));
+    std::size_t got = 0;
+    while (got < into.size()) {
+      const ssize_t some = ::read(file_.descriptor(), into.data() + got, into.size() - got);
+      if (some == 0) break;
+      if (some < 0 && errno == EINTR) continue;
+      if (some < 0)
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: cannot be read: {}", name_, internal::system_reason(errno)));
+      got += static_cast<std::size_t>(some);
+    }
     return got;
   }
 
  private:
-  std::FILE* file_;
-  std::uint64_t size_;
+  const internal::InputFile& file_;
   std::string name_;
 };
 
 }  // namespace
 
 Array read_npy(const std::filesystem::path& path, const ReadLimits& limits) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a NumPy .npy file, which cannot be opened: {}",
-                                                 path.string(), internal::system_reason(errno)));
-  }
-  struct stat status = {};
-  if (::fstat(::fileno(file.get()), &status) == 0 && S_ISREG(status.st_mode)) {
-    RegularFileSource source(file.get(), static_cast<std::uint64_t>(status.st_size), path.string());
-    return internal::parse_npy(source, path.string(), limits);
-  }
-  // A pipe has no length to check the header against, so its bytes are gathered first. A folder fails here.
-  const std::string content = read_file(path, limits.max_bytes);
-  internal::MemorySource source(std::as_bytes(std::span(content)));
+  const internal::InputFile file(path, "a NumPy .npy file");
+  RegularFileSource source(file, path.string());
   return internal::parse_npy(source, path.string(), limits);
 }
 

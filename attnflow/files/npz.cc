@@ -11,6 +11,7 @@
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/input_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/files/npy_format.h"
 #include "attnflow/files/npz_format.h"
@@ -22,6 +23,7 @@ using internal::ByteSource;
 using internal::quote_name;
 
 constexpr std::string_view kEnding = ".npy";
+constexpr std::string_view kExpected = "a NumPy .npz file (a zip file of arrays)";
 // Deflate emits at most 258 bytes for two bits of input, so no honest entry grows by more than this factor.
 constexpr std::uint64_t kMaxDeflateRatio = 1032;
 // Dense attention hardly shrinks further with more effort, and the fastest level takes a third of the time.
@@ -63,7 +65,7 @@ class ZipError {
 }
 
 [[noreturn]] void fail_to_open(const std::string& name, const std::string& reason) {
-  fail_npz(name, fmt::format("expected a NumPy .npz file (a zip file of arrays), which cannot be opened: {}", reason));
+  fail_npz(name, fmt::format("expected {}, which cannot be opened: {}", kExpected, reason));
 }
 
 // An archive that is being read, with the number of bytes that it takes.
@@ -75,14 +77,13 @@ struct OpenArchive {
 
 OpenArchive open_archive(const std::filesystem::path& path) {
   OpenArchive archive{path.string(), 0, nullptr};
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) fail_to_open(archive.name, "it is a folder");
-  archive.size = std::filesystem::file_size(path, error);
-  if (error) fail_to_open(archive.name, error.message());
+  internal::InputFile file(path, kExpected);
+  archive.size = file.size();
   if (archive.size == 0) fail_to_open(archive.name, "it is empty");  // libzip takes it for an archive without entries
   int code = 0;
-  archive.zip.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  archive.zip.reset(zip_fdopen(file.descriptor(), 0, &code));
   if (!archive.zip) fail_to_open(archive.name, ZipError(code).text());
+  (void)file.release();  // libzip's now
   return archive;
 }
 

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <memory>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
@@ -16,6 +18,7 @@
 #include "attnflow/files/mapped_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/files/safetensors_stream.h"
+#include "attnflow/files/temporary_entry.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/gguf_layout.h"
@@ -51,17 +54,18 @@ class NewFolder {
     const fs::path parent = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
     std::error_code error;
     if (!fs::is_directory(parent, error)) fail(fmt::format("there is no folder {}; create it first", parent.string()));
-    for (unsigned number = 0;; ++number) {
-      temporary_ = parent / fmt::format(".attnflow-{}-{}.tmp", ::getpid(), number);
-      if (fs::create_directory(temporary_, error)) break;
-      if (error) fail(error.message());
-    }
+    internal::remove_leftovers(parent);
+    internal::TemporaryEntry entry = internal::make_temporary_folder(parent);
+    if (entry.descriptor < 0) fail(internal::system_reason(errno));
+    temporary_ = std::move(entry.path);
+    lock_ = entry.descriptor;
   }
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
   ~NewFolder() {
     std::error_code ignored;
     if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+    if (lock_ >= 0) ::close(lock_);
   }
 
   const fs::path& path() const { return temporary_; }
@@ -81,6 +85,7 @@ class NewFolder {
 
   fs::path target_;
   fs::path temporary_;
+  int lock_ = -1;
 };
 
 // Reads tensors of a GGUF file as Hugging Face orders their numbers.

@@ -11,7 +11,7 @@ mod text_tokenizer;
 mod train;
 mod words;
 
-use std::cell::RefCell;
+use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 use text_tokenizer::{Result, TextEncoding, TextTokenizer};
@@ -53,10 +53,6 @@ impl StringObject {
     fn of(text: String) -> Self {
         Self(text.into_bytes())
     }
-}
-
-thread_local! {
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 impl Text {
@@ -125,14 +121,22 @@ impl EncodingObject {
     }
 }
 
-/// Keeps the message of a panic for `guarded` instead of printing it: a library does not write to standard error.
+/// What a panic says, without where it happened: a path of the machine that built the program tells its users nothing.
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let message = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no reason given");
+    message.replace('\n', " ")
+}
+
+/// Keeps panics off standard error, which a library does not write to; `guarded` reports them.
 fn silence_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         if cfg!(not(test)) {
-            std::panic::set_hook(Box::new(|info| {
-                PANIC.with(|panic| *panic.borrow_mut() = Some(info.to_string().replace('\n', " ")));
-            }));
+            std::panic::set_hook(Box::new(|_| ()));
         }
     });
 }
@@ -146,10 +150,7 @@ unsafe fn guarded<T>(error: *mut *mut StringObject, body: impl FnOnce() -> Resul
     let message = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(message)) => message,
-        Err(_) => {
-            let details = PANIC.with(|panic| panic.borrow_mut().take()).unwrap_or_default();
-            format!("a library failed inside ({details})")
-        }
+        Err(payload) => format!("a library failed inside: {}", panic_message(payload.as_ref())),
     };
     if !error.is_null() {
         // SAFETY: not null, and the caller says that it may be written.

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import numpy as np
-from support import BAD_FILE, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
+from support import BAD_FILE, OTHER, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
 
 DECODERS = ROOT / "tests" / "golden" / "decoders"
 LLAMA = str(DECODERS / "llama_grouped")
@@ -240,16 +240,24 @@ class GenerateTest(CommandTest):
                     self.assertIn("--system TEXT", note)
 
     def test_interrupted_generation_keeps_what_is_there(self):
-        model = SMOLLM2 or GPT2
-        command = [PROGRAM, "generate", PROMPT, "--model", model, "-n", "100000", "--ignore-end", "-o", "a.npz"]
-        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
-            run.stdout.read(1)
-            time.sleep(0.2)
-            run.send_signal(signal.SIGINT)
-            _, messages = run.communicate(timeout=120)
-        self.assertEqual(run.returncode, 0, messages)
-        made = np.load(self.folder / "a.npz")
-        self.assertGreaterEqual(made["rollout"].shape[0], 1)
+        # Small models have said all they can when the signal comes, and are in the middle of flow.
+        cases = [(LLAMA, "raw,rollout,flow")] + ([(SMOLLM2, "raw,rollout")] if SMOLLM2 else [])
+        for model, method in cases:
+            command = [PROGRAM, "generate", PROMPT, "--model", model, "--method", method, "--threads", "1"]
+            command += ["-n", "100000", "--ignore-end", "-o", "a.npz"]
+            for wanted in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest(model=model, signal=wanted):
+                    with subprocess.Popen(
+                        command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                    ) as run:
+                        run.stdout.read(1)
+                        time.sleep(0.2)
+                        run.send_signal(wanted)
+                        _, messages = run.communicate(timeout=120)
+                    self.assertEqual(run.returncode, OTHER, messages)
+                    self.assertIn(b"attnflow: interrupted after ", messages)
+                    made = np.load(self.folder / "a.npz")
+                    self.assertGreaterEqual(made["rollout"].shape[0], 1)
 
     def test_evidence(self):
         rows = [("The author by the keys", "is", "are", "author"), ("The keys by the author", "are", "is", "keys")]

@@ -3,12 +3,17 @@
 
 command_fuzz() {
   local seconds=60 fuzzer name ran=0
-  local -a wanted
+  local -a wanted known
   if [[ "${1:-}" =~ ^[0-9]+$ ]]; then
     seconds="$1"
     shift
   fi
   wanted=("$@")
+  # A wrong name is told before anything is built.
+  mapfile -t known < <(find attnflow -name '*_fuzz.cc' -exec basename --suffix=.cc {} + | sort)
+  for name in "${wanted[@]}"; do
+    [[ " ${known[*]} " == *" $name "* ]] || die "fuzz: expected the name of a fuzzer (${known[*]}), found '$name'"
+  done
   require_packages build fuzz
   build_preset fuzz
   shopt -s nullglob
@@ -22,5 +27,5 @@ command_fuzz() {
       -artifact_prefix="build/fuzz/$name." "build/fuzz/$name.corpus"
     ((++ran))
   done
-  ((ran)) || die "fuzz: no fuzzer of that name; there are: $(basename -a build/fuzz/*_fuzz | xargs)"
+  ((ran)) || die 'fuzz: no fuzzer was built'
 }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/unicode/unicode.h"
 
@@ -20,23 +19,10 @@ namespace {
 
 using internal::quote_name;
 
+constexpr std::size_t kMostBytes = std::size_t{8} << 30;  // of one document
+
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& message) {
   throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", quote_name(path.string(), 300), message));
-}
-
-std::string read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : std::streamoff{-1};
-  if (size < 0) {
-    const int reason = errno;
-    fail(path, fmt::format("expected a text file that can be read, found: {}. Check the path and its permissions",
-                           internal::system_reason(reason)));
-  }
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  file.read(bytes.data(), size);
-  if (file.gcount() != size) fail(path, "expected a text file that can be read, found one that ends while it is read");
-  return bytes;
 }
 
 bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -223,7 +209,7 @@ std::vector<ProseDocument> read_prose(const std::vector<std::filesystem::path>& 
   std::vector<ProseDocument> documents;
   std::set<std::string> names;
   for (const std::filesystem::path& path : files) {
-    const std::string bytes = read_bytes(path);
+    const std::string bytes = read_file(path, kMostBytes);
     if (const auto offset = find_invalid_utf8(bytes)) {
       fail(path, fmt::format("expected UTF-8 text, found the byte 0x{:02X} at offset {}, which is not part of any "
                              "character; convert the file, for instance with iconv -t utf-8",

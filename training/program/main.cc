@@ -7,15 +7,16 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/base/version.h"
 #include "attnflow/cli/common_options.h"
+#include "attnflow/cli/messages.h"
 #include "attnflow/cli/run_app.h"
 #include "attnflow/cli/stop_on_signal.h"
+#include "attnflow/files/command_files.h"
 #include "training/program/commands.h"
 
 namespace attnflow {
@@ -48,23 +49,21 @@ void add_number(CLI::App* command, const char* name, double& value, const char* 
 
 TrainingCallbacks print_progress() {
   TrainingCallbacks callbacks;
-  callbacks.say = [](const std::string& message) {
-    fmt::print(stderr, "{}\n", message);
-    std::fflush(stderr);
-  };
+  callbacks.say = [](const std::string& message) { print_message(message); };
   callbacks.progress = [](const PhaseProgress& p) {
     const std::string line = fmt::format("{} {}/{}  cost {:.3f}  {:.0f} {}/s  {} left", p.phase, p.step, p.steps,
                                          p.cost, p.units_per_second, p.unit, minutes(p.seconds_left));
     const bool terminal = ::isatty(STDERR_FILENO) != 0;
-    if (terminal) fmt::print(stderr, "\r\x1b[K{}", line);
-    if (p.measured) fmt::print(stderr, "{}{}  {}\n", terminal ? "\r\x1b[K" : "", line, *p.measured);
-    if (terminal && p.step == p.steps && !p.measured) fmt::print(stderr, "\n");
-    std::fflush(stderr);
+    if (terminal) print_raw_message("\r\x1b[K" + line);
+    if (p.measured) print_raw_message(fmt::format("{}{}  {}\n", terminal ? "\r\x1b[K" : "", line, *p.measured));
+    if (terminal && p.step == p.steps && !p.measured) print_raw_message("\n");
   };
   return callbacks;
 }
 
 void run_interruptible(const std::filesystem::path& output, const std::function<void(const std::stop_token&)>& work) {
+  // What a run was interrupted in the middle of is read there, and written again.
+  if (internal::CommandFiles* const files = internal::command_files()) files->add_work_folder(output / "training");
   const StopOnSignal signals;
   try {
     work(signals.token());
@@ -72,7 +71,7 @@ void run_interruptible(const std::filesystem::path& output, const std::function<
     throw Error(ErrorKind::kOther, fmt::format("interrupted; the same command goes on from the checkpoint in {}",
                                                (output / "training").string()));
   }
-  fmt::print(stderr, "wrote {}\n", output.string());
+  print_message("wrote " + output.string());
 }
 
 }  // namespace attnflow

@@ -100,7 +100,7 @@ void add_prefixes(CLI::App& app) {
   CLI::App* sub = app.add_subcommand(
       "prefixes", "Held-out prefixes of prose with the number of their verb, for 'attnflow evaluate agreement --data'");
   add_prose(sub, options.prose);
-  sub->add_option("-o,--output", options.output, "File that is written")->required()->type_name("FILE.tsv");
+  add_output(sub->add_option("-o,--output", options.output, "File that is written")->required()->type_name("FILE.tsv"));
   sub->add_option("--model", options.model,
                   "Folder of a model whose training.json says which documents were kept apart when it was trained")
       ->type_name("DIR");

@@ -43,11 +43,21 @@ void keep_error(ggml_log_level level, const char* text, void* /*unused*/) {
   if (level == GGML_LOG_LEVEL_ERROR && last_error.empty() && text != nullptr) last_error = clean(text);
 }
 
+// "/where/it/was/built/ggml.c:1234: GGML_ASSERT(n > 0) failed" without the path and the line, which tell users nothing.
+std::string_view without_place(std::string_view message) {
+  for (std::size_t colon = message.find(':'); colon != std::string_view::npos; colon = message.find(':', colon + 1)) {
+    const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
+    if (end == std::string_view::npos) break;
+    if (end > colon + 1 && message.substr(end, 2) == ": ") return message.substr(end + 2);
+  }
+  return message;
+}
+
 // Elsewhere the library goes on to end the program. It leaves the last words to us then.
 void on_assertion(const char* message) {
-  if (message == nullptr) message = "";
-  if (asserting) throw Assertion(clean(message));
-  std::fprintf(stderr, "libllama: %s\n", message);
+  const std::string words = clean(without_place(message == nullptr ? "" : message));
+  if (asserting) throw Assertion(words);
+  std::fprintf(stderr, "libllama: %s\n", words.c_str());
 }
 
 bool processor_is_enough() {

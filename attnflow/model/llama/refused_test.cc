@@ -164,7 +164,8 @@ TEST(LlamaLibrary, AssertionsBecomeErrors) {
   params.mem_size = 1 << 20;
   params.no_alloc = true;
   const GgmlContextHandle context(ggml_init(params));
-  expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "GGML_ASSERT"}, [&] {
+  // Without the place in the library's sources, a path of the machine that built it.
+  expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "libllama finds it is not (GGML_ASSERT("}, [&] {
     with_llama_assertions("some.gguf", [&] {
       // Matrices that do not fit.
       ggml_mul_mat(context.get(), ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 3, 4),

@@ -1,0 +1,36 @@
+#include "attnflow/cli/messages.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "attnflow/unicode/escape_text.h"
+
+namespace attnflow {
+
+void print_message(std::string_view text) noexcept {
+  try {
+    print_raw_message(escape_text(text, "\n") + "\n");
+  } catch (const std::exception&) {  // no memory for a copy
+    print_raw_message("attnflow: a message is lost for lack of memory\n");
+  }
+}
+
+void print_raw_message(std::string_view text) noexcept {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+void reserve_standard_descriptors() noexcept {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free descriptor is this one. Opened the other way round, so that using it is still an error.
+    (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+}  // namespace attnflow

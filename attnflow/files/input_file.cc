@@ -1,0 +1,54 @@
+#include "attnflow/files/input_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/command_files.h"
+#include "attnflow/files/messages.h"
+#include "attnflow/files/output_target.h"
+
+namespace attnflow::internal {
+
+InputFile::InputFile(const std::filesystem::path& path, std::string_view expected) {
+  const auto fail = [&](const std::string& found) {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {}, {}", path.string(), expected, found));
+  };
+  const auto check_kind = [&](const struct stat& status) {
+    if (S_ISDIR(status.st_mode)) fail("found a folder");
+    if (!S_ISREG(status.st_mode)) {
+      fail(fmt::format("found {}, and only regular files are read; copy it to one first", file_kind(status.st_mode)));
+    }
+  };
+  const auto cannot = [&] { fail(fmt::format("which cannot be opened: {}; check the name", system_reason(errno))); };
+  // Looked at before it is opened, because opening a pipe or a device already does something to it; and again after,
+  // because it may have been replaced.
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) cannot();
+  check_kind(status);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor_ < 0) cannot();
+  try {
+    if (::fstat(descriptor_, &status) != 0) cannot();
+    check_kind(status);
+    note_input(path, status);
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+  size_ = static_cast<std::size_t>(status.st_size);
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int InputFile::release() { return std::exchange(descriptor_, -1); }
+
+}  // namespace attnflow::internal

@@ -1,0 +1,59 @@
+#include "attnflow/files/output_target.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <system_error>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow::internal {
+namespace {
+
+bool is_own_stream(const std::filesystem::path& path) {
+  const std::string name = path.lexically_normal().string();
+  return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") || name.starts_with("/proc/");
+}
+
+}  // namespace
+
+std::string_view file_kind(mode_t mode) {
+  if (S_ISREG(mode)) return "a regular file";
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe (FIFO)";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+std::filesystem::path output_target(const std::filesystem::path& path) {
+  constexpr int kMostLinks = 40;  // as the system follows them
+  std::filesystem::path target = path;
+  for (int i = 0; i < kMostLinks && !is_own_stream(target); ++i) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) break;  // no link
+    target = target.parent_path() / next;
+  }
+  return target;
+}
+
+bool is_written_directly(const std::filesystem::path& target) {
+  struct stat status = {};
+  return is_own_stream(target) || (::stat(target.c_str(), &status) == 0 && S_ISCHR(status.st_mode));
+}
+
+void check_target(const std::filesystem::path& path, const std::filesystem::path& target) {
+  const auto fail = [&](const std::string& reason) {
+    throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: {}", path.string(), reason));
+  };
+  struct stat status = {};
+  const bool exists = ::stat(target.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) fail("it is a folder; give the name of a file inside it");
+  if (!target.has_filename()) fail("expected the name of a file, found that of a folder");
+  if (exists && !S_ISREG(status.st_mode) && !is_written_directly(target)) {
+    fail(fmt::format("it is {}; give the name of a regular file, or of a new one", file_kind(status.st_mode)));
+  }
+}
+
+}  // namespace attnflow::internal
