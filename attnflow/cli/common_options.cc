@@ -81,6 +81,7 @@ void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const cha
       ->allow_extra_args(false);
   CLI::Option* force = command->add_flag("--force")->description("-o may replace a file that the command reads");
   option->check([force](const std::string&) {
+    command_list().say_how_to_replace("--force");
     // All arguments have been seen when the first is checked, wherever --force stands.
     if (force->count() > 0) command_list().allow_replacing_inputs();
     return std::string();

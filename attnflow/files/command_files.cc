@@ -7,6 +7,7 @@
 #include <cassert>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/output_target.h"
@@ -30,11 +31,18 @@ std::optional<FileId> identify(const fs::path& target) {
   return FileId{status.st_dev, status.st_ino, target.filename().string()};
 }
 
-[[noreturn]] void refuse_output_over_input(const fs::path& output, const fs::path& input) {
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: expected an output that is none of the command's inputs, found the input {}; give the "
-                          "output another name (--force, where a command has it, replaces the input)",
-                          output.string(), input.string()));
+// Nothing where there is no such folder.
+std::optional<FileId> identify_folder(const fs::path& folder) {
+  struct stat status = {};
+  if (::stat(folder.empty() ? "." : folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino, ""};
+}
+
+// What does not exist yet has the place that it will have: weakly_canonical() leaves a relative path alone where its
+// first part is not there.
+fs::path place_of(const fs::path& path) {
+  std::error_code ignored;
+  return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
 }
 
 bool is_below(const fs::path& folder, const fs::path& path) {
@@ -55,7 +63,21 @@ void CommandFiles::allow_replacing_inputs() {
   may_replace_inputs_ = true;
 }
 
+void CommandFiles::say_how_to_replace(std::string option) {
+  const std::lock_guard lock(mutex_);
+  how_to_replace_ = std::move(option);
+}
+
+void CommandFiles::refuse(const fs::path& output, const fs::path& input) const {
+  const std::string how = how_to_replace_.empty() ? "" : fmt::format(" ({} replaces the input)", how_to_replace_);
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: expected an output that is none of the command's inputs, found the input {}; give the "
+                          "output another name{}",
+                          output.string(), input.string(), how));
+}
+
 void CommandFiles::add_output(const fs::path& path) {
+  if (path.empty()) throw Error(ErrorKind::kUsage, "expected the name of a file as output (-o), found an empty text");
   const fs::path target = output_target(path);
   check_target(path, target);
   const std::optional<FileId> id = identify(target);
@@ -71,26 +93,39 @@ void CommandFiles::add_output(const fs::path& path) {
                                   other->second.string(), path.string()));
   }
   const auto input = inputs_.find(*id);
-  if (input != inputs_.end() && !may_replace_inputs_) refuse_output_over_input(path, input->second);
+  if (input != inputs_.end() && !may_replace_inputs_) refuse(path, input->second);
+  if (!id->name.empty()) return;
+  const std::optional<FileId> folder = identify_folder(target.parent_path());
+  if (!folder) return;
+  if (input_folders_.contains(*folder) && !may_replace_inputs_) refuse(path, target);
+  replaced_.push_back({*folder, path});
+}
+
+void CommandFiles::add_input_folder(const fs::path& folder) {
+  const std::optional<FileId> id = identify_folder(folder);
+  if (!id) return;
+  const std::lock_guard lock(mutex_);
+  if (!input_folders_.emplace(*id, folder).second || may_replace_inputs_) return;
+  for (const Replaced& one : replaced_) {
+    if (one.folder == *id) refuse(one.path, folder / one.path.filename());
+  }
 }
 
 void CommandFiles::add_work_folder(const fs::path& folder) {
-  std::error_code ignored;
   const std::lock_guard lock(mutex_);
-  work_folders_.push_back(fs::weakly_canonical(folder, ignored));
+  work_folders_.push_back(place_of(folder));
 }
 
 void CommandFiles::add_input(const fs::path& path, const struct stat& status) {
   const std::lock_guard lock(mutex_);
   if (!work_folders_.empty()) {
-    std::error_code ignored;
-    const fs::path place = fs::weakly_canonical(path, ignored);
+    const fs::path place = place_of(path);
     const auto holds = [&](const fs::path& folder) { return is_below(folder, place); };
     if (std::any_of(work_folders_.begin(), work_folders_.end(), holds)) return;
   }
   const FileId id{status.st_dev, status.st_ino, ""};
   const auto output = outputs_.find(id);
-  if (output != outputs_.end() && !may_replace_inputs_) refuse_output_over_input(output->second, path);
+  if (output != outputs_.end() && !may_replace_inputs_) refuse(output->second, path);
   inputs_.emplace(id, path);
 }
 
@@ -99,13 +134,17 @@ void CommandFiles::check_replaced(const fs::path& path) {
   if (!id) return;
   const std::lock_guard lock(mutex_);
   const auto input = inputs_.find(*id);
-  if (input != inputs_.end() && !may_replace_inputs_) refuse_output_over_input(path, input->second);
+  if (input != inputs_.end() && !may_replace_inputs_) refuse(path, input->second);
 }
 
 CommandFiles* command_files() { return current_files; }
 
 void note_input(const fs::path& path, const struct stat& status) {
   if (CommandFiles* const files = command_files()) files->add_input(path, status);
+}
+
+void note_input_folder(const fs::path& folder) {
+  if (CommandFiles* const files = command_files()) files->add_input_folder(folder);
 }
 
 void note_replaced(const fs::path& path) {

@@ -39,6 +39,8 @@ class CommandFiles {
 
   // Inputs may be replaced: the user said so.
   void allow_replacing_inputs();
+  // Messages name this option ("--force"), by which a user says so.
+  void say_how_to_replace(std::string option);
   // A file that the command is to write. Throws Error(kUsage): another output is the same file, an input is, or it can
   // be no file (see check_target). Devices are never compared.
   void add_output(const std::filesystem::path& path);
@@ -48,13 +50,25 @@ class CommandFiles {
  private:
   friend void note_input(const std::filesystem::path& path, const struct stat& status);
   friend void note_replaced(const std::filesystem::path& path);
+  friend void note_input_folder(const std::filesystem::path& folder);
   void add_input(const std::filesystem::path& path, const struct stat& status);
   void check_replaced(const std::filesystem::path& path);
+  void add_input_folder(const std::filesystem::path& folder);
+  [[noreturn]] void refuse(const std::filesystem::path& output, const std::filesystem::path& input) const;
+
+  // A file that add_output() named and that was there already, in this folder.
+  struct Replaced {
+    FileId folder;
+    std::filesystem::path path;
+  };
 
   std::mutex mutex_;
+  std::string how_to_replace_;
   bool may_replace_inputs_ = false;
   std::map<FileId, std::filesystem::path> inputs_;
   std::map<FileId, std::filesystem::path> outputs_;
+  std::vector<Replaced> replaced_;
+  std::map<FileId, std::filesystem::path> input_folders_;
   std::vector<std::filesystem::path> work_folders_;
 };
 
@@ -63,6 +77,9 @@ CommandFiles* command_files();
 
 // For InputFile: this regular file was opened. Throws Error(kUsage) when it is an output.
 void note_input(const std::filesystem::path& path, const struct stat& status);
+// For Folder: a model's folder is read. All files in it are inputs: its card and licence belong to it, too. Throws
+// Error(kUsage) when add_output() named one that was there already.
+void note_input_folder(const std::filesystem::path& folder);
 // For AtomicFile: this file is about to be written. Throws Error(kUsage) when it is an input.
 void note_replaced(const std::filesystem::path& path);
 

@@ -4,6 +4,7 @@
 
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/files_for_test.h"
+#include "attnflow/files/folder.h"
 
 namespace attnflow {
 namespace {
@@ -36,6 +37,7 @@ class CommandFilesTest : public testing::Test {
 TEST_F(CommandFilesTest, AnOutputOverAnInputIsRefusedBeforeTheWork) {
   for (const auto& name : names()) {
     CommandFiles files;
+    files.say_how_to_replace("--force");
     files.add_output(name);
     expect_error(ErrorKind::kUsage,
                  {name.string(), "none of the command's inputs", (folder_ / "input").string(), "--force"},
@@ -103,6 +105,47 @@ TEST_F(CommandFilesTest, OwnFilesAreReadAndWritten) {
   EXPECT_EQ(get(folder_ / "sub/checkpoint"), "2");
   (void)read_file(folder_ / "input");
   EXPECT_THROW(write_file(folder_ / "input", "gone"), Error);
+}
+
+TEST_F(CommandFilesTest, OwnFilesInAFolderThatIsYetToComeAndHasNoFullPath) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  {
+    CommandFiles files;
+    files.add_work_folder("out/training");
+    std::filesystem::create_directories("out/training");
+    put("out/training/checkpoint", "1");
+    (void)read_file("out/training/checkpoint");
+    EXPECT_NO_THROW(write_file("out/training/checkpoint", "2"));
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST_F(CommandFilesTest, FilesBesideAModelsConfigAreItsOwn) {
+  put(folder_ / "config.json", "{}");
+  put(folder_ / "README.md", "licence");
+  for (const bool output_first : {true, false}) {
+    CommandFiles files;
+    files.add_output(folder_ / "new.json");
+    const auto both = [&](bool output) {
+      if (output) {
+        files.add_output(folder_ / "sub/../README.md");
+      } else {
+        (void)Folder(folder_.path()).read("config.json");
+      }
+    };
+    both(output_first);
+    expect_error(ErrorKind::kUsage, {"README.md", "none of the command's inputs"}, [&] { both(!output_first); });
+  }
+}
+
+TEST_F(CommandFilesTest, AnOutputHasAName) {
+  CommandFiles files;
+  expect_error(ErrorKind::kUsage, {"found an empty text"}, [&] { files.add_output(""); });
+  std::filesystem::create_symlink("circle", folder_ / "circle");
+  expect_error(ErrorKind::kOther, {"circle: cannot write", "leads in a circle"},
+               [&] { files.add_output(folder_ / "circle"); });
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "circle"));
 }
 
 TEST_F(CommandFilesTest, WithoutAListNothingIsRefused) {

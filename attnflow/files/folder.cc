@@ -7,6 +7,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/command_files.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {
@@ -48,7 +49,10 @@ bool Folder::has(std::string_view file) const {
 }
 
 std::string Folder::read(std::string_view file, std::size_t max_bytes) const {
-  if (!built_in_) return read_file(path_ / file, max_bytes);
+  if (!built_in_) {
+    internal::note_input_folder(path_);
+    return read_file(path_ / file, max_bytes);
+  }
   const std::span<const std::byte> bytes = require(file).bytes;
   if (bytes.size() > max_bytes) {
     throw Error(ErrorKind::kBadFile,

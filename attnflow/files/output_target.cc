@@ -13,7 +13,8 @@ namespace {
 
 bool is_own_stream(const std::filesystem::path& path) {
   const std::string name = path.lexically_normal().string();
-  return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") || name.starts_with("/proc/");
+  if (name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/")) return true;
+  return name.starts_with("/proc/") && path.parent_path().filename() == "fd";  // /proc/self/fd/1, of threads too
 }
 
 }  // namespace
@@ -34,6 +35,12 @@ std::filesystem::path output_target(const std::filesystem::path& path) {
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) break;  // no link
     target = target.parent_path() / next;
+    if (i + 1 == kMostLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error)) {
+      throw Error(ErrorKind::kOther,
+                  fmt::format("{}: cannot write this file: expected a link that ends at a file, found "
+                              "one that leads in a circle",
+                              path.string()));
+    }
   }
   return target;
 }

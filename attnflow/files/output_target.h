@@ -13,7 +13,8 @@ namespace attnflow::internal {
 std::string_view file_kind(mode_t mode);
 
 // The path with all links followed at its end, also those that lead to a file that is not there yet: a link stays a
-// link, what it points to is written. The process's own streams (/dev/stdout, /dev/fd/N, /proc/...) stay what they are.
+// link, what it points to is written. Throws Error(kOther) that names it for links in a circle. The process's own
+// streams (/dev/stdout, /dev/fd/N, /proc/...) stay what they are.
 std::filesystem::path output_target(const std::filesystem::path& path);
 
 // True for the process's own streams and for character devices such as /dev/null: renaming a file over them would

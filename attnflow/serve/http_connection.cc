@@ -466,6 +466,7 @@ bool HttpConnection::admit() {
 void HttpConnection::refuse(HttpResponse response) {
   if (state_ == State::kWork || state_ == State::kClosing || state_ == State::kClosed) return;
   state_ = State::kWork;
+  refused_ = true;
   release_body();
   put(response_head(response, false, fmt::format("Content-Length: {}\r\n", response.body.size())));
   if (request_.method != "HEAD") put(std::move(response.body));

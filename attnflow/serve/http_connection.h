@@ -68,8 +68,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   // Who is at the other end: an address, or the first half of an IPv6 one, which is what one customer gets.
   const std::string& client() const { return client_; }
-  // Nothing has been asked: the server loses nothing by closing it.
-  bool may_give_way() const { return state_ == State::kIdle || state_ == State::kHeader; }
+  // Nothing has been asked, or what was asked is refused or answered: nobody loses much by its being closed.
+  bool may_give_way() const {
+    return state_ == State::kIdle || state_ == State::kHeader || state_ == State::kClosing || refused_;
+  }
   std::chrono::steady_clock::time_point waits_since() const { return waits_since_; }
 
  private:
@@ -148,7 +150,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool stream_keep_alive_ = false;
   bool keep_alive_ = true;
   bool close_after_ = false;
-  bool first_ = true;  // no request has been read yet
+  bool first_ = true;     // no request has been read yet
+  bool refused_ = false;  // by refuse()
 };
 
 }  // namespace attnflow

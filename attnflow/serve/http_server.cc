@@ -132,9 +132,9 @@ void HttpServer::Impl::accept() {
 void HttpServer::Impl::add(tcp::socket socket) {
   // A few more than may come get an answer that says so; the others are hung up on.
   constexpr std::size_t kAnswered = 64;
-  if (hub_->connections.size() >= hub_->options.most_connections + kAnswered) return;
   const auto connection = std::make_shared<HttpConnection>(hub_, std::move(socket));
   const bool overloaded = !hub_->make_place(connection->client());
+  if (overloaded && hub_->connections.size() >= hub_->options.most_connections + kAnswered) return;
   hub_->connections.insert(connection);
   connection->start(overloaded);
 }

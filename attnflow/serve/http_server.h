@@ -9,9 +9,10 @@
 // Every request that was read to its end gets an answer: an exchange that is destroyed unanswered says 500, or 503
 // where it was stopped by its time limit or by the server's end.
 //
-// Places. Connections that have asked nothing yet, or only part of a header, keep nobody out: where there is no place
-// left, in all or for one address, the one of them that has waited longest gives way to who comes; of an address that
-// has most of them, where all are taken. So whoever opens many and says nothing closes his own.
+// Places. Connections that have asked nothing yet, or only part of a header, or whose refusal is on its way, keep
+// nobody out: where there is no place left, in all or for one address, the one of them that has waited longest gives
+// way to who comes; of an address that has most of them, where all are taken. So whoever opens many and says nothing
+// closes his own.
 //
 // Limits, each with its own answer: header size (431), body size (413, before it is read where its length is said),
 // bodies being read at the same time (503), connections (503), time for a header and a body to arrive (408, or nothing

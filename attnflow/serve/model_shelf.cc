@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "attnflow/analysis/blank_token.h"
 #include "attnflow/analysis/image_model.h"
+#include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/gguf.h"
@@ -74,9 +76,21 @@ const char* model_kind_name(ModelKind kind) {
   return "";
 }
 
-LoadedModel& ShelfModel::load(const LoadOptions& options) {
+std::size_t ShelfModel::weight_bytes() const {
+  if (folder_) return sizeof(float) * info.parameters;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(gguf_, error);
+  return error ? 0 : static_cast<std::size_t>(size);
+}
+
+LoadedModel& ShelfModel::load(const LoadOptions& asked) {
   const std::scoped_lock lock(mutex_);
   if (loaded_) return *loaded_;
+  LoadOptions options = asked;
+  // What is mapped takes no memory that others need, and costs the server its life when the file shrinks; what is
+  // copied does not, and costs it when there is no memory.
+  const auto available = available_memory();
+  if (available && weight_bytes() > *available / 2) options.copy_weights = false;
   auto fresh = std::make_unique<LoadedModel>();
   if (!folder_) {
     std::unique_ptr<Decoder> decoder = load_gguf(gguf_, options);

@@ -55,7 +55,8 @@ class ShelfModel {
   std::string mask;        // how a masked language model's mask is written in a text; else empty
   std::vector<Example> examples;
 
-  // Loads it at the first call; later ones, and those of other threads, get the same. What it throws is that of
+  // Loads it at the first call (weights that take more than half of the memory that is free are mapped whatever
+  // `options` say); later ones, and those of other threads, get the same. What it throws is that of
   // load_model(), and thrown again at the next call: the files may have come.
   LoadedModel& load(const LoadOptions& options);
   bool loaded() const;
@@ -64,6 +65,9 @@ class ShelfModel {
 
  private:
   friend class ModelShelf;
+  // What its weights take in memory, about.
+  std::size_t weight_bytes() const;
+
   std::optional<Folder> folder_;        // else
   std::optional<Tokenizer> tokenizer_;  // of an encoder, until it is loaded
   std::string gguf_;

@@ -467,7 +467,8 @@ describe("a prompt", () => {
       await said(tab, 2);
       await tab.locator("#cancel").click();
       await tab.locator("#failure").filter({ hasText: "cancelled" }).waitFor();
-      await tab.waitForTimeout(100);
+      // The server hears of it when it does.
+      for (let k = 0; k < 500 && !asks(server, "generate")[0].left; ++k) await tab.waitForTimeout(10);
       assert.equal(asks(server, "generate")[0].left, true);
       assert.equal(await tab.locator("#text-strips").getAttribute("aria-busy"), "false");
       await tab.locator('#generated [data-token="0"]').click();

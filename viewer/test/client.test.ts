@@ -12,10 +12,12 @@ describe("a full queue", () => {
   beforeEach(() => {
     vi.useFakeTimers();
     vi.stubGlobal("location", { hash: "" });
+    vi.spyOn(Math, "random").mockReturnValue(0);
   });
   afterEach(() => {
     vi.useRealTimers();
     vi.unstubAllGlobals();
+    vi.restoreAllMocks();
   });
 
   it("is asked again when the server says, and the place is told", async () => {

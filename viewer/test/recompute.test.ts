@@ -226,6 +226,32 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
   }
 });
 
+describe("one head", () => {
+  for (const heads of ["max", "min"]) {
+    test(`has its rows divided by their sums: ${heads}`, async () => {
+      const { report: document } = read("causal");
+      const stored = document.arrays.attention as EncodedArray;
+      const [layers, , n] = stored.shape;
+      // The first head of each layer, at half its weight.
+      const { row: headRow } = await decodeArray(stored);
+      const half = new Float32Array(layers * n * n);
+      for (let r = 0; r < layers * n; ++r) {
+        const row = headRow(Math.floor(r / n) * stored.shape[1] * n + (r % n));
+        for (let j = 0; j < n; ++j) half[r * n + j] = row[j] / 2;
+      }
+      const bytes = [...new Uint8Array(half.buffer)].map((byte) => String.fromCharCode(byte));
+      const data = btoa(bytes.join(""));
+      document.arrays.attention = { shape: [layers, 1, n, n], dtype: "f32", encoding: "base64", data };
+      document.model.heads = 1;
+      const report = await Report.read(document);
+      const mixing = mixingOf(report, { ...recipeOf(report), heads }) as Mixing;
+      for (let q = 0; q < n; ++q) expect(mixing.top.sum(2, q)).toBeCloseTo(1, 6);
+      const asItIs = mixingOf(report, { ...recipeOf(report), heads: "0" }) as Mixing;
+      expect(asItIs.top.sum(2, n - 1)).toBeCloseTo(0.5, 6);
+    });
+  }
+});
+
 describe("the matrices of whole words", () => {
   // Positions are of pieces: "key ##ed" is word 1, pieces 1 and 2; "cat ##s" is word 2, pieces 3 and 4.
   const cases: [string, Partial<Recipe>][] = [

@@ -150,7 +150,7 @@ class ComputedWeights extends RowWeights {
       else for (let j = 0; j < n; ++j) out[j] += row[j];
     }
     if (heads === "mean") for (let j = 0; j < n; ++j) out[j] /= count;
-    else if (count > 1) normalizeRow(out);
+    else normalizeRow(out);
     return out;
   }
 

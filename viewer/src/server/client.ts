@@ -144,7 +144,8 @@ export class Client {
         if (!(error instanceof ServerError) || !error.busy) throw error;
         const { seconds, waiting } = error.busy;
         handlers.progress?.({ position: waiting, again: seconds, phase: "", done: 0, total: 0 });
-        await pause(seconds * 1000, init.signal);
+        // Not all at once.
+        await pause(seconds * 1000 * (1 + Math.random() / 4), init.signal);
       }
     }
   }
@@ -244,7 +245,7 @@ async function errorOf(response: Response): Promise<ServerError> {
     const { error } = (await response.json()) as { error: { kind: string; message: string; waiting?: number } };
     const seconds = Number(response.headers.get("Retry-After"));
     const busy =
-      error.kind === "queue_full"
+      error.kind === "queue_full" || error.kind === "overloaded"
         ? { seconds: Math.min(Math.max(seconds || 1, 1), LONGEST_PAUSE), waiting: error.waiting ?? 0 }
         : null;
     return new ServerError(response.status, error.kind, error.message, busy);
