@@ -16,7 +16,7 @@ namespace attnflow {
 // pipes, sockets and folders are refused. Every failure throws Error(kOther) with the path and the system's reason.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::filesystem::path& target);
+  explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();

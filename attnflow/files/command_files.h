@@ -26,7 +26,7 @@ struct FileId {
   dev_t device = 0;
   ino_t inode = 0;
   std::string name;
-  auto operator<=>(const FileId&) const = default;
+  auto operator<=>(const FileId&) const = default;  // NOLINT(modernize-use-nullptr): a mistake of clang-tidy 14
 };
 
 // One at a time. Functions may be called from several threads.
