@@ -30,14 +30,6 @@ std::optional<std::uint32_t> as_id(std::int64_t id) {
   return static_cast<std::uint32_t>(id);
 }
 
-void check_utf8(std::string_view text, std::string_view name) {
-  const std::optional<std::size_t> offset = find_invalid_utf8(text);
-  if (!offset) return;
-  throw Error(ErrorKind::kUsage, fmt::format("the {} must be UTF-8, found byte 0x{:02X} at offset {}, which is not; "
-                                             "convert it to UTF-8 first",
-                                             name, static_cast<unsigned char>(text[*offset]), *offset));
-}
-
 EncodedToken to_token(const attnflow_token& token) {
   EncodedToken result;
   result.id = token.id;
