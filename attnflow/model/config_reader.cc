@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/json_text.h"
 
 namespace attnflow::internal {
 

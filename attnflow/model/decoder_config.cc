@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
-#include "attnflow/model/json_text.h"
 
 namespace attnflow {
 
