@@ -292,12 +292,19 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
   if (word_piece) return read_word_piece(folder);
 
   std::string found = "none of them";
-  for (const char* name : {"vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"}) {
+  std::string packages = "transformers";
+  for (const char* name : {"vocab.json", "merges.txt"}) {
     if (folder.has(name)) found = fmt::format("only {}", name);
   }
+  for (const char* name : {"tokenizer.model", "spiece.model", "spm.model", "sentencepiece.bpe.model"}) {
+    if (!folder.has(name)) continue;
+    found = fmt::format("only {}, a SentencePiece model, which is not read", name);
+    packages = "transformers sentencepiece protobuf";
+  }
   fail_settings(folder.label(), "tokenizer.json, vocab.txt, or vocab.json with merges.txt", found,
-                "write a tokenizer.json into the folder, in Python with AutoTokenizer.from_pretrained(model)"
-                ".save_pretrained(folder)");
+                fmt::format("write a tokenizer.json into the folder, in Python (pip install {}) with "
+                            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+                            packages));
 }
 
 }  // namespace attnflow::internal
