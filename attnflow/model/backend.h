@@ -28,7 +28,7 @@ namespace attnflow {
 struct DecoderWeights;
 
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 6";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 7";
 
 inline constexpr const char* kBackendAbiSymbol = "attnflow_backend_abi";
 inline constexpr const char* kBackendCreateSymbol = "attnflow_backend_create_encoder";

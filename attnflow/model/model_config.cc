@@ -57,6 +57,10 @@ void refuse_variants(const Reader& reader) {
                   fmt::format("{} is true; of this architecture only encoders are supported ({} false)", key, key));
     }
   }
+  if (reader.flag_or("use_task_id", false)) {
+    reader.fail(ErrorKind::kUnsupportedModel,
+                "use_task_id is true, which adds an embedding of the task to every token; supported is false");
+  }
   reader.refuse_pruned_and_quantised();
 }
 

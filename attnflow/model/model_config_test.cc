@@ -179,7 +179,7 @@ TEST(ModelConfig, NamesAllMissingKeys) {
   json.erase("vocab_size");
   expect_bad(json, {"config.json", "bert", "missing: hidden_size, vocab_size"});
   json.erase("model_type");
-  expect_bad(json, {"model_type", "missing", "bert, roberta, distilbert, albert"});
+  expect_bad(json, {"model_type", "missing", "bert, roberta, xlm-roberta, camembert"});
 }
 
 TEST(ModelConfig, RefusesSizesThatAreNoSizes) {
@@ -203,7 +203,8 @@ TEST(ModelConfig, RefusesValuesOfTheWrongType) {
 }
 
 TEST(ModelConfig, RefusesModelsThatComputeSomethingElse) {
-  expect_unsupported(with(bert(), "model_type", "gpt2"), {"\"gpt2\"", "bert, roberta, distilbert, albert"});
+  expect_unsupported(with(with(bert(), "model_type", "ernie"), "use_task_id", true), {"use_task_id", "false"});
+  expect_unsupported(with(bert(), "model_type", "gpt2"), {"\"gpt2\"", "bert, roberta, xlm-roberta, camembert"});
   expect_unsupported(with(bert(), "position_embedding_type", "relative_key"), {"relative_key", "absolute"});
   expect_unsupported(with(bert(), "is_decoder", true), {"is_decoder", "encoders"});
   expect_unsupported(with(bert(), "add_cross_attention", true), {"add_cross_attention"});

@@ -156,6 +156,19 @@ TEST(VisionWeights, EveryTensorOfEveryGoldenModelIsNeeded) {
   EXPECT_GT(removed, 250U);
 }
 
+TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
+  const ModelCopy copy(golden_vision(), "vit_msn_classification");
+  copy.edit_weights([](WeightsFile& weights) {
+    const Json before = weights.header;
+    for (const auto& [tensor, about] : before.items()) {
+      if (tensor.starts_with("encoder.")) weights.rename(tensor, "vit." + tensor);
+    }
+  });
+  const EncoderWeights weights = find_encoder_weights(copy.path());
+  EXPECT_EQ(weights.layers.at(1).query.weight->name, "vit.encoder.layer.1.attention.attention.query.weight");
+  EXPECT_EQ(weights.info.head, ModelHead::kClassification);
+}
+
 // What a new model is made of is what transformers writes.
 TEST(VisionWeights, PlansAreWhatTransformersWrites) {
   for (const Json& golden : vision_index()) {
@@ -166,8 +179,8 @@ TEST(VisionWeights, PlansAreWhatTransformersWrites) {
     const std::string prefix(weights.config.architecture->prefix);
     for (const auto& [tensor, about] : weights.checkpoint->tensors()) {
       if (is_unused(tensor)) continue;
-      // A base model alone is stored without the prefix, which plans have.
-      const bool bare = golden.at("head") == "none";
+      // A base model alone is stored without the prefix, which plans have; so are layers of MSN by transformers 5.
+      const bool bare = golden.at("head") == "none" || tensor.starts_with("encoder.");
       stored.insert({(bare ? prefix : "") + tensor, about.shape});
     }
     std::set<std::pair<std::string, Shape>> planned;

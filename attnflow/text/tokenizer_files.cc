@@ -287,7 +287,7 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
   if (folder.has("tokenizer.json")) return read_complete(folder);
   const bool word_piece = folder.has("vocab.txt");
   const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
-  const bool prefers_byte_level = model_type == "roberta" || model_type == "gpt2";
+  const bool prefers_byte_level = model_type == "roberta" || model_type == "data2vec-text" || model_type == "gpt2";
   if (byte_level && (prefers_byte_level || !word_piece)) return read_byte_level_bpe(folder, model_type);
   if (word_piece) return read_word_piece(folder);
 
