@@ -119,7 +119,7 @@ void check_explain_image_options(const ExplainOptions& options) {
 
 ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
   // Small things first, as for a text.
-  const ModelInfo info = read_model_info(folder);
+  const ModelInfo info = read_model_info(folder, options);
   check_takes_pictures(info);
   if (!folder.has(kProcessorFile)) {
     throw Error(
@@ -178,6 +178,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   report.input.tokens = std::move(prepared.tokens);
   report.input.image = std::move(prepared.image);
   add_shown(*report.input.image, picture);
+  report.notes = info.notes_for(n);
 
   // Everything that can be wrong with the options is found before the model runs.
   const bool gradient = has_gradient_mixing(options.settings);

@@ -59,6 +59,13 @@ void add_mixing_options(CLI::App* command, ReportSettings& settings, const char*
       ->group(group);
 }
 
+void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group) {
+  CLI::Option* const option = command->add_flag(
+      "--allow-unused-weights", allowed,
+      "Folders: leave out weights that config.json has no place for, such as layers beyond its number");
+  if (group != nullptr) option->group(group);
+}
+
 void check_different_outputs(const std::vector<std::string>& outputs) {
   std::set<std::string> names;
   for (const std::string& output : outputs) {

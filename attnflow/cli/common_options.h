@@ -24,6 +24,9 @@ void add_graph_options(CLI::App* command, ReportSettings& settings, std::string&
 // --mixing and --target, in the help's group `group`: for commands that run a model with gradients.
 void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group);
 
+// --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
+void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);
+
 // Throws Error(kUsage) when two of the files that -o names are the same.
 void check_different_outputs(const std::vector<std::string>& outputs);
 

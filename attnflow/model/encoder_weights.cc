@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attnflow/model/adapter.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
@@ -70,6 +71,14 @@ class EncoderTensorFinder {
 
   void throw_if_missing() const {
     if (finder_) finder_->throw_if_missing();
+  }
+
+  void throw_if_unused(const ModelConfig& config) const {
+    const Architecture& row = *config.architecture;
+    const std::string_view embeddings = row.image ? row.image->patches : row.embeddings.word;
+    if (!finder_) return;
+    finder_->throw_if_unused(layer_prefix_, {row.layer.prefix}, config.layers);
+    finder_->throw_if_unused(prefix_, {embeddings, row.final_norm}, config.layers);
   }
 
  private:
@@ -265,7 +274,7 @@ std::vector<std::string> class_names(const ModelConfig& config, const Classifier
 
 }  // namespace
 
-EncoderWeights find_encoder_weights(const Folder& folder) {
+EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options) {
   EncoderWeights weights;
   weights.config = read_model_config(folder);
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
@@ -278,9 +287,11 @@ EncoderWeights find_encoder_weights(const Folder& folder) {
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
   if (head == ModelHead::kClassification) weights.classifier = find_classifier(finder, weights);
   finder.throw_if_missing();
+  if (!options.allow_unused_weights) finder.throw_if_unused(config);
 
   ModelInfo& info = weights.info;
   info.name = folder.name();
+  info.notes = adapter_notes(folder);
   info.architecture = config.architecture->model_type;
   info.layers = config.layers;
   info.heads = config.heads;

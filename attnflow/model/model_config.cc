@@ -217,6 +217,7 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   const Reader reader(json, source);
   const Architecture& architecture = read_architecture(reader);
   refuse_variants(reader);
+  reader.refuse_own_code(architecture.model_type, architecture.class_name);
   const ConfigKeys& keys = architecture.keys;
   ModelConfig config;
   config.architecture = &architecture;

@@ -167,6 +167,13 @@ TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
   const EncoderWeights weights = find_encoder_weights(copy.path());
   EXPECT_EQ(weights.layers.at(1).query.weight->name, "vit.encoder.layer.1.attention.attention.query.weight");
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
+  // Layers beyond the config's are found under either name.
+  for (const auto& path : {copy.path(), golden_vision() / "vit_msn_classification"}) {
+    const ModelCopy cut(path.parent_path(), "vit_msn_classification");
+    cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
+    expect_error(ErrorKind::kBadFile, {"encoder.layer.1.", "--allow-unused-weights"},
+                 [&] { find_encoder_weights(cut.path()); });
+  }
 }
 
 // What a new model is made of is what transformers writes.
