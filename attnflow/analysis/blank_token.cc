@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attnflow/base/error.h"
+#include "attnflow/model/architecture.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
@@ -28,11 +29,11 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
   } else if (asked == "mask") {
     found = mask();
   } else if (asked == "pad") {
-    if (info.architecture == "roberta") {
-      throw Error(
-          ErrorKind::kUsage,
-          "--blank: expected unk or mask for a RoBERTa model, found pad, which would also move the positions of "
-          "the tokens behind it");
+    const Architecture* const row = find_architecture(info.architecture);
+    if (row != nullptr && !row->keys.padding_id.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which "
+                  "would also move the positions of the tokens behind it");
     }
     found = first_of({"[PAD]", "<pad>"});
   } else {

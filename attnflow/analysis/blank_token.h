@@ -16,7 +16,7 @@ struct BlankToken {
 };
 
 // `asked`: unk, mask, pad, or auto (unk, else mask). Throws Error(kUsage) when the tokenizer has no such token, or pad
-// is asked for of a RoBERTa model, whose positions it would move.
+// is asked for of a model of the RoBERTa family, whose positions it would move.
 BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked = "auto");
 
 }  // namespace attnflow

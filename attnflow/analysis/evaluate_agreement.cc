@@ -10,6 +10,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/files/json_text.h"
 
 namespace attnflow {
 namespace {
@@ -50,11 +51,7 @@ SampleFile read_file_or_folder(const Folder& folder, const ModelInfo& info,
 // The documents that the model was trained on; none when its folder does not say.
 std::set<std::string> read_trained_on(const Folder& folder) {
   if (!folder.has(kTraining)) return {};
-  const auto json = nlohmann::json::parse(folder.read(kTraining), nullptr, false);
-  if (!json.is_object()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a JSON object, found something else", folder.label(kTraining)));
-  }
+  const nlohmann::json json = internal::parse_json_object(folder.read(kTraining), folder.label(kTraining));
   std::set<std::string> names;
   const auto sources = nlohmann::json::json_pointer("/data/train/sources");
   if (!json.contains(sources) || !json.at(sources).is_array()) return names;

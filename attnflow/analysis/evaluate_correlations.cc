@@ -418,6 +418,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
   CorrelationReport report;
   report.options = options;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.notes = info.notes_for(1);
   report.labels = info.labels;
   report.options.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   const std::vector<ScoreQuestion> questions = score_questions(options, info);

@@ -457,11 +457,13 @@ TEST(Correlations, WrongOptionsAndModels) {
   BagModel small;
   small.change().vocabulary = 10;
   expect_error(ErrorKind::kBadFile, {"another model"}, [&] { evaluate(small, few_resamples()); });
-  BagModel roberta;
-  roberta.change().architecture = "roberta";
   CorrelationOptions pad = few_resamples();
   pad.blank = "pad";
-  expect_error(ErrorKind::kUsage, {"--blank", "RoBERTa"}, [&] { evaluate(roberta, pad); });
+  for (const char* name : {"roberta", "xlm-roberta", "camembert", "data2vec-text"}) {
+    BagModel roberta;
+    roberta.change().architecture = name;
+    expect_error(ErrorKind::kUsage, {"--blank", "RoBERTa"}, [&] { evaluate(roberta, pad); });
+  }
   CorrelationOptions stopped = few_resamples();
   std::stop_source stop;
   stop.request_stop();

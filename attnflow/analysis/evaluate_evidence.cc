@@ -400,6 +400,7 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
   EvidenceReport report;
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.notes = info.notes_for(1);
   report.begin = options.begin;
   report.seed = options.seed;
   report.available = samples.size();

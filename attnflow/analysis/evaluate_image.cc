@@ -257,6 +257,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   const std::size_t layer = options.settings.layers.empty() ? info.layers : options.settings.layers.back();
   report.settings.layers = {layer};
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.notes = info.notes_for(1);
   report.source = pictures.source;
   report.blank = options.blank == PictureBlank::kMean ? "mean" : "black";
   report.scored_class = options.own_class ? "own" : "predicted";

@@ -152,6 +152,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   report.input.text = text;
   report.input.text_pair = pair.value_or("");
   report.input.tokens = report_tokens(encoding);
+  report.notes = info.notes_for(n);
   if (encoding.truncated) {
     report.notes.push_back(fmt::format("The text was cut at {} tokens, the model's positions.", n));
   }
@@ -205,16 +206,17 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
     check_row_options(options, info);
     Decoder& decoder = dynamic_cast<Decoder&>(model);
     Tensor<float> logits;
-    const std::unique_ptr<AttentionReplay> replay = decoder.run_for_replay(input.ids, &logits, options.stop_token);
-    output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
+    const std::unique_ptr<AttentionReplay> replay =
+        decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);
+    if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
     aggregate_row(report, *replay, mixing, options);
     return report;
   }
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
-                 predicts_next ? "A shorter text, fewer --layers, or --only-output-token take less"
-                               : "A shorter text or fewer --layers take less",
+                 info.causal ? "A shorter text, fewer --layers, or --only-output-token take less"
+                             : "A shorter text or fewer --layers take less",
                  options.most_memory);
   if (gradient) {
     StackSink sink(info.layers, n);
@@ -230,13 +232,13 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   std::optional<AttentionStack> kept;
   AttentionGraph graph;
   // Decoders hand their attention over in chunks, and discard wants whole layers.
-  if (options.keep_attention || (predicts_next && mixing.discard > 0.0)) {
+  if (options.keep_attention || (info.causal && mixing.discard > 0.0)) {
     StackSink sink(info.layers, n);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(input, &stoppable, run);
     kept = sink.take();
   } else {
-    GraphSink sink(info.layers, mixing, predicts_next ? n : 0);
+    GraphSink sink(info.layers, mixing, info.causal ? n : 0);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(input, &stoppable, run);
     graph = sink.take();

@@ -149,6 +149,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   report.input.tokens = std::move(prepared.tokens);
   report.input.image = std::move(prepared.image);
   add_shown(*report.input.image, picture);
+  report.notes = info.notes_for(n);
 
   // Everything that can be wrong with the options is found before the model runs.
   const bool gradient = has_gradient_mixing(options.settings);

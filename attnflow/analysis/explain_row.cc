@@ -55,7 +55,7 @@ void check_row_options(const ExplainOptions& options, const ModelInfo& info) {
     throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
   };
   const ReportSettings& settings = options.settings;
-  if (info.head != ModelHead::kCausalLm) {
+  if (!info.causal) {
     refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; leave it out", info.name));
   }
   if (has_gradient_mixing(settings)) refuse("--mixing attention, whose rows can be made again, found gradients");

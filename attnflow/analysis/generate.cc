@@ -23,6 +23,7 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/normalize.h"
+#include "attnflow/model/decoder_input.h"
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
 #include "attnflow/unicode/display_width.h"
@@ -407,6 +408,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   if (options.chat && !options.system) note_own_system_turn(report, codec, prompt);
   const std::size_t m = encoding.tokens.size();
   check_room(info, m);
+  check_decoder_head(info);
   report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
   if (wants(options.settings, "flow") && !options.flow_layers.empty()) {
     report.flow_layers = resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
@@ -516,6 +518,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   note_generation_sink(report);
   note_next_generation_sink(report);
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
+  for (std::string& note : info.notes_for(m + report.tokens.size())) report.notes.push_back(std::move(note));
   if (report.stopped == "interrupted") {
     report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));
   }

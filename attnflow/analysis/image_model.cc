@@ -15,7 +15,7 @@ constexpr const char* kProcessorFile = "preprocessor_config.json";
 
 ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
   // Small things first, as for a text.
-  const ModelInfo info = read_model_info(folder);
+  const ModelInfo info = read_model_info(folder, options);
   check_takes_pictures(info);
   if (!folder.has(kProcessorFile)) {
     throw Error(

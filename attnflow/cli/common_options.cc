@@ -71,6 +71,13 @@ void add_mixing_options(CLI::App* command, ReportSettings& settings, const char*
       ->group(group);
 }
 
+void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group) {
+  CLI::Option* const option = command->add_flag(
+      "--allow-unused-weights", allowed,
+      "Folders: leave out weights that config.json has no place for, such as layers beyond its number");
+  if (group != nullptr) option->group(group);
+}
+
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const char* endings, const char* otherwise) {
   CLI::Option* option = command->add_option("-o,--output", outputs);
   option

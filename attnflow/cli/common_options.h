@@ -29,6 +29,9 @@ void add_graph_options(CLI::App* command, ReportSettings& settings, std::string&
 // --mixing and --target, in the help's group `group`: for commands that run a model with gradients.
 void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group);
 
+// --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
+void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);
+
 // -o, which may be repeated, and --force. `endings` says in the help which kinds there are, `otherwise` what happens
 // without it. When the command line is read, each file joins the list of the command's outputs, so that one that is
 // an input or another output is refused before the work (internal::CommandFiles::add_output).

@@ -35,6 +35,7 @@ struct EvaluateArguments {
   std::vector<std::string> outputs;
   std::string layers;
   std::string device = "cpu";
+  bool allow_unused_weights = false;
   bool json = false;
   CorrelationOptions options;
 };
@@ -119,7 +120,9 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
 
   // Small things first: wrong data is found before the weights are mapped.
   const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
-  const ModelInfo info = read_model_info(folder);
+  LoadOptions load{arguments.device, options.threads};
+  load.allow_unused_weights = arguments.allow_unused_weights;
+  const ModelInfo info = read_model_info(folder, load);
   check_takes_text(info);
   check_classifier(info);
   if (task == "sentiment" && options.targets.empty()) {
@@ -127,7 +130,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   }
   Samples samples = task == "agreement" ? read_agreement(arguments, folder, info) : read_file_samples(arguments, info);
   const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
-  const std::unique_ptr<Model> model = load_model(folder, {arguments.device, options.threads});
+  const std::unique_ptr<Model> model = load_model(folder, load);
 
   Phases phases;
   options.progress = [&](std::string_view phase) { return phases.start(phase); };
@@ -216,6 +219,7 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments.device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  add_unused_weights_option(command, arguments.allow_unused_weights, run);
 }
 
 }  // namespace

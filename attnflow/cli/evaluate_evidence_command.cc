@@ -27,6 +27,7 @@ struct EvidenceArguments {
   std::string layers;
   std::string flow_layers;
   bool json = false;
+  bool allow_unused_weights = false;
   EvidenceOptions options;
 };
 
@@ -38,6 +39,7 @@ void run_evidence(EvidenceArguments& arguments) {
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
   LoadOptions load;
   load.threads = options.threads;
+  load.allow_unused_weights = arguments.allow_unused_weights;
   const LoadedDecoder model = load_decoder_argument(arguments.model, load);
   ProgressBar bar("samples", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
@@ -93,6 +95,7 @@ void add_evidence_task(CLI::App& evaluate) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
+  add_unused_weights_option(task, arguments->allow_unused_weights);
   task->add_option("--threads", options.threads,
                    "Threads; 0: one per processor (GGUF: per idle one). Results do not depend on it")
       ->check(whole_number)

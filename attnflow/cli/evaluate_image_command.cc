@@ -31,6 +31,7 @@ struct ImageEvaluationArguments {
   std::string blank = "mean";
   std::string scored = "predicted";
   bool json = false;
+  bool allow_unused_weights = false;
   std::size_t most_megapixels = 64;
   ImageEvaluationOptions options;
 };
@@ -68,6 +69,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_image_model();
   LoadOptions load;
   load.threads = options.threads;
+  load.allow_unused_weights = arguments.allow_unused_weights;
   const ImageModel model = load_image_model(folder, load);
   PictureOptions limits;
   limits.most_pixels = arguments.most_megapixels << 20U;
@@ -149,6 +151,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   task->add_option("--most-megapixels", arguments->most_megapixels, "Pictures with more (of 2^20 pixels) are refused")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
+  add_unused_weights_option(task, arguments->allow_unused_weights);
   task->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
       ->check(whole_number)
       ->capture_default_str();

@@ -35,6 +35,7 @@ struct ExplainArguments {
   std::vector<std::string> outputs;
   std::string layers;
   std::string device = "cpu";
+  bool allow_unused_weights = false;
   std::string view = "overview";
   bool json = false;
   ExplainOptions options;
@@ -132,13 +133,14 @@ void run_explain(ExplainArguments& arguments) {
   } else {
     if (*arguments.text == "-") arguments.text = read_standard_input();
     // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
-    const LoadOptions load{arguments.device, options.threads};
+    LoadOptions load{arguments.device, options.threads};
+    load.allow_unused_weights = arguments.allow_unused_weights;
     if (arguments.model && is_gguf(*arguments.model)) {
       const LoadedDecoder model = load_decoder_argument(*arguments.model, load);
       report = explain_text(*model.decoder, model.codec(), *arguments.text, arguments.pair, options);
     } else {
       const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
-      const ModelInfo info = read_model_info(folder);
+      const ModelInfo info = read_model_info(folder, load);
       check_takes_text(info);
       const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
       const std::unique_ptr<Model> model = load_model(folder, load);
@@ -262,6 +264,7 @@ void add_explain_command(CLI::App& app) {
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  add_unused_weights_option(command, arguments->allow_unused_weights, run);
   command->callback([arguments, command] {
     ExplainOptions& options = arguments->options;
     // Flow is among the usual methods, and needs what this option saves.

@@ -41,6 +41,7 @@ struct GenerateArguments {
   std::string picture_method;
   std::optional<std::size_t> picture_token;
   std::string device = "cpu";
+  bool allow_unused_weights = false;
   bool json = false;
   bool drop_sink = false;
   GenerateOptions options;
@@ -113,6 +114,7 @@ void run_generate(GenerateArguments& arguments) {
 
   LoadOptions load;
   load.device = arguments.device;
+  load.allow_unused_weights = arguments.allow_unused_weights;
   load.threads = options.threads;
   const LoadedDecoder model = load_decoder_argument(arguments.model, load);
   const bool terminal = isatty(STDOUT_FILENO) != 0;
@@ -275,6 +277,7 @@ void add_generate_command(CLI::App& app) {
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  add_unused_weights_option(command, arguments->allow_unused_weights, run);
   command->callback([arguments] { run_generate(*arguments); });
 }
 

@@ -37,6 +37,7 @@ struct ImageArguments {
   std::vector<std::string> outputs;
   std::string layers;
   std::string device = "cpu";
+  bool allow_unused_weights = false;
   std::string view = "overview";
   std::string map = "smooth";
   std::string tone = "grey";
@@ -83,7 +84,9 @@ void run_image(ImageArguments& arguments) {
   limits.most_pixels = arguments.most_megapixels << 20U;
   const Picture picture = read_picture(arguments.picture, limits);
   const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_image_model();
-  const ImageModel model = load_image_model(folder, {arguments.device, options.threads});
+  LoadOptions load{arguments.device, options.threads};
+  load.allow_unused_weights = arguments.allow_unused_weights;
+  const ImageModel model = load_image_model(folder, load);
   ProgressBar bar("flow");
   options.progress = bar.function();
   const Report report = explain_image(*model.model, model.processor, picture,
@@ -186,6 +189,7 @@ void add_image_command(CLI::App& app) {
       ->capture_default_str()
       ->group(run);
   command->add_option("--device", arguments->device, "cpu, or cuda[:N]")->capture_default_str()->group(run);
+  add_unused_weights_option(command, arguments->allow_unused_weights, run);
   command->callback([arguments] { run_image(*arguments); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
 #include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
@@ -30,6 +31,7 @@ namespace {
 struct ModelArguments {
   std::optional<std::string> model;
   bool card = false;
+  bool allow_unused_weights = false;
   std::optional<std::string> folder;
 };
 
@@ -112,8 +114,12 @@ void print_image_input(const ImageInfo& image) {
   fmt::print("tokens        {}: {}\n", tokens.roles.size(), roles_of(tokens));
 }
 
-void describe_model(const Folder& folder) {
-  const ModelInfo info = read_model_info(folder);
+void print_notes(const std::vector<ModelNote>& notes) {
+  for (const ModelNote& note : notes) fmt::print(stderr, "note: {}\n", note.text);
+}
+
+void describe_model(const Folder& folder, const LoadOptions& options) {
+  const ModelInfo info = read_model_info(folder, options);
   fmt::print("name          {}\n", info.name);
   fmt::print("architecture  {}\n", info.architecture);
   fmt::print("layers        {}\n", info.layers);
@@ -131,6 +137,7 @@ void describe_model(const Folder& folder) {
   const std::optional<ModelCard> card = read_model_card(folder);
   if (card && !card->licence.empty()) fmt::print("licence       {}\n", card->licence);
   if (card && !card->summary.empty()) fmt::print("what          {}\n", card->summary);
+  print_notes(info.notes);
 }
 
 // The file's own words may hold anything: clean_line() keeps a terminal as it is.
@@ -158,6 +165,7 @@ void describe_gguf(const std::string& file) {
   fmt::print("stored as     {}\n", storage_text(info));
   fmt::print("file          GGUF, {:.1f} MB\n", static_cast<double>(info.bytes) / 1e6);
   if (!info.licence.empty()) fmt::print("licence       {}\n", clean_line(info.licence));
+  print_notes(info.notes);
 }
 
 void print_card(const Folder& folder) {
@@ -217,7 +225,9 @@ void run_model(const ModelArguments& arguments) {
   if (arguments.card) {
     print_card(folder);
   } else {
-    describe_model(folder);
+    LoadOptions load;
+    load.allow_unused_weights = arguments.allow_unused_weights;
+    describe_model(folder, load);
   }
 }
 
@@ -231,6 +241,7 @@ void add_model_command(CLI::App& app) {
                    "Folder of a Hugging Face model, a GGUF file, or the name of a built-in model")
       ->type_name("DIR|FILE.gguf|NAME");
   command->add_flag("--card", arguments->card, "Print its card (README.md): data, training, licence");
+  add_unused_weights_option(command, arguments->allow_unused_weights);
   command
       ->add_option(
           "-o,--output", arguments->folder,

@@ -23,6 +23,7 @@ Folder Folder::built_in(std::string name, std::vector<MemoryFile> files) {
 }
 
 std::string Folder::name() const {
+  if (!name_.empty()) return name_;
   if (built_in_) return path_.string();
   std::error_code error;
   fs::path path = fs::absolute(path_, error).lexically_normal();

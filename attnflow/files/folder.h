@@ -36,8 +36,16 @@ class Folder {
   // The folder `name` of `files` in memory.
   static Folder built_in(std::string name, std::vector<MemoryFile> files);
 
+  // The same folder under another name().
+  Folder called(std::string name) const {
+    Folder folder = *this;
+    folder.name_ = std::move(name);
+    return folder;
+  }
+
   bool is_built_in() const { return built_in_; }
-  // "minilm" of "models/minilm/", "." and the like made absolute first; the name that was given of one built in.
+  // "minilm" of "models/minilm/", "." and the like made absolute first; the name that was given to it or, built in, to
+  // its files.
   std::string name() const;
   // What messages call the folder, and a file in it: "models/minilm/config.json", or "agreement/config.json (built
   // in)".
@@ -62,6 +70,7 @@ class Folder {
   const MemoryFile& require(std::string_view file) const;
 
   std::filesystem::path path_;
+  std::string name_;  // empty: the path's
   bool built_in_ = false;
   std::vector<MemoryFile> files_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/image/image_processor.h"
 
@@ -74,36 +75,18 @@ bool is_one_of(const std::array<const char*, n>& names, const std::string& key) 
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-std::string show(const Json& value) {
-  constexpr std::size_t kMaxShown = 60;
-  return internal::quote_name(value.dump(-1, ' ', true, Json::error_handler_t::replace), kMaxShown);
-}
-
 // The settings of one file. Null means absent, as to transformers.
 class Settings {
  public:
-  Settings(std::string_view text, const std::string& source) : source_(source) {
-    constexpr int kMaxDepth = 16;  // show() recurses
-    const auto bound_depth = [&](int depth, Json::parse_event_t, Json&) {
-      if (depth > kMaxDepth)
-        fail(ErrorKind::kBadFile, "expected the settings of an image processor, found JSON in JSON");
-      return true;
-    };
-    try {
-      json_ = Json::parse(text, bound_depth);
-    } catch (const Json::exception& error) {
-      constexpr std::size_t kMaxReason = 200;
-      fail(ErrorKind::kBadFile,
-           "expected JSON, found text that does not parse: " + internal::quote_name(error.what(), kMaxReason));
-    }
-    if (!json_.is_object()) fail(ErrorKind::kBadFile, "expected a JSON object, found " + show(json_));
-  }
+  Settings(std::string_view text, const std::string& source)
+      : source_(source), json_(internal::parse_json_object(text, source)) {}
 
   [[noreturn]] void fail(ErrorKind kind, const std::string& message) const {
     throw Error(kind, source_ + ": " + message);
   }
   [[noreturn]] void wrong(const char* key, const std::string& expected, const Json& found) const {
-    fail(ErrorKind::kBadFile, fmt::format("expected {} as \"{}\", found {}", expected, key, show(found)));
+    fail(ErrorKind::kBadFile,
+         fmt::format("expected {} as \"{}\", found {}", expected, key, internal::show_json(found)));
   }
 
   const Json& object() const { return json_; }
@@ -239,7 +222,7 @@ void refuse_unknown(const Settings& settings) {
         ErrorKind::kUnsupportedModel,
         fmt::format("{} is {}, a setting that attnflow does not know; it may change the pixels that the model sees. "
                     "Remove it from the file if it does not",
-                    internal::quote_name(key), show(value)));
+                    internal::quote_name(key), internal::show_json(value)));
   }
 }
 

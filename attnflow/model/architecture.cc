@@ -7,9 +7,50 @@ namespace attnflow {
 
 namespace {
 
-constexpr Architecture vit(std::string_view model_type, std::string_view prefix) {
+constexpr Architecture bert(std::string_view model_type, std::string_view class_name, std::string_view prefix,
+                            std::string_view pooler) {
   return {
       .model_type = model_type,
+      .class_name = class_name,
+      .prefix = prefix,
+      .masked_lm = {.dense = "cls.predictions.transform.dense",
+                    .norm = "cls.predictions.transform.LayerNorm",
+                    .decoder = "cls.predictions.decoder",
+                    .bias = "cls.predictions.bias"},
+      .classifier = {.dense = pooler},
+  };
+}
+
+// Its tensors keep BERT's prefix.
+constexpr Architecture megatron_bert() {
+  Architecture row = bert("megatron-bert", "MegatronBert", "bert.", "bert.pooler.dense");
+  row.embeddings.norm = {};
+  row.layer.attention_norm = "attention.ln";
+  row.layer.feed_forward_norm = "ln";
+  row.norm_place = NormPlace::kBefore;
+  row.final_norm = "encoder.ln";
+  return row;
+}
+
+constexpr Architecture roberta(std::string_view model_type, std::string_view class_name, std::string_view prefix) {
+  return {
+      .model_type = model_type,
+      .class_name = class_name,
+      .prefix = prefix,
+      .keys = {.padding_id = "pad_token_id"},
+      .masked_lm = {.dense = "lm_head.dense",
+                    .norm = "lm_head.layer_norm",
+                    .decoder = "lm_head.decoder",
+                    .bias = "lm_head.bias",
+                    .activation = Activation::kGelu},
+      .classifier = {.dense = "classifier.dense", .output = "classifier.out_proj"},
+  };
+}
+
+constexpr Architecture vit(std::string_view model_type, std::string_view class_name, std::string_view prefix) {
+  return {
+      .model_type = model_type,
+      .class_name = class_name,
       .prefix = prefix,
       .keys = {.token_types = {}, .qkv_bias = "qkv_bias"},
       .layer = {.query = "attention.attention.query",
@@ -24,9 +65,16 @@ constexpr Architecture vit(std::string_view model_type, std::string_view prefix)
   };
 }
 
+// ViT, trained without labels to see a picture and parts of it alike.
+constexpr Architecture vit_msn() {
+  Architecture row = vit("vit_msn", "ViTMSN", "vit.");
+  row.default_norm_eps = 1e-6;
+  return row;
+}
+
 // A second class token, which learns from a teacher, and heads on either or both.
 constexpr Architecture deit() {
-  Architecture row = vit("deit", "deit.");
+  Architecture row = vit("deit", "DeiT", "deit.");
   row.image->distillation_token = "embeddings.distillation_token";
   row.classifier.teacher_task = "ForImageClassificationWithTeacher";
   row.classifier.teacher_first = "cls_classifier";
@@ -34,8 +82,8 @@ constexpr Architecture deit() {
   return row;
 }
 
-constexpr Architecture dinov2(std::string_view model_type, std::string_view prefix) {
-  Architecture row = vit(model_type, prefix);
+constexpr Architecture dinov2(std::string_view model_type, std::string_view class_name, std::string_view prefix) {
+  Architecture row = vit(model_type, class_name, prefix);
   row.keys.intermediate = {};
   row.keys.mlp_ratio = "mlp_ratio";
   row.keys.gated = "use_swiglu_ffn";
@@ -53,7 +101,7 @@ constexpr Architecture dinov2(std::string_view model_type, std::string_view pref
 }
 
 constexpr Architecture dinov2_with_registers() {
-  Architecture row = dinov2("dinov2_with_registers", "dinov2_with_registers.");
+  Architecture row = dinov2("dinov2_with_registers", "Dinov2WithRegisters", "dinov2_with_registers.");
   row.keys.registers = "num_register_tokens";
   row.image->register_tokens = "embeddings.register_tokens";
   row.image->resampling = PositionResampling::kBicubicAntialiased;
@@ -61,28 +109,17 @@ constexpr Architecture dinov2_with_registers() {
 }
 
 constexpr std::array kArchitectures = {
-    Architecture{
-        .model_type = "bert",
-        .prefix = "bert.",
-        .masked_lm = {.dense = "cls.predictions.transform.dense",
-                      .norm = "cls.predictions.transform.LayerNorm",
-                      .decoder = "cls.predictions.decoder",
-                      .bias = "cls.predictions.bias"},
-        .classifier = {.dense = "bert.pooler.dense"},
-    },
-    Architecture{
-        .model_type = "roberta",
-        .prefix = "roberta.",
-        .keys = {.padding_id = "pad_token_id"},
-        .masked_lm = {.dense = "lm_head.dense",
-                      .norm = "lm_head.layer_norm",
-                      .decoder = "lm_head.decoder",
-                      .bias = "lm_head.bias",
-                      .activation = Activation::kGelu},
-        .classifier = {.dense = "classifier.dense", .output = "classifier.out_proj"},
-    },
+    bert("bert", "Bert", "bert.", "bert.pooler.dense"),
+    roberta("roberta", "Roberta", "roberta."),
+    // RoBERTa, trained on other texts or in another way.
+    roberta("xlm-roberta", "XLMRoberta", "roberta."),
+    roberta("camembert", "Camembert", "roberta."),
+    roberta("data2vec-text", "Data2VecText", "data2vec_text."),
+    // BERT, trained to guess whole phrases.
+    bert("ernie", "Ernie", "ernie.", "ernie.pooler.dense"),
     Architecture{
         .model_type = "distilbert",
+        .class_name = "DistilBert",
         .prefix = "distilbert.",
         .keys = {.hidden = "dim",
                  .layers = "n_layers",
@@ -109,6 +146,7 @@ constexpr std::array kArchitectures = {
     },
     Architecture{
         .model_type = "albert",
+        .class_name = "Albert",
         .prefix = "albert.",
         .keys = {.embedding = "embedding_size", .groups = "num_hidden_groups", .inner = "inner_group_num"},
         .embeddings = {.projection = "encoder.embedding_hidden_mapping_in"},
@@ -128,22 +166,11 @@ constexpr std::array kArchitectures = {
         .classifier = {.dense = "albert.pooler"},
         .default_activation = "gelu_new",
     },
-    Architecture{
-        .model_type = "megatron-bert",
-        .prefix = "bert.",
-        .embeddings = {.norm = {}},
-        .layer = {.attention_norm = "attention.ln", .feed_forward_norm = "ln"},
-        .norm_place = NormPlace::kBefore,
-        .final_norm = "encoder.ln",
-        .masked_lm = {.dense = "cls.predictions.transform.dense",
-                      .norm = "cls.predictions.transform.LayerNorm",
-                      .decoder = "cls.predictions.decoder",
-                      .bias = "cls.predictions.bias"},
-        .classifier = {.dense = "bert.pooler.dense"},
-    },
-    vit("vit", "vit."),
+    megatron_bert(),
+    vit("vit", "ViT", "vit."),
+    vit_msn(),
     deit(),
-    dinov2("dinov2", "dinov2."),
+    dinov2("dinov2", "Dinov2", "dinov2."),
     dinov2_with_registers(),
 };
 

@@ -1,13 +1,13 @@
 // What distinguishes one encoder architecture from another: names and a few switches, as data.
 //
-// BERT, RoBERTa, DistilBERT and ALBERT are the same computation. Embeddings of the token, its position and its segment
-// are added and normalised; every layer then mixes positions by self-attention and transforms each position by a
-// two-layer feed-forward net, with a layer norm after each of the two residual additions; a head turns the last hidden
-// states into logits. Megatron-BERT has GPT-2's blocks instead, without the causal mask: a layer norm before
-// self-attention and before the feed-forward net, none after the embeddings, and one after the last layer. ViT, DeiT
-// and DINOv2 are those blocks over the patches of a picture. What else differs is how config.json and the weights spell
-// things, and a handful of choices. One row of the table below holds all of that, so a new architecture of this family
-// is a new row and no new code.
+// BERT, RoBERTa (with XLM-R, CamemBERT and data2vec), ERNIE, DistilBERT and ALBERT are the same computation. Embeddings
+// of the token, its position and its segment are added and normalised; every layer then mixes positions by
+// self-attention and transforms each position by a two-layer feed-forward net, with a layer norm after each of the two
+// residual additions; a head turns the last hidden states into logits. Megatron-BERT has GPT-2's blocks instead,
+// without the causal mask: a layer norm before self-attention and before the feed-forward net, none after the
+// embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 are those blocks over the patches of a picture.
+// What else differs is how config.json and the weights spell things, and a handful of choices. One row of the table
+// below holds all of that, so a new architecture of this family is a new row and no new code.
 #ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
 #define ATTNFLOW_MODEL_ARCHITECTURE_H_
 
@@ -129,6 +129,7 @@ struct ClassifierNames {
 
 struct Architecture {
   std::string_view model_type;  // config.json's "model_type"
+  std::string_view class_name;  // of its classes in transformers: "Bert" of "BertModel" and "BertForMaskedLM"
   std::string_view prefix;      // of the base model's tensors in files that also hold a head; absent without one
   ConfigKeys keys = {};
   EmbeddingNames embeddings = {};

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "attnflow/base/error.h"
+#include "attnflow/model/hub_cache.h"
 
 namespace attnflow {
 
@@ -19,14 +21,24 @@ const BuiltinModel* find_builtin_model(std::string_view name, std::span<const Bu
 Folder find_model(const std::string& reference, std::span<const BuiltinModel> models) {
   if (const BuiltinModel* model = find_builtin_model(reference, models); model != nullptr) return model->folder();
   std::error_code ignored;
-  if (reference.find('/') == std::string::npos && !std::filesystem::exists(reference, ignored)) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected the folder of a model, or the name of one that is built in ({}), found nothing "
-                    "of that name",
-                    reference.empty() ? "\"\"" : reference, builtin_model_names(models)));
+  if (std::filesystem::exists(reference, ignored)) return model_folder_in(reference);
+  const std::optional<std::filesystem::path> cache = hub_cache();
+  if (cache) {
+    if (std::optional<Folder> found = find_in_hub_cache(reference, *cache)) return *found;
   }
-  return reference;
+  const bool hub_name = is_hub_name(reference);
+  if (reference.find('/') != std::string::npos && !hub_name) return reference;  // a path: its reader says what is wrong
+  std::string message = fmt::format(
+      "{}: expected the folder of a model, or the name of one that is built in ({}), found nothing of that "
+      "name",
+      reference.empty() ? "\"\"" : reference, builtin_model_names(models));
+  if (hub_name) {
+    message += fmt::format(
+        "{}. attnflow fetches nothing: fetch it with 'hf download {}' (pip install huggingface_hub), "
+        "after which the same command finds it, or give the folder that holds it",
+        cache ? fmt::format(", neither here nor in {}", cache->string()) : "", reference);
+  }
+  throw Error(ErrorKind::kBadFile, message);
 }
 
 std::string builtin_model_names(std::span<const BuiltinModel> models) {

@@ -28,12 +28,14 @@ std::span<const BuiltinModel> builtin_models();
 // The model of that name among `models`; null when there is none.
 const BuiltinModel* find_builtin_model(std::string_view name, std::span<const BuiltinModel> models = builtin_models());
 
-// What a user's `reference` to a model stands for: a built-in model's name, or else a path.
+// What a user's `reference` to a model stands for: a built-in model's name, a path, or the name of a model on the
+// Hugging Face Hub ("org/name") that lies in the Hub's cache on this machine, in this order. Of a path to a folder of
+// the cache, or of sentence-transformers, the folder in it that holds the model (attnflow/model/hub_cache.h).
 //
 // A name means the same wherever it is used: a folder that happens to lie in the current one does not change it. Such a
 // folder is meant by a path with a slash, "./agreement".
-// Throws Error(kBadFile) for a reference without a slash when there is neither a model nor anything on disk of that
-// name; that what is on disk is a model's folder, those find out who read it.
+// Throws Error(kBadFile) for a reference that may be a name when there is neither a model nor anything on disk of that
+// name, and as model_folder_in() does; that what is on disk is a model's folder, those find out who read it.
 Folder find_model(const std::string& reference, std::span<const BuiltinModel> models = builtin_models());
 
 // "agreement, other", or "none".

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/json_text.h"
 
 namespace attnflow {
 

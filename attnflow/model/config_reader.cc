@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/json_text.h"
+#include "attnflow/model/adapter.h"
 
 namespace attnflow::internal {
 
@@ -110,6 +113,55 @@ void ConfigReader::refuse_pruned_and_quantised() const {
   }
 }
 
+namespace {
+
+// "BertModel", "BertForMaskedLM", "GPT2LMHeadModel": a class of the family "Bert" or "GPT2".
+bool is_class_of(std::string_view name, std::string_view family) {
+  constexpr std::array<std::string_view, 15> kEndings = {"Model",
+                                                         "LMHeadModel",
+                                                         "DoubleHeadsModel",
+                                                         "Backbone",
+                                                         "ForCausalLM",
+                                                         "ForPreTraining",
+                                                         "ForMaskedLM",
+                                                         "ForNextSentencePrediction",
+                                                         "ForSequenceClassification",
+                                                         "ForTokenClassification",
+                                                         "ForMultipleChoice",
+                                                         "ForQuestionAnswering",
+                                                         "ForImageClassification",
+                                                         "ForImageClassificationWithTeacher",
+                                                         "ForMaskedImageModeling"};
+  if (!name.starts_with(family)) return false;
+  return std::find(kEndings.begin(), kEndings.end(), name.substr(family.size())) != kEndings.end();
+}
+
+}  // namespace
+
+void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view class_name) const {
+  constexpr std::string_view kKey = "auto_map";
+  const Json* const map = find(kKey);
+  if (map == nullptr) return;
+  if (!map->is_object()) wrong(kKey, "an object", *map);
+  if (map->empty()) return;
+  std::vector<std::string> classes = texts("architectures");
+  for (const auto& [key, value] : map->items()) {
+    // "modeling_file.Class", or "owner/name--modeling_file.Class".
+    if (!key.starts_with("AutoModel") || !value.is_string()) continue;
+    const auto& text = value.get_ref<const std::string&>();
+    classes.push_back(text.substr(text.rfind('.') + 1));
+  }
+  for (const std::string& name : classes) {
+    if (is_class_of(name, class_name)) continue;
+    fail(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("auto_map is set and the model's class is {}, which is Python code of its own and not the {} model "
+                    "of transformers, so what it computes is not known here; supported are {}Model and {}For.... Save "
+                    "the attention weights to an .npz file and explain those (--attention FILE)",
+                    quote_name(name), model_type, class_name, class_name));
+  }
+}
+
 std::string read_config_text(const Folder& folder) {
   constexpr const char* kConfig = "config.json";
   constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
@@ -123,8 +175,18 @@ std::string read_config_text(const Folder& folder) {
                                    : "nothing of that name"));
   }
   if (!folder.has(kConfig)) {
+    const std::optional<Adapter> adapter = find_adapter(folder);
+    const std::string found =
+        !adapter ? std::string("no config.json in it")
+        : adapter->base.empty()
+            ? std::string("an adapter without its model (adapter_config.json)")
+            : fmt::format("an adapter without its model (adapter_config.json), which is {}", quote_name(adapter->base));
+    const std::string advice =
+        adapter
+            ? ". Give the folder of that model, or merge the two (merge_and_unload of peft) and give what that saves"
+            : "";
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a Hugging Face model folder, found no config.json in it", folder.label()));
+                fmt::format("{}: expected a Hugging Face model folder, found {}{}", folder.label(), found, advice));
   }
   return folder.read(kConfig, kMaxConfigBytes);
 }

@@ -53,6 +53,9 @@ class ConfigReader {
   Activation activation(std::string_view key, std::string_view fallback) const;
   // Throws Error(kUnsupportedModel) for weights that are not plain floating-point numbers, or heads taken out.
   void refuse_pruned_and_quantised() const;
+  // Throws Error(kUnsupportedModel) for a model that is code of its own ("auto_map") under a name that is none of the
+  // classes of transformers which `class_name` begins ("Bert"): what it computes is in that code alone.
+  void refuse_own_code(std::string_view model_type, std::string_view class_name) const;
 
  private:
   const nlohmann::json& object_;

@@ -9,6 +9,7 @@ namespace {
 constexpr std::array kDecoders = {
     DecoderArchitecture{
         .model_type = "gpt2",
+        .class_name = "GPT2",
         .prefix = "transformer.",
         .keys = {.hidden = "n_embd",
                  .layers = "n_layer",
@@ -45,17 +46,20 @@ constexpr std::array kDecoders = {
     },
     DecoderArchitecture{
         .model_type = "llama",
+        .class_name = "Llama",
         .query_key_value_bias = BiasRule::kSetting,
         .attention_output_bias = BiasRule::kSetting,
         .feed_forward_bias = BiasRule::kSetting,
     },
     DecoderArchitecture{
         .model_type = "mistral",
+        .class_name = "Mistral",
         .window = WindowRule::kAll,
         .window_size = 4096,
     },
     DecoderArchitecture{
         .model_type = "qwen2",
+        .class_name = "Qwen2",
         .query_key_value_bias = BiasRule::kAlways,
         .window = WindowRule::kSwitched,
         .window_size = 4096,

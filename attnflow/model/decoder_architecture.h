@@ -81,6 +81,7 @@ struct DecoderNames {
 
 struct DecoderArchitecture {
   std::string_view model_type;         // config.json's "model_type"
+  std::string_view class_name;         // of its classes in transformers: "Llama" of "LlamaForCausalLM"
   std::string_view prefix = "model.";  // of all tensors but `output`; absent in files of a base model alone
   DecoderKeys keys = {};
   DecoderNames names = {};

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
-#include "attnflow/model/json_text.h"
 
 namespace attnflow {
 
@@ -51,6 +51,14 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
           ErrorKind::kUnsupportedModel,
           fmt::format("expected {} {}, found {}: no backend computes that variant", one.key, one.usual, !one.usual));
     }
+  }
+  // Embedders made of decoders: transformers 5 then lets each token see those behind it, too.
+  if (!reader.flag_or("is_causal", true)) {
+    reader.fail(
+        ErrorKind::kUnsupportedModel,
+        "is_causal is false: every token sees those behind it, too; supported are decoders whose tokens see what "
+        "is before them (is_causal true). Save the attention weights to an .npz file and explain those "
+        "(--attention FILE)");
   }
   reader.refuse_pruned_and_quantised();
   // LlamaForSequenceClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
@@ -217,6 +225,7 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
   const DecoderConfigReader reader(json, source);
   const DecoderArchitecture& architecture = read_decoder_architecture(reader);
   refuse_decoder_variants(reader);
+  reader.refuse_own_code(architecture.model_type, architecture.class_name);
   const DecoderKeys& keys = architecture.keys;
   const bool may_lack_width = architecture.intermediate_factor != 0;
   reader.require(fmt::format("model type {}", architecture.model_type),
@@ -239,6 +248,10 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
   config.attention_output_bias = has_bias(reader, architecture.attention_output_bias, keys.attention_bias);
   config.feed_forward_bias = has_bias(reader, architecture.feed_forward_bias, keys.feed_forward_bias);
   config.tied = reader.flag_or("tie_word_embeddings", architecture.tied);
+  const std::vector<std::string> classes = reader.texts("architectures");
+  config.base_model = std::all_of(classes.begin(), classes.end(), [&](const std::string& name) {
+    return name == std::string(architecture.class_name) + "Model";
+  });
   return config;
 }
 

@@ -54,7 +54,8 @@ struct DecoderConfig {
   bool query_key_value_bias = false;
   bool attention_output_bias = false;
   bool feed_forward_bias = false;
-  bool tied = false;  // the output matrix is the word embedding where the files hold no other
+  bool tied = false;        // the output matrix is the word embedding where the files hold no other
+  bool base_model = false;  // "architectures" names the model without a head (LlamaModel), or nothing
 };
 
 // Parses the text of a config.json; `source` names it in messages.

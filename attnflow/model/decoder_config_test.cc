@@ -47,6 +47,25 @@ void expect_unsupported(const Json& json, const std::vector<std::string>& words)
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(json); });
 }
 
+TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
+  for (const char* type : {"llama", "mistral", "qwen2"}) {
+    expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "behind it", "--attention"});
+    EXPECT_NO_THROW(parse(with(of_type(type), "is_causal", true)));
+  }
+  expect_bad(with(llama(), "is_causal", "no"), {"is_causal", "true or false"});
+}
+
+TEST(DecoderConfig, RefusesCodeOfItsOwn) {
+  for (const char* name : {"LlamaEncoderModel", "LlamaBiModel", "OwnForCausalLM"}) {
+    Json json = with(llama(), "architectures", {name});
+    EXPECT_NO_THROW(parse(with(json, "auto_map", Json::object())));
+    expect_unsupported(with(json, "auto_map", {{"AutoModel", std::string("modeling_own.") + name}}),
+                       {"auto_map", name});
+  }
+  EXPECT_NO_THROW(parse(with(with(gpt2(), "auto_map", {{"AutoModelForCausalLM", "modeling_own.GPT2LMHeadModel"}}),
+                             "architectures", {"GPT2LMHeadModel"})));
+}
+
 TEST(DecoderConfig, ReadsGpt2WithDefaults) {
   const DecoderConfig config = parse(gpt2());
   EXPECT_EQ(config.architecture->model_type, "gpt2");

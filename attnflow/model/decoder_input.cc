@@ -28,6 +28,15 @@ void check_decoder_ids(const ModelInfo& info, std::size_t length, std::span<cons
   }
 }
 
+void check_decoder_head(const ModelInfo& info) {
+  if (info.head == ModelHead::kCausalLm) return;
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("expected a language model, which predicts the next token, found the base model {}, whose files "
+                  "hold no lm_head.weight; attnflow explain shows its attention",
+                  info.name));
+}
+
 void check_decoder_input(const ModelInfo& info, const ModelInput& input, const RunOptions& options) {
   check_no_picture(info, input);
   check_decoder_ids(info, 0, input.ids);
@@ -37,6 +46,7 @@ void check_decoder_input(const ModelInfo& info, const ModelInput& input, const R
                 fmt::format("expected as many type ids as ids, or none, found {} ids and {} type ids", n,
                             input.type_ids.size()));
   }
+  if (!options.logit_positions.empty()) check_decoder_head(info);
   for (const std::size_t position : options.logit_positions) {
     if (position >= n) {
       throw Error(ErrorKind::kUsage, fmt::format("expected logit positions from 0 to {}, found {}", n - 1, position));
@@ -45,6 +55,7 @@ void check_decoder_input(const ModelInfo& info, const ModelInput& input, const R
 }
 
 void check_decoder_target(const ModelInfo& info, const ScoreTarget& target) {
+  check_decoder_head(info);
   const bool both = target.kind == ScoreTarget::Kind::kProbabilityDifference;
   for (const std::size_t label : {target.label, both ? target.other : target.label}) {
     if (label < info.vocabulary) continue;

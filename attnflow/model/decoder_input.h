@@ -15,10 +15,14 @@ namespace attnflow {
 void check_decoder_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids);
 
 // A whole sequence, and the positions whose logits are wanted. Throws as above, and Error(kUsage) for type ids of
-// another length than the ids (decoders have no token types, and ignore them), or a position outside the input.
+// another length than the ids (decoders have no token types, and ignore them), or a position outside the input, and
+// where there are positions as check_decoder_head() does.
 void check_decoder_input(const ModelInfo& info, const ModelInput& input, const RunOptions& options = {});
 
-// Throws Error(kUsage) for a target that names a token outside the vocabulary.
+// Throws Error(kUnsupportedModel) for a base model, whose files hold no head that gives logits.
+void check_decoder_head(const ModelInfo& info);
+
+// Throws Error(kUsage) for a target that names a token outside the vocabulary, and as check_decoder_head() does.
 void check_decoder_target(const ModelInfo& info, const ScoreTarget& target);
 
 }  // namespace attnflow

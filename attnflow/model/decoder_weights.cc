@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attnflow/model/adapter.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
@@ -33,16 +34,27 @@ class DecoderTensorFinder {
     }
     for (std::size_t layer = 0; layer < config_.layers; ++layer) weights.layers.push_back(find_layer(layer));
     weights.final_norm = norm(in_base(names.final_norm));
-    weights.output.out = config_.vocabulary;
-    const std::string output = std::string(names.output) + ".weight";
-    weights.output.weight = config_.tied && !finder_.has(output)
-                                ? weights.word_embedding
-                                : finder_.tensor({output}, {config_.vocabulary, config_.hidden}, tables);
+    find_output(weights, tables);
     finder_.throw_if_missing();
     weights.unused = finder_.unused();
   }
 
+  void throw_if_unused() const {
+    const DecoderNames& names = row_.names;
+    finder_.throw_if_unused(prefix_, {names.word, names.position, names.layer, names.final_norm}, config_.layers);
+  }
+
  private:
+  void find_output(DecoderWeights& weights, const std::string& tables) {
+    const std::string output = std::string(row_.names.output) + ".weight";
+    const bool stored = finder_.has(output);
+    if (!stored && !config_.tied && config_.base_model) return;  // saved without its head
+    weights.output.out = config_.vocabulary;
+    weights.output.weight = !stored && config_.tied
+                                ? weights.word_embedding
+                                : finder_.tensor({output}, {config_.vocabulary, config_.hidden}, tables);
+  }
+
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
   DecoderNorm norm(const std::string& name) {
@@ -111,18 +123,13 @@ class DecoderTensorFinder {
   std::string prefix_;
 };
 
-}  // namespace
-
-DecoderWeights find_decoder_weights(const Folder& folder) {
-  const DecoderConfig config = read_decoder_config(folder);
-  return find_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name());
-}
-
-DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
-                                    const std::string& name) {
+DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
+                                    const std::string& name, bool allow_unused) {
   DecoderWeights weights;
   weights.config = config;
-  DecoderTensorFinder(*checkpoint, config).find_all(weights);
+  DecoderTensorFinder finder(*checkpoint, config);
+  finder.find_all(weights);
+  if (!allow_unused) finder.throw_if_unused();
 
   ModelInfo& info = weights.info;
   info.name = name;
@@ -134,10 +141,25 @@ DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr
   info.vocabulary = config.vocabulary;
   info.max_tokens = config.positions;
   info.causal = true;
-  info.head = ModelHead::kCausalLm;
+  info.head = weights.output.weight == nullptr ? ModelHead::kNone : ModelHead::kCausalLm;
   info.parameters = checkpoint->parameters();
   weights.checkpoint = std::move(checkpoint);
   return weights;
+}
+
+}  // namespace
+
+DecoderWeights find_decoder_weights(const Folder& folder, const LoadOptions& options) {
+  const DecoderConfig config = read_decoder_config(folder);
+  DecoderWeights weights = make_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name(),
+                                                options.allow_unused_weights);
+  weights.info.notes = adapter_notes(folder);
+  return weights;
+}
+
+DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
+                                    const std::string& name) {
+  return make_decoder_weights(config, std::move(checkpoint), name, true);
 }
 
 }  // namespace attnflow

@@ -69,6 +69,41 @@ TEST(DecoderWeights, AnOutputMatrixThatIsStoredIsUsed) {
   EXPECT_EQ(weights.position_embedding, nullptr);
 }
 
+TEST(DecoderWeights, ABaseModelHasNoHead) {
+  const ModelCopy llama = decoder_copy("llama_grouped");
+  llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "head.weight"); });
+  expect_bad(llama, {"missing", "lm_head.weight"});  // config.json names LlamaForCausalLM
+  llama.edit_config([](Json& config) { config["architectures"] = {"LlamaModel"}; });
+  const DecoderWeights weights = find_decoder_weights(llama.path());
+  EXPECT_EQ(weights.output.weight, nullptr);
+  EXPECT_EQ(weights.info.head, ModelHead::kNone);
+  EXPECT_TRUE(weights.info.causal);
+  expect_error(ErrorKind::kUnsupportedModel, {"lm_head.weight", "explain"}, [&] { check_decoder_head(weights.info); });
+  // Where the word embedding is the head, nothing is missing.
+  const ModelCopy tied = decoder_copy("gpt2_tied");
+  tied.edit_config([](Json& config) { config["architectures"] = {"GPT2Model"}; });
+  EXPECT_EQ(find_decoder_weights(tied.path()).info.head, ModelHead::kCausalLm);
+}
+
+TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
+  LoadOptions allow;
+  allow.allow_unused_weights = true;
+  for (const auto& [name, key] : {std::pair("llama_grouped", "num_hidden_layers"), std::pair("gpt2_tied", "n_layer")}) {
+    const ModelCopy model = decoder_copy(name);
+    model.edit_config([key = key](Json& config) { config[key] = 1; });
+    expect_bad(model, {"1 layers", "more", "--allow-unused-weights"});
+    EXPECT_EQ(find_decoder_weights(model.path(), allow).info.layers, 1U);
+  }
+  // Buffers of older files are no part of the model.
+  const ModelCopy gpt2 = decoder_copy("gpt2_tied");
+  gpt2.edit_weights([](WeightsFile& weights) {
+    for (const char* name : {"transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias", "score.weight"}) {
+      weights.add(name);
+    }
+  });
+  EXPECT_EQ(find_decoder_weights(gpt2.path()).unused.size(), 3U);
+}
+
 TEST(DecoderWeights, NamesWhatIsMissing) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) {
@@ -132,6 +167,7 @@ TEST(DecoderInput, IsChecked) {
   info.name = "small";
   info.vocabulary = 10;
   info.max_tokens = 4;
+  info.head = ModelHead::kCausalLm;
   const auto check = [&](std::size_t length, const std::vector<std::int64_t>& ids) {
     check_decoder_ids(info, length, ids);
   };

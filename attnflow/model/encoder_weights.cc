@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attnflow/model/adapter.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
@@ -17,17 +18,25 @@ namespace {
 class EncoderTensorFinder {
  public:
   // Finds nothing and lists in plan() what it is asked for.
-  explicit EncoderTensorFinder(const ModelConfig& config) : prefix_(config.architecture->prefix) {}
+  explicit EncoderTensorFinder(const ModelConfig& config)
+      : prefix_(config.architecture->prefix), layer_prefix_(prefix_) {}
 
   // Files of a base model alone (BertModel) carry no prefix.
   EncoderTensorFinder(const Checkpoint& checkpoint, const ModelConfig& config)
       : finder_(std::in_place, checkpoint, config.architecture->model_type),
-        prefix_(finder_->has_prefix(config.architecture->prefix) ? config.architecture->prefix : "") {}
+        prefix_(finder_->has_prefix(config.architecture->prefix) ? config.architecture->prefix : ""),
+        layer_prefix_(prefix_) {
+    // transformers 5 writes MSN's classifier without the prefix of its layers alone, and reads that again.
+    const std::string_view layer = config.architecture->layer.prefix;
+    const std::string first(layer.substr(0, layer.find('.') + 1));
+    if (!finder_->has_prefix(prefix_ + first) && finder_->has_prefix(first)) layer_prefix_.clear();
+  }
 
   const std::vector<TensorPlan>& plan() const { return plan_; }
 
   bool has(const std::string& name) const { return finder_ && finder_->has(name); }
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
+  std::string in_layers(const std::string& name) const { return layer_prefix_ + name; }
 
   const StoredTensor* tensor(std::initializer_list<std::string> names, const Shape& shape,
                              std::string_view shape_source, TensorPlan::Kind kind = TensorPlan::Kind::kMatrix) {
@@ -64,9 +73,18 @@ class EncoderTensorFinder {
     if (finder_) finder_->throw_if_missing();
   }
 
+  void throw_if_unused(const ModelConfig& config) const {
+    const Architecture& row = *config.architecture;
+    const std::string_view embeddings = row.image ? row.image->patches : row.embeddings.word;
+    if (!finder_) return;
+    finder_->throw_if_unused(layer_prefix_, {row.layer.prefix}, config.layers);
+    finder_->throw_if_unused(prefix_, {embeddings, row.final_norm}, config.layers);
+  }
+
  private:
   std::optional<internal::TensorFinder> finder_;  // absent: planning
   std::string prefix_;
+  std::string layer_prefix_;
   std::vector<TensorPlan> plan_;
 };
 
@@ -125,7 +143,7 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   const std::string hidden(config.architecture->keys.hidden);
   const ConfigKeys& keys = config.architecture->keys;
   const std::string both = hidden + " and " + std::string(keys.mlp_ratio.empty() ? keys.intermediate : keys.mlp_ratio);
-  const std::string prefix = finder.in_base(fmt::format(fmt::runtime(names.prefix), group, inner));
+  const std::string prefix = finder.in_layers(fmt::format(fmt::runtime(names.prefix), group, inner));
   const auto full = [&](std::string_view name) { return prefix + std::string(name); };
 
   LayerWeights layer;
@@ -256,7 +274,7 @@ std::vector<std::string> class_names(const ModelConfig& config, const Classifier
 
 }  // namespace
 
-EncoderWeights find_encoder_weights(const Folder& folder) {
+EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options) {
   EncoderWeights weights;
   weights.config = read_model_config(folder);
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
@@ -269,9 +287,11 @@ EncoderWeights find_encoder_weights(const Folder& folder) {
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
   if (head == ModelHead::kClassification) weights.classifier = find_classifier(finder, weights);
   finder.throw_if_missing();
+  if (!options.allow_unused_weights) finder.throw_if_unused(config);
 
   ModelInfo& info = weights.info;
   info.name = folder.name();
+  info.notes = adapter_notes(folder);
   info.architecture = config.architecture->model_type;
   info.layers = config.layers;
   info.heads = config.heads;

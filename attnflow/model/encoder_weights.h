@@ -90,8 +90,9 @@ struct EncoderWeights {
 // need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures" decides
 // when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the sentence.
 // Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from the
-// config, a tensor that does not hold floating-point numbers; and as read_model_config and Checkpoint do.
-EncoderWeights find_encoder_weights(const Folder& folder);
+// config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no place
+// for unless `options` allow them; and as read_model_config and Checkpoint do.
+EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options = {});
 
 // A tensor of a model's files, and what it is. The tokens and positions of a model of pictures are matrices of one row
 // or more; a layer scale is a kNormScale.

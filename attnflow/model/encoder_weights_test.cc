@@ -40,6 +40,7 @@ bool is_mark_of_head(const std::string& tensor) {
       "vocab_transform.weight",
       "predictions.dense.weight",
       "bert.pooler.dense.weight",
+      "ernie.pooler.dense.weight",
       "albert.pooler.weight",
       "pre_classifier.weight",
       "classifier.weight",
@@ -74,6 +75,57 @@ TEST(EncoderWeights, DescribesEveryGoldenModel) {
     ++models;
   }
   EXPECT_GT(models, 0U);
+}
+
+TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
+  LoadOptions allow;
+  allow.allow_unused_weights = true;
+  const ModelCopy cut("bert_base");
+  cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
+  expect_bad(cut, {"model.safetensors", "bert model of 1 layers", "32 more", "\"encoder.layer.1.attention",
+                   "--allow-unused-weights"});
+  EXPECT_EQ(find_encoder_weights(cut.path(), allow).info.layers, 1U);
+
+  const ModelCopy prefixed("roberta_masked_lm");
+  prefixed.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
+  expect_bad(prefixed, {"roberta.encoder.layer.1."});
+  const ModelCopy groups("albert_two_groups");
+  groups.edit_config([](Json& config) { config["num_hidden_groups"] = 1; });
+  expect_bad(groups, {"albert_layer_groups.1."});
+
+  // Something inside a layer that is not computed with.
+  const ModelCopy adapted("bert_masked_lm");
+  const auto add = [&](const std::string& name) {
+    adapted.edit_weights([&](WeightsFile& weights) { weights.add(name); });
+  };
+  add("classifier.bias");
+  add("bert.pooler.dense.bias");
+  add("bert.embeddings.position_ids");
+  add("some.head.bias");
+  EXPECT_NO_THROW(find_encoder_weights(adapted.path()));
+  add("bert.encoder.layer.0.attention.self.query.lora_A.weight");
+  expect_bad(adapted, {"1 more", "query.lora_A.weight"});
+  EXPECT_NO_THROW(find_encoder_weights(adapted.path(), allow));
+}
+
+TEST(EncoderWeights, AnAdapterBesideTheWeightsIsNoted) {
+  const ModelCopy model("bert_base");
+  EXPECT_TRUE(read_model_info(model.path()).notes.empty());
+  test::put(model.path() / "adapter_config.json", R"({"base_model_name_or_path": "org/base", "peft_type": "LORA"})");
+  const std::vector<std::string> notes = read_model_info(model.path()).notes_for(1);
+  ASSERT_EQ(notes.size(), 1U);
+  for (const char* word : {"\"org/base\"", "not applied", "merge_and_unload"}) {
+    EXPECT_NE(notes[0].find(word), std::string::npos) << notes[0];
+  }
+}
+
+TEST(EncoderWeights, AnAdapterWithoutItsModelNamesIt) {
+  const test::TempFolder folder;
+  test::put(folder / "adapter_config.json", R"({"base_model_name_or_path": "org/base"})");
+  expect_error(ErrorKind::kBadFile, {"adapter without its model", "\"org/base\"", "folder of that model"},
+               [&] { read_model_info(folder.path()); });
+  test::put(folder / "adapter_config.json", "{}");
+  expect_error(ErrorKind::kBadFile, {"adapter without its model"}, [&] { read_model_info(folder.path()); });
 }
 
 TEST(EncoderWeights, CountsParameters) {
@@ -127,7 +179,7 @@ TEST(EncoderWeights, ChecksEveryTensor) {
     EXPECT_GE(checked, 20U) << name;
     architectures.insert(golden.at("architecture"));
   }
-  EXPECT_EQ(architectures.size(), 5U);
+  EXPECT_EQ(architectures.size(), 9U);
 }
 
 TEST(EncoderWeights, ListsAllMissingTensorsOfForeignFiles) {

@@ -80,7 +80,41 @@ std::size_t numbers_in(const GgufTensor& tensor, const std::string& file) {
                                                internal::quote_name(tensor.name)));
 }
 
+// Mistral 7B v0.1 and what was made of it: by its name, or by its sizes with the rotation that later versions changed.
+bool is_first_mistral(const GgufHeader& header) {
+  constexpr double kTheta = 10000.0;
+  const auto number = [&](std::string_view key) { return header.number("llama." + std::string(key)).value_or(0); };
+  const auto theta = header.metadata.find("llama.rope.freq_base");
+  if (theta != header.metadata.end()) {
+    const double* const value = std::get_if<double>(&theta->second);
+    if (value == nullptr || *value != kTheta) return false;
+  }
+  for (const char* key : {"general.name", "general.basename", "general.base_model.0.name"}) {
+    std::string name = header.text(key).value_or("");
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+    const std::string version =
+        key == std::string_view("general.basename") ? header.text("general.version").value_or("") : std::string();
+    if (name.find("mistral") != std::string::npos && (name + version).find("v0.1") != std::string::npos) return true;
+  }
+  return number("block_count") == 32 && number("embedding_length") == 4096 && number("feed_forward_length") == 14336 &&
+         number("attention.head_count_kv") == 8 && number("context_length") == 32768;
+}
+
 }  // namespace
+
+std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
+  constexpr std::size_t kWindow = 4096;
+  if (header.text("general.architecture").value_or("") != "llama" ||
+      header.number("llama.attention.sliding_window").value_or(0) != 0 || !is_first_mistral(header)) {
+    return {};
+  }
+  return {
+      {fmt::format("This is Mistral 7B v0.1 or made of it, whose tokens see the {0} before them. The GGUF file does "
+                   "not say so, and each sees all: beyond {0} tokens the numbers are not those of the model that was "
+                   "trained. Its Hugging Face folder keeps the window.",
+                   kWindow),
+       kWindow}};
+}
 
 GgufInfo read_gguf_info(const std::filesystem::path& file) {
   const internal::MappedFile mapping(file, "GGUF");
@@ -103,6 +137,7 @@ GgufInfo read_gguf_info(const std::filesystem::path& file) {
   info.tokenizer = header.text("tokenizer.ggml.model").value_or("");
   info.chat_template = !header.text("tokenizer.chat_template").value_or("").empty();
   info.licence = header.text("general.license").value_or("");
+  info.notes = gguf_notes(header);
   info.bytes = mapping.bytes().size();
   for (const GgufTensor& tensor : header.tensors) {
     const auto block = internal::gguf_block(tensor.type);

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/files/gguf.h"
+#include "attnflow/model/model.h"
+
 namespace attnflow {
 
 // Tensors that are stored in one of ggml's types.
@@ -37,11 +40,15 @@ struct GgufInfo {
   std::size_t parameters = 0;        // numbers in all tensors
   std::size_t bytes = 0;             // of the file
   std::string licence;
+  std::vector<ModelNote> notes;  // what the file does not say of its model, but lets be told
 };
 
 // Throws Error(kBadFile) as files/gguf.h does, and when the file does not name its architecture or a setting that is
 // read is no count.
 GgufInfo read_gguf_info(const std::filesystem::path& file);
+
+// The same notes, of a header that is read already.
+std::vector<ModelNote> gguf_notes(const internal::GgufHeader& header);
 
 // "Q4_1 (210 tensors, 99.9% of the numbers), F32 (61 tensors, 0.1%)".
 std::string storage_text(const GgufInfo& info);

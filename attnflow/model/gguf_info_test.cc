@@ -102,6 +102,41 @@ TEST_F(MadeUpGguf, HeadsThatDifferByLayer) {
   EXPECT_TRUE(read({architecture}).heads.empty());
 }
 
+TEST_F(MadeUpGguf, AMistralWithoutItsWindowIsNoted) {
+  const std::string llama = word("general.architecture", "llama");
+  const auto notes = [&](std::vector<std::string> entries) {
+    entries.insert(entries.begin(), llama);
+    return read(entries).notes;
+  };
+  const std::vector<ModelNote> named = notes({word("general.name", "mistralai_Mistral-7B-Instruct-v0.1")});
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0].beyond, 4096U);
+  EXPECT_NE(named[0].text.find("window"), std::string::npos);
+  ModelInfo info;
+  info.notes = named;
+  EXPECT_TRUE(info.notes_for(4096).empty());
+  EXPECT_EQ(info.notes_for(4097).size(), 1U);
+  EXPECT_EQ(notes({word("general.basename", "Mistral"), word("general.version", "v0.1")}).size(), 1U);
+  // By another name, as models made of it have: its sizes are those of no other.
+  const std::vector<std::string> sizes = {number("llama.block_count", 32), number("llama.embedding_length", 4096),
+                                          number("llama.feed_forward_length", 14336),
+                                          number("llama.attention.head_count_kv", 8),
+                                          number("llama.context_length", 32768)};
+  EXPECT_EQ(notes(sizes).size(), 1U);
+  // Later versions, others, and files that have the window.
+  const auto real = [](const std::string& key, float value) {
+    return text(key) + type_of(GgufType::kF32) + bytes_of(value);
+  };
+  std::vector<std::string> later = sizes;
+  later.push_back(real("llama.rope.freq_base", 1e6F));
+  EXPECT_TRUE(notes(later).empty());
+  later.back() = real("llama.rope.freq_base", 1e4F);
+  EXPECT_EQ(notes(later).size(), 1U);
+  EXPECT_TRUE(notes({word("general.name", "Mistral-7B-v0.3")}).empty());
+  EXPECT_TRUE(notes({word("general.name", "Llama 3")}).empty());
+  EXPECT_TRUE(notes({word("general.name", "Mistral-7B-v0.1"), number("llama.attention.sliding_window", 4096)}).empty());
+}
+
 TEST_F(MadeUpGguf, StorageByHowMuchItHolds) {
   const GgufInfo info =
       read({word("general.architecture", "x"), word("general.license", "mit")},

@@ -112,7 +112,7 @@ std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& optio
   check_device(options.device);
   if (is_decoder(folder)) return load_decoder(folder, options);
   // The files are checked first: that takes milliseconds, opening libtorch most of a second.
-  const EncoderWeights weights = find_encoder_weights(folder);
+  const EncoderWeights weights = find_encoder_weights(folder, options);
   std::unique_ptr<Model> model;
   torch_backend().function<BackendCreateFunction>(kBackendCreateSymbol)(weights, options, model);
   return model;
@@ -120,14 +120,14 @@ std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& optio
 
 std::unique_ptr<Decoder> load_decoder(const Folder& folder, const LoadOptions& options) {
   check_device(options.device);
-  const DecoderWeights weights = find_decoder_weights(folder);
+  const DecoderWeights weights = find_decoder_weights(folder, options);
   std::unique_ptr<Decoder> decoder;
   torch_backend().function<BackendDecoderFunction>(kBackendDecoderSymbol)(weights, options, decoder);
   return decoder;
 }
 
-ModelInfo read_model_info(const Folder& folder) {
-  return is_decoder(folder) ? find_decoder_weights(folder).info : find_encoder_weights(folder).info;
+ModelInfo read_model_info(const Folder& folder, const LoadOptions& options) {
+  return is_decoder(folder) ? find_decoder_weights(folder, options).info : find_encoder_weights(folder, options).info;
 }
 
 }  // namespace attnflow

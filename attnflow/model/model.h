@@ -23,6 +23,12 @@ namespace attnflow {
 
 enum class ModelHead { kNone, kMaskedLm, kClassification, kCausalLm };
 
+// What a user should know beside the numbers: something lies in the model's files that these do not show.
+struct ModelNote {
+  std::string text;
+  std::size_t beyond = 0;  // it concerns inputs of more tokens than this
+};
+
 struct ModelInfo {
   std::string name;          // the folder's name
   std::string architecture;  // config.json's model_type: "bert", "roberta", ...
@@ -40,6 +46,16 @@ struct ModelInfo {
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
   std::size_t parameters = 0;
   std::optional<ImageInfo> image = {};  // of a model that takes pictures; absent: it takes text
+  std::vector<ModelNote> notes = {};
+
+  // Those that concern an input of so many tokens.
+  std::vector<std::string> notes_for(std::size_t tokens) const {
+    std::vector<std::string> texts;
+    for (const ModelNote& note : notes) {
+      if (tokens > note.beyond) texts.push_back(note.text);
+    }
+    return texts;
+  }
 };
 
 // What a model is given: ids (a text) or pixels (a picture), never both.
@@ -133,19 +149,22 @@ struct LoadOptions {
   std::size_t threads = 0;     // 0: one per hardware thread; GGUF models: at most one per idle processor
   std::size_t context = 0;     // decoders: positions to make room for; 0: as many as a sequence turns out to need
   bool copy_weights = false;   // into memory, so that the files may change while the model lives
+  // Folders: leave out tensors that config.json has no place for, such as layers beyond its number of layers.
+  bool allow_unused_weights = false;
 };
 
 // Loads a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
 // Weights are mapped, not copied, where the backend can use them as they are: the files must not change while the model
 // lives (a file that becomes shorter ends the program with SIGBUS), unless options.copy_weights is set. For the folder
 // of a built-in model, or of a name that a user gives: attnflow/model/builtin_models.h. Throws Error(kBadFile) for
-// missing or damaged files, Error(kUnsupportedModel) for an architecture that no backend runs or when the backend is
-// not installed (attnflow/model/backend.h says where it is looked for), Error(kUsage) for a device that is not there.
+// missing or damaged files or weights that config.json has no place for, Error(kUnsupportedModel) for an architecture
+// that no backend runs or when the backend is not installed (attnflow/model/backend.h says where it is looked for),
+// Error(kUsage) for a device that is not there.
 std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options = {});
 
 // Reads config.json and the headers of the weight files only, and checks them: no backend is loaded, no weights are
-// read.
-ModelInfo read_model_info(const Folder& folder);
+// read. Throws as load_model().
+ModelInfo read_model_info(const Folder& folder, const LoadOptions& options = {});
 
 }  // namespace attnflow
 

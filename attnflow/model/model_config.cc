@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/config_reader.h"
 #include "attnflow/model/decoder_architecture.h"
-#include "attnflow/model/json_text.h"
 
 namespace attnflow {
 
@@ -56,6 +56,10 @@ void refuse_variants(const Reader& reader) {
       reader.fail(ErrorKind::kUnsupportedModel,
                   fmt::format("{} is true; of this architecture only encoders are supported ({} false)", key, key));
     }
+  }
+  if (reader.flag_or("use_task_id", false)) {
+    reader.fail(ErrorKind::kUnsupportedModel,
+                "use_task_id is true, which adds an embedding of the task to every token; supported is false");
   }
   reader.refuse_pruned_and_quantised();
 }
@@ -213,6 +217,7 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
   const Reader reader(json, source);
   const Architecture& architecture = read_architecture(reader);
   refuse_variants(reader);
+  reader.refuse_own_code(architecture.model_type, architecture.class_name);
   const ConfigKeys& keys = architecture.keys;
   ModelConfig config;
   config.architecture = &architecture;

@@ -179,7 +179,7 @@ TEST(ModelConfig, NamesAllMissingKeys) {
   json.erase("vocab_size");
   expect_bad(json, {"config.json", "bert", "missing: hidden_size, vocab_size"});
   json.erase("model_type");
-  expect_bad(json, {"model_type", "missing", "bert, roberta, distilbert, albert"});
+  expect_bad(json, {"model_type", "missing", "bert, roberta, xlm-roberta, camembert"});
 }
 
 TEST(ModelConfig, RefusesSizesThatAreNoSizes) {
@@ -202,8 +202,24 @@ TEST(ModelConfig, RefusesValuesOfTheWrongType) {
   expect_bad(with(bert(), "model_type", 7), {"model_type", "text"});
 }
 
+TEST(ModelConfig, RefusesCodeOfItsOwn) {
+  const Json map = {{"AutoModel", "modeling_own.BertModel"}, {"AutoConfig", "configuration_own.OwnConfig"}};
+  expect_unsupported(with(with(bert(), "auto_map", map), "architectures", {"BertOwnModel"}),
+                     {"auto_map", "\"BertOwnModel\"", "BertModel", "--attention"});
+  Json other = map;
+  other["AutoModel"] = "org/name--modeling_own.OwnModel";
+  expect_unsupported(with(bert(), "auto_map", other), {"auto_map", "\"OwnModel\""});
+  expect_unsupported(with(with(bert(), "auto_map", map), "architectures", {"BertForEmbedding"}), {"BertForEmbedding"});
+  expect_bad(with(bert(), "auto_map", 3), {"auto_map", "object"});
+  // A copy of transformers' own class, code for the tokenizer alone, and none.
+  EXPECT_NO_THROW(parse(with(with(bert(), "auto_map", map), "architectures", {"BertForMaskedLM"})));
+  EXPECT_NO_THROW(parse(with(bert(), "auto_map", {{"AutoTokenizer", {"tokenization_own.OwnTokenizer", nullptr}}})));
+  EXPECT_NO_THROW(parse(with(with(bert(), "auto_map", Json::object()), "architectures", {"BertOwnModel"})));
+}
+
 TEST(ModelConfig, RefusesModelsThatComputeSomethingElse) {
-  expect_unsupported(with(bert(), "model_type", "gpt2"), {"\"gpt2\"", "bert, roberta, distilbert, albert"});
+  expect_unsupported(with(with(bert(), "model_type", "ernie"), "use_task_id", true), {"use_task_id", "false"});
+  expect_unsupported(with(bert(), "model_type", "gpt2"), {"\"gpt2\"", "bert, roberta, xlm-roberta, camembert"});
   expect_unsupported(with(bert(), "position_embedding_type", "relative_key"), {"relative_key", "absolute"});
   expect_unsupported(with(bert(), "is_decoder", true), {"is_decoder", "encoders"});
   expect_unsupported(with(bert(), "add_cross_attention", true), {"add_cross_attention"});

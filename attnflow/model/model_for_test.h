@@ -37,6 +37,12 @@ struct WeightsFile {
     const std::string text = header.dump() + std::string(padding, ' ');
     put(path, bytes_of(std::uint64_t{text.size()}) + text + data);
   }
+  // One number more, under a name of its own.
+  void add(const std::string& name) {
+    const std::size_t begin = data.size();
+    data += bytes_of(0.5F);
+    header[name] = {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {begin, data.size()}}};
+  }
   void rename(const std::string& from, const std::string& to) {
     header[to] = header.at(from);
     header.erase(from);

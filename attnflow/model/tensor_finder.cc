@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
@@ -27,6 +28,17 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
                     stored.file, stored.name, shape_to_string(stored.shape), shape_to_string(shape), shape_source));
   }
 }
+
+// Numbers that follow from the config, and the token that stands for hidden patches in training.
+bool is_buffer(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kBuffers = {"position_ids", "token_type_ids",   "rotary_emb.inv_freq",
+                                                        "attn.bias",    "attn.masked_bias", "mask_token"};
+  return std::any_of(kBuffers.begin(), kBuffers.end(), [&](std::string_view buffer) {
+    return name == buffer || (name.ends_with(buffer) && name[name.size() - buffer.size() - 1] == '.');
+  });
+}
+
+std::string_view first_part(std::string_view name) { return name.substr(0, name.find('.')); }
 
 }  // namespace
 
@@ -58,6 +70,27 @@ std::vector<const StoredTensor*> TensorFinder::unused() const {
     if (used_.find(&stored) == used_.end()) unused.push_back(&stored);
   }
   return unused;
+}
+
+void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<std::string_view>& base_parts,
+                                   std::size_t layers) const {
+  std::vector<std::string_view> left;
+  for (const StoredTensor* const stored : unused()) {
+    std::string_view name = stored->name;
+    if (!name.starts_with(prefix)) continue;
+    name.remove_prefix(prefix.size());
+    const bool in_base = std::any_of(base_parts.begin(), base_parts.end(), [&](std::string_view part) {
+      return !part.empty() && first_part(part) == first_part(name);
+    });
+    if (in_base && !is_buffer(name)) left.push_back(stored->name);
+  }
+  if (left.empty()) return;
+  throw Error(
+      ErrorKind::kBadFile,
+      fmt::format("{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more that "
+                  "it has no place for: {}. Use the weights and the config.json that were saved together, or "
+                  "leave these out with --allow-unused-weights (explain, image, generate, evaluate, model)",
+                  checkpoint_.source(), model_type_, layers, left.size(), quote_names(left)));
 }
 
 void TensorFinder::throw_if_missing() const {

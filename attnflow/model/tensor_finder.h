@@ -34,6 +34,13 @@ class TensorFinder {
   // What was never asked for.
   std::vector<const StoredTensor*> unused() const;
 
+  // Throws Error(kBadFile) that names the tensors of the base model which were never asked for: its files hold more
+  // than its config says, more layers for one. `base_parts` are tensors of the base model, below `prefix`; their names
+  // up to the first dot are what it consists of. No part of it are heads and poolers, which a file may have for another
+  // task, and buffers of numbers that follow from the config.
+  void throw_if_unused(std::string_view prefix, const std::vector<std::string_view>& base_parts,
+                       std::size_t layers) const;
+
  private:
   const Checkpoint& checkpoint_;
   std::string_view model_type_;

@@ -156,6 +156,26 @@ TEST(VisionWeights, EveryTensorOfEveryGoldenModelIsNeeded) {
   EXPECT_GT(removed, 250U);
 }
 
+TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
+  const ModelCopy copy(golden_vision(), "vit_msn_classification");
+  copy.edit_weights([](WeightsFile& weights) {
+    const Json before = weights.header;
+    for (const auto& [tensor, about] : before.items()) {
+      if (tensor.starts_with("encoder.")) weights.rename(tensor, "vit." + tensor);
+    }
+  });
+  const EncoderWeights weights = find_encoder_weights(copy.path());
+  EXPECT_EQ(weights.layers.at(1).query.weight->name, "vit.encoder.layer.1.attention.attention.query.weight");
+  EXPECT_EQ(weights.info.head, ModelHead::kClassification);
+  // Layers beyond the config's are found under either name.
+  for (const auto& path : {copy.path(), golden_vision() / "vit_msn_classification"}) {
+    const ModelCopy cut(path.parent_path(), "vit_msn_classification");
+    cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
+    expect_error(ErrorKind::kBadFile, {"encoder.layer.1.", "--allow-unused-weights"},
+                 [&] { find_encoder_weights(cut.path()); });
+  }
+}
+
 // What a new model is made of is what transformers writes.
 TEST(VisionWeights, PlansAreWhatTransformersWrites) {
   for (const Json& golden : vision_index()) {
@@ -166,8 +186,8 @@ TEST(VisionWeights, PlansAreWhatTransformersWrites) {
     const std::string prefix(weights.config.architecture->prefix);
     for (const auto& [tensor, about] : weights.checkpoint->tensors()) {
       if (is_unused(tensor)) continue;
-      // A base model alone is stored without the prefix, which plans have.
-      const bool bare = golden.at("head") == "none";
+      // A base model alone is stored without the prefix, which plans have; so are layers of MSN by transformers 5.
+      const bool bare = golden.at("head") == "none" || tensor.starts_with("encoder.");
       stored.insert({(bare ? prefix : "") + tensor, about.shape});
     }
     std::set<std::pair<std::string, Shape>> planned;

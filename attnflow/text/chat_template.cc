@@ -117,13 +117,8 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
   // Templates may write out whole messages, so the order of their keys counts.
   nlohmann::ordered_json context = {{"messages", nlohmann::ordered_json::array()}};
   for (const auto& [role, text] : messages) {
-    for (const std::string& part : {role, text}) {
-      if (const std::optional<std::size_t> offset = find_invalid_utf8(part)) {
-        throw Error(ErrorKind::kUsage, fmt::format("each message must be UTF-8, found a byte that is not at offset {}; "
-                                                   "convert it to UTF-8 first",
-                                                   *offset));
-      }
-    }
+    check_utf8(role, "role of a message");
+    check_utf8(text, "text of a message");
     context["messages"].push_back({{"role", role}, {"content", text}});
   }
   for (const auto& [role, piece] : special_tokens) context[role] = piece;

@@ -30,14 +30,6 @@ std::optional<std::uint32_t> as_id(std::int64_t id) {
   return static_cast<std::uint32_t>(id);
 }
 
-void check_utf8(std::string_view text, std::string_view name) {
-  const std::optional<std::size_t> offset = find_invalid_utf8(text);
-  if (!offset) return;
-  throw Error(ErrorKind::kUsage, fmt::format("the {} must be UTF-8, found byte 0x{:02X} at offset {}, which is not; "
-                                             "convert it to UTF-8 first",
-                                             name, static_cast<unsigned char>(text[*offset]), *offset));
-}
-
 EncodedToken to_token(const attnflow_token& token) {
   EncodedToken result;
   result.id = token.id;
@@ -51,6 +43,29 @@ EncodedToken to_token(const attnflow_token& token) {
   result.segment = token.segment;
   result.type_id = token.type_id;
   return result;
+}
+
+// Where transformers makes a tokenizer of its own class from a folder, tokenizer_config.json says more than
+// tokenizer.json does; where the class is the general one, tokenizer.json says all. So the two must agree.
+void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokenizer) {
+  if (!folder.has("tokenizer.json")) return;
+  const internal::TokenizerSettings settings(folder);
+  const std::string tokenizer_class = settings.tokenizer_class();
+  if (tokenizer_class == "PreTrainedTokenizer" || tokenizer_class == "TokenizersBackend") return;
+  const auto compare = [&](const char* key, int found) {
+    const std::optional<bool> said = settings.flag(key);
+    if (!said || found < 0 || *said == (found != 0)) return;
+    internal::fail_settings(
+        folder.label("tokenizer_config.json"),
+        fmt::format("{} {}, as the tokenizer in {} does it", key, found != 0, folder.label("tokenizer.json")),
+        fmt::format("{}", *said),
+        fmt::format(
+            "transformers would follow this file, other programs that one: change {} here or make tokenizer.json "
+            "anew, in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+            key));
+  };
+  compare("do_lower_case", attnflow_tokenizer_lowercases(tokenizer));
+  compare("add_prefix_space", attnflow_tokenizer_prefixes_space(tokenizer));
 }
 
 }  // namespace
@@ -86,6 +101,7 @@ Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
                                                  "restore the file from the model's source",
                                                  document.source, error.message()));
   }
+  check_settings_agree(folder, impl->handle.get());
   Tokenizer tokenizer(std::move(impl));
   Impl& made = *tokenizer.impl_;
   made.special_tokens = document.special_tokens;

@@ -287,17 +287,24 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
   if (folder.has("tokenizer.json")) return read_complete(folder);
   const bool word_piece = folder.has("vocab.txt");
   const bool byte_level = folder.has("vocab.json") && folder.has("merges.txt");
-  const bool prefers_byte_level = model_type == "roberta" || model_type == "gpt2";
+  const bool prefers_byte_level = model_type == "roberta" || model_type == "data2vec-text" || model_type == "gpt2";
   if (byte_level && (prefers_byte_level || !word_piece)) return read_byte_level_bpe(folder, model_type);
   if (word_piece) return read_word_piece(folder);
 
   std::string found = "none of them";
-  for (const char* name : {"vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"}) {
+  std::string packages = "transformers";
+  for (const char* name : {"vocab.json", "merges.txt"}) {
     if (folder.has(name)) found = fmt::format("only {}", name);
   }
+  for (const char* name : {"tokenizer.model", "spiece.model", "spm.model", "sentencepiece.bpe.model"}) {
+    if (!folder.has(name)) continue;
+    found = fmt::format("only {}, a SentencePiece model, which is not read", name);
+    packages = "transformers sentencepiece protobuf";
+  }
   fail_settings(folder.label(), "tokenizer.json, vocab.txt, or vocab.json with merges.txt", found,
-                "write a tokenizer.json into the folder, in Python with AutoTokenizer.from_pretrained(model)"
-                ".save_pretrained(folder)");
+                fmt::format("write a tokenizer.json into the folder, in Python (pip install {}) with "
+                            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+                            packages));
 }
 
 }  // namespace attnflow::internal

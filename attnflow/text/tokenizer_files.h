@@ -26,7 +26,8 @@ struct TokenizerDocument {
   std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for the roles that are named
 };
 
-// `model_type` as in Tokenizer::load: when a folder has both vocabularies, "roberta" and "gpt2" take vocab.json.
+// `model_type` as in Tokenizer::load: when a folder has both vocabularies, "roberta",
+// "data2vec-text" and "gpt2" take vocab.json.
 //
 // Settings read, with their defaults:
 //   vocab.txt    do_lower_case (true), strip_accents (null: as do_lower_case), tokenize_chinese_chars (true);

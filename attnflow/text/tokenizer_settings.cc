@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/unicode/unicode.h"
 
@@ -58,16 +59,7 @@ std::string read_utf8(const SettingsFile& file) {
   return content;
 }
 
-json read_json_object(const SettingsFile& file) {
-  json value;
-  try {
-    value = json::parse(read_utf8(file));
-  } catch (const json::exception& error) {
-    fail_settings(file.label(), "JSON", error.what());
-  }
-  if (!value.is_object()) fail_settings(file.label(), "a JSON object", fmt::format("{}", value.type_name()));
-  return value;
-}
+json read_json_object(const SettingsFile& file) { return parse_json_object(read_utf8(file), file.label()); }
 
 json read_optional_json_object(const SettingsFile& file) {
   return file.is_there() ? read_json_object(file) : json::object();

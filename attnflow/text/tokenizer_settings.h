@@ -34,7 +34,8 @@ inline constexpr std::uint64_t kLargestTokenId = 0xFFFFFFFFU;
 [[noreturn]] void fail_settings(const std::string& where, const std::string& expected, const std::string& found,
                                 const std::string& advice = "restore the file from the model's source");
 
-// These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object.
+// These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object as
+// parse_json_object() reads it.
 std::string read_utf8(const SettingsFile& file);
 nlohmann::json read_json_object(const SettingsFile& file);
 nlohmann::json read_optional_json_object(const SettingsFile& file);  // an empty object when it is not there

@@ -56,6 +56,68 @@ void expect_as_in_python(const Tokenizer& tokenizer, const fs::path& expected_pa
     EXPECT_EQ(json(tokenizer.word_to_ids(word)), ids) << word;
 }
 
+using ContradictedTokenizer = ModelFolder;
+
+TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
+  const auto check = [&](const std::string& tokenizer_class, const json& settings,
+                         const std::vector<std::string>& words) {
+    json config = settings;
+    if (!tokenizer_class.empty()) config["tokenizer_class"] = tokenizer_class;
+    write("tokenizer_config.json", config.dump());
+    if (words.empty()) {
+      EXPECT_NO_THROW((void)Tokenizer::load(folder_)) << config;
+      return;
+    }
+    const std::string message = load_error();
+    expect_mentions(message, (folder_ / "tokenizer_config.json").string());
+    expect_mentions(message, (folder_ / "tokenizer.json").string());
+    for (const std::string& word : words) expect_mentions(message, word);
+  };
+  // "▁" is put before a text.
+  copy_from("llama", "tokenizer.json");
+  for (const char* family : {"LlamaTokenizer", "LlamaTokenizerFast", ""}) {
+    check(family, {{"add_prefix_space", false}}, {"add_prefix_space true", "found false"});
+    check(family, {{"add_prefix_space", true}}, {});
+    check(family, {{"add_prefix_space", nullptr}}, {});
+  }
+  // Of the general class, tokenizer.json says all; of any, which tokens stand around a text (as for transformers 5).
+  check("PreTrainedTokenizerFast", {{"add_prefix_space", false}}, {});
+  check("TokenizersBackend", {{"add_prefix_space", false}}, {});
+  const std::vector<std::int64_t> usual = ids_of(Tokenizer::load(folder_).encode("a key"));
+  for (const bool begin : {true, false}) {
+    check("LlamaTokenizer", {{"add_bos_token", begin}, {"add_eos_token", !begin}, {"eos_token", "</s>"}}, {});
+    EXPECT_EQ(ids_of(Tokenizer::load(folder_).encode("a key")), usual);
+  }
+
+  json document = read_json(testdata() / "llama" / "tokenizer.json");
+  document["normalizer"] = {{"type", "BertNormalizer"},
+                            {"clean_text", true},
+                            {"handle_chinese_chars", true},
+                            {"strip_accents", nullptr},
+                            {"lowercase", true}};
+  write("tokenizer.json", document.dump());
+  check("BertTokenizer", {{"do_lower_case", false}}, {"do_lower_case true", "found false"});
+  check("BertTokenizer", {{"do_lower_case", true}}, {});
+  check("", {{"do_lower_case", false}}, {"do_lower_case true"});
+  document["normalizer"]["lowercase"] = false;
+  document["pre_tokenizer"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  write("tokenizer.json", document.dump());
+  check("DistilBertTokenizer", {{"do_lower_case", true}}, {"do_lower_case false", "found true"});
+  check("RobertaTokenizer", {{"add_prefix_space", true}}, {"add_prefix_space false", "found true"});
+}
+
+TEST_F(ContradictedTokenizer, WhoseReplacementsExplodeIsRefused) {
+  json document = read_json(testdata() / "llama" / "tokenizer.json");
+  json steps = json::array();
+  for (int i = 0; i < 6; ++i) {
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(200, 'a')}});
+  }
+  document["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+  write("tokenizer.json", document.dump());
+  expect_mentions(load_error(), "times as long");
+}
+
 class SmallTokenizer : public testing::TestWithParam<const char*> {};
 
 TEST_P(SmallTokenizer, EncodesAsThePythonPackagesDo) {
@@ -239,6 +301,13 @@ TEST_F(ModelFolder, WithoutATokenizerIsAnError) {
   write("spiece.model", "");
   expect_mentions(load_error(), "only spiece.model");
   fs::remove(folder_ / "spiece.model");
+  for (const char* name : {"tokenizer.model", "spm.model", "sentencepiece.bpe.model"}) {
+    write(name, "");
+    expect_mentions(load_error(), fmt::format("only {}, a SentencePiece model", name));
+    expect_mentions(load_error(), "pip install transformers sentencepiece protobuf");
+    expect_mentions(load_error(), "save_pretrained(folder)");
+    fs::remove(folder_ / name);
+  }
   write("vocab.json", "{}");
   expect_mentions(load_error(), "only vocab.json");
   const auto load = [&] { (void)Tokenizer::load(folder_ / "missing"); };

@@ -1,5 +1,6 @@
 #include "attnflow/unicode/unicode.h"
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+
+#include "attnflow/base/error.h"
 
 namespace attnflow {
 namespace {
@@ -52,6 +55,14 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view bytes) {
     if (!next_code_point(bytes, at)) return begin;
   }
   return std::nullopt;
+}
+
+void check_utf8(std::string_view text, std::string_view name) {
+  const std::optional<std::size_t> offset = find_invalid_utf8(text);
+  if (!offset) return;
+  throw Error(ErrorKind::kUsage, fmt::format("the {} must be UTF-8, found byte 0x{:02X} at offset {}, which is not; "
+                                             "convert it to UTF-8 first",
+                                             name, static_cast<unsigned char>(text[*offset]), *offset));
 }
 
 std::optional<char32_t> next_code_point(std::string_view text, std::size_t& at) {

@@ -30,6 +30,9 @@ constexpr bool is_scalar_value(char32_t c) { return c <= 0x10FFFF && !(c >= 0xD8
 // The offset of the first byte that is not part of UTF-8; nothing when all bytes are.
 std::optional<std::size_t> find_invalid_utf8(std::string_view bytes);
 
+// For text that a user gave: throws Error(kUsage) where it is not UTF-8. `name` is what the message calls it: "text".
+void check_utf8(std::string_view text, std::string_view name);
+
 // The code point that starts at text[at], and `at` behind it; nothing, and `at` one byte further, where the bytes are
 // not UTF-8. at < text.size().
 std::optional<char32_t> next_code_point(std::string_view text, std::size_t& at);

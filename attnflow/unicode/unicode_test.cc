@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/base/error.h"
+
 namespace attnflow {
 namespace {
 
@@ -43,6 +45,19 @@ TEST(Utf8, MalformedSequencesAreFoundAtTheirFirstByte) {
   EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0U);          // overlong "/"
   EXPECT_EQ(find_invalid_utf8("\xE0\x80\xAF"), 0U);      // overlong "/"
   EXPECT_EQ(find_invalid_utf8("\xF0\x80\x80\xAF"), 0U);  // overlong "/"
+}
+
+TEST(Utf8, AUsersTextIsRefusedByNameAndPlace) {
+  EXPECT_NO_THROW(check_utf8("", "text"));
+  EXPECT_NO_THROW(check_utf8("caf\xC3\xA9", "text"));
+  try {
+    check_utf8("caf\xE9 au lait", "second text");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_EQ(std::string(error.what()),
+              "the second text must be UTF-8, found byte 0xE9 at offset 3, which is not; convert it to UTF-8 first");
+  }
 }
 
 TEST(Utf8, ConcatenationsAreJudgedAtTheFirstBadPart) {

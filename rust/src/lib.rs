@@ -4,6 +4,7 @@
 //! errors. Objects that a function returns belong to the caller until the matching `_free`.
 
 mod chat;
+mod growth;
 mod offsets;
 mod spelling;
 mod text_abi;
@@ -247,6 +248,16 @@ pub unsafe extern "C" fn attnflow_tokenizer_word_to_ids(
 #[no_mangle]
 pub extern "C" fn attnflow_tokenizer_vocabulary_size(tokenizer: &TextTokenizer) -> usize {
     tokenizer.vocabulary_size()
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_lowercases(tokenizer: &TextTokenizer) -> i32 {
+    tokenizer.lowercases().map_or(-1, i32::from)
+}
+
+#[no_mangle]
+pub extern "C" fn attnflow_tokenizer_prefixes_space(tokenizer: &TextTokenizer) -> i32 {
+    tokenizer.prefixes_space().map_or(-1, i32::from)
 }
 
 #[no_mangle]

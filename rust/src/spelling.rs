@@ -151,7 +151,7 @@ impl Spelling {
 }
 
 /// The component of this type in a part of tokenizer.json; sequences of components are searched too.
-fn find_component<'a>(part: &'a Value, component_type: &str) -> Option<&'a Value> {
+pub fn find_component<'a>(part: &'a Value, component_type: &str) -> Option<&'a Value> {
     match part {
         Value::Object(fields) => {
             if fields.get("type").and_then(Value::as_str) == Some(component_type) {

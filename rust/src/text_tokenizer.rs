@@ -6,8 +6,9 @@
 //! trims them (or not) in its own way, and whether truncation cut anything. It also keeps `encode` free of locks: the
 //! crate's truncation is a setting of the tokenizer, here it is an argument.
 
+use crate::growth;
 use crate::offsets::{self, Range};
-use crate::spelling::Spelling;
+use crate::spelling::{find_component, Spelling};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::collections::btree_map::Entry;
@@ -56,6 +57,8 @@ pub struct TextTokenizer {
     pieces: BTreeMap<u32, String>,
     spelling: Spelling,
     id_limit: usize,
+    lowercases: Option<bool>,
+    prefixes_space: Option<bool>,
 }
 
 /// The fields of tokenizer.json that are used. "truncation" and "padding" are not read: input that is too long is for
@@ -112,6 +115,7 @@ impl TextTokenizer {
             to_json(&document.pre_tokenizer)?,
             to_json(&document.decoder)?,
         ];
+        growth::check(&components[0])?;
         let spelling = Spelling::new(&model_settings(&model), &components);
 
         let mut tokenizer = Tokenizer::new(model);
@@ -144,6 +148,8 @@ impl TextTokenizer {
             id_limit: 0,
             pieces,
             spelling,
+            lowercases: lowercases(&components[0]),
+            prefixes_space: prefixes_space(&components[0], &components[1]),
         };
         // Encoding nothing runs the template, so a broken one is found now.
         let template = result.encode("", None, None)?;
@@ -153,6 +159,16 @@ impl TextTokenizer {
             .max()
             .map_or(0, |id| id as usize + 1);
         Ok(result)
+    }
+
+    /// What the file says; nothing where it says neither.
+    pub fn lowercases(&self) -> Option<bool> {
+        self.lowercases
+    }
+
+    /// Likewise, of a space before a text's first word.
+    pub fn prefixes_space(&self) -> Option<bool> {
+        self.prefixes_space
     }
 
     /// Encodes with the template around the text. `max_tokens` cuts the longer segment first and counts the template's
@@ -437,6 +453,28 @@ fn pieces_by_id(tokenizer: &Tokenizer, added: &HashMap<u32, AddedToken>) -> BTre
         pieces.insert(*id, token.content.clone());
     }
     pieces
+}
+
+/// Whether a normalizer makes letters small: as its BertNormalizer says, or because it has a step for that.
+fn lowercases(normalizer: &Value) -> Option<bool> {
+    match find_component(normalizer, "BertNormalizer") {
+        Some(bert) => bert.get("lowercase").and_then(Value::as_bool),
+        None => find_component(normalizer, "Lowercase").map(|_| true),
+    }
+}
+
+/// Whether a text's first word is given a space before it, as the words behind it have.
+fn prefixes_space(normalizer: &Value, pre_tokenizer: &Value) -> Option<bool> {
+    if let Some(bytes) = find_component(pre_tokenizer, "ByteLevel") {
+        return bytes.get("add_prefix_space").and_then(Value::as_bool);
+    }
+    if find_component(normalizer, "Prepend").is_some() {
+        return Some(true);
+    }
+    let scheme = find_component(pre_tokenizer, "Metaspace")?
+        .get("prepend_scheme")?
+        .as_str()?;
+    Some(scheme != "never")
 }
 
 fn to_json<T: Serialize>(part: &Option<T>) -> Result<Value> {

@@ -30,8 +30,19 @@ class Recipe:
 
     @property
     def architecture(self):
-        families = ("distilbert", "roberta", "albert", "megatronbert", "bert")
-        return next(family for family in families if self.model_class.lower().startswith(family))
+        """The family whose settings and whose kind of tokenizer it has."""
+        families = {
+            "distilbert": "distilbert",
+            "roberta": "roberta",
+            "xlmroberta": "roberta",
+            "camembert": "roberta",
+            "data2vectext": "roberta",
+            "albert": "albert",
+            "megatronbert": "bert",
+            "bert": "bert",
+            "ernie": "bert",
+        }
+        return next(family for start, family in families.items() if self.model_class.lower().startswith(start))
 
     @property
     def head(self):
@@ -64,6 +75,14 @@ RECIPES = [
         "norms before the blocks, gelu_new",
         {"num_hidden_layers": 3, "hidden_act": "gelu_new"},
     ),
+    Recipe("xlm_roberta_masked_lm", "XLMRobertaForMaskedLM", "as RoBERTa"),
+    Recipe("xlm_roberta_classification", "XLMRobertaForSequenceClassification", "as RoBERTa"),
+    Recipe("camembert_masked_lm", "CamembertForMaskedLM", "as RoBERTa"),
+    Recipe("camembert_classification", "CamembertForSequenceClassification", "as RoBERTa"),
+    Recipe("data2vec_text_masked_lm", "Data2VecTextForMaskedLM", "as RoBERTa, with a prefix of its own"),
+    Recipe("data2vec_text_classification", "Data2VecTextForSequenceClassification", "as RoBERTa, likewise"),
+    Recipe("ernie_masked_lm", "ErnieForMaskedLM", "as BERT, with a prefix of its own"),
+    Recipe("ernie_classification", "ErnieForSequenceClassification", "as BERT, with a pooler"),
 ]
 
 

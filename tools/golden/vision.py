@@ -40,7 +40,7 @@ class Recipe:
 
     @property
     def family(self):
-        families = ("vit", "deit", "dinov2withregisters", "dinov2")
+        families = ("vit", "deit", "dinov2withregisters", "dinov2")  # MSN is of ViT's
         return next(family for family in families if self.model_class.lower().startswith(family))
 
     @property
@@ -83,6 +83,8 @@ RECIPES = [
         "4 registers, no head, mlp_ratio 2",
         {"mlp_ratio": 2},
     ),
+    Recipe("vit_msn_classification", "ViTMSNForImageClassification", "as ViT, with another epsilon in its norms"),
+    Recipe("vit_msn_base", "ViTMSNModel", "as ViT: no head, names without prefix"),
 ]
 
 

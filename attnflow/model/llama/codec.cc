@@ -21,11 +21,7 @@ constexpr std::array<std::string_view, 6> kSingleDigits = {"smollm",    "starcod
                                                            "command-r", "codeshell", "exaone"};
 
 void check_text(std::string_view text, std::string_view name) {
-  if (const auto offset = find_invalid_utf8(text)) {
-    throw Error(ErrorKind::kUsage, fmt::format("the {} must be UTF-8, found byte 0x{:02X} at offset {}, which is not; "
-                                               "convert it to UTF-8 first",
-                                               name, static_cast<unsigned char>(text[*offset]), *offset));
-  }
+  check_utf8(text, name);
   if (text.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) / 2) {
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("the {} has {} bytes, more than libllama can split; give less", name, text.size()));

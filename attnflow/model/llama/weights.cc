@@ -10,6 +10,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/files/messages.h"
+#include "attnflow/model/gguf_info.h"
 #include "attnflow/model/llama/library.h"
 
 namespace attnflow {
@@ -123,6 +124,7 @@ ModelInfo info_of(const llama_model& model, const GgufHeader& header, const std:
   info.causal = true;
   info.head = ModelHead::kCausalLm;
   info.parameters = llama_model_n_params(&model);
+  info.notes = gguf_notes(header);
   return info;
 }
 

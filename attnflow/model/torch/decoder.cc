@@ -176,6 +176,7 @@ class TorchDecoder final : public Decoder {
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token) override {
     check_decoder_ids(info_, sequence_->length, ids);
+    check_decoder_head(info_);
     Pass pass;
     pass.ids = ids;
     pass.sink = sink;
@@ -197,6 +198,7 @@ class TorchDecoder final : public Decoder {
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                   const std::stop_token& stop_token) override {
     check_decoder_ids(info_, 0, ids);
+    if (logits != nullptr) check_decoder_head(info_);
     clear();
     std::vector<at::Tensor> queries(config_.layers);
     Pass pass;

@@ -45,8 +45,8 @@ at::Tensor Rotation::operator()(const at::Tensor& x) const {
 
 DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weights)
     : word_embedding(source.get(*weights.word_embedding)),
-      final_norm(source, weights.final_norm, weights.config.norm_eps),
-      output(source, weights.output) {
+      final_norm(source, weights.final_norm, weights.config.norm_eps) {
+  if (weights.output.weight != nullptr) output = Projection(source, weights.output);
   const DecoderConfig& config = weights.config;
   if (weights.position_embedding != nullptr) {
     position_embedding = source.get(*weights.position_embedding);

@@ -68,7 +68,7 @@ struct DecoderTensors {
   at::Tensor frequencies;         // [head_width / 2], undefined: learnt positions
   std::vector<DecoderLayer> layers;
   DecoderNormTensors final_norm;
-  Projection output;
+  Projection output;  // without a weight: a base model, which has no logits
 };
 
 }  // namespace attnflow::internal

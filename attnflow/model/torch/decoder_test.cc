@@ -42,6 +42,38 @@ std::unique_ptr<Decoder> load(const std::filesystem::path& folder, std::size_t t
 
 std::unique_ptr<Decoder> load_golden(const std::string& name) { return load(test::golden_decoders() / name); }
 
+TEST(Decoder, ABaseModelHasAttentionAndNoLogits) {
+  const std::vector<std::int64_t> ids = {5, 3, 8, 1, 9, 2, 7};
+  const test::ModelCopy copy = test::decoder_copy("llama_grouped");
+  copy.edit_config([](nlohmann::json& config) { config["architectures"] = {"LlamaModel"}; });
+  copy.edit_weights([](test::WeightsFile& weights) { weights.rename("lm_head.weight", "head.weight"); });
+  const std::unique_ptr<Decoder> base = load(copy.path());
+  const std::unique_ptr<Decoder> whole = load_golden("llama_grouped");
+  StackedRows of_base;
+  StackedRows of_whole;
+  EXPECT_TRUE(base->run({ids, {}}, &of_base).logits.empty());
+  whole->run({ids, {}}, &of_whole);
+  ASSERT_EQ(of_base.layers(), whole->info().layers);
+  for (std::size_t layer = 1; layer <= of_base.layers(); ++layer) {
+    for (std::size_t head = 0; head < whole->info().heads; ++head) {
+      for (std::size_t query = 0; query < ids.size(); ++query) {
+        EXPECT_EQ(of_base.row(layer, head, query, ids.size()), of_whole.row(layer, head, query, ids.size()));
+      }
+    }
+  }
+  EXPECT_NE(base->run_for_replay(ids, nullptr), nullptr);
+  const std::vector<std::string> words = {"lm_head.weight"};
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { base->append(ids, nullptr); });
+  Tensor<float> logits;
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { base->run_for_replay(ids, &logits); });
+  RunOptions last;
+  last.logit_positions = {6};
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { base->run({ids, {}}, nullptr, last); });
+  const std::vector<ModelInput> inputs = {{ids, {}}};
+  const std::vector<ScoreTarget> targets(1);
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { base->input_gradients(inputs, targets); });
+}
+
 // A decoder of random weights with heads enough that a chunk's attention has to be bounded, and wide enough that
 // products are cut into several blocks each way. `from` is the golden decoder that it is a wide copy of.
 class WideDecoder {

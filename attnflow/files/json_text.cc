@@ -1,0 +1,77 @@
+#include "attnflow/files/json_text.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow::internal {
+
+namespace {
+
+constexpr const char* kRestoreJson = "Restore the file from the model's source";
+
+// Called by the parser at each step; throws at what the parser itself lets pass.
+class JsonChecks {
+ public:
+  explicit JsonChecks(const std::string& source) : source_(source) {}
+
+  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
+    using Event = nlohmann::json::parse_event_t;
+    constexpr int kMaxDepth = 64;
+    if (depth > kMaxDepth) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected JSON nested at most {} deep, found more", source_, kMaxDepth));
+    }
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end) keys_.pop_back();
+    if (event == Event::key && !keys_.back().insert(value.get<std::string>()).second) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected each key once in a JSON object, found {} twice. {}", source_,
+                              quote_name(value.get_ref<const std::string&>()), kRestoreJson));
+    }
+    return true;
+  }
+
+ private:
+  const std::string& source_;
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open, the innermost last
+};
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& source) {
+  // The parser takes a zero byte for the end of the text, and would not look at what stands behind it.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found a zero byte at offset {} of {}. {}", source,
+                                                 zero, text.size(), kRestoreJson));
+  }
+  try {
+    JsonChecks checks(source);
+    return nlohmann::json::parse(text, [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+      return checks(depth, event, value);
+    });
+  } catch (const nlohmann::json::exception& error) {
+    constexpr std::size_t kMaxReason = 200;
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected JSON, found text that does not parse: {}. {}", source,
+                                                 quote_name(error.what(), kMaxReason), kRestoreJson));
+  }
+}
+
+nlohmann::json parse_json_object(std::string_view text, const std::string& source) {
+  nlohmann::json json = parse_json(text, source);
+  if (!json.is_object()) {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a JSON object, found {}", source, show_json(json)));
+  }
+  return json;
+}
+
+std::string show_json(const nlohmann::json& value) {
+  constexpr std::size_t kMaxShown = 60;
+  return quote_name(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), kMaxShown);
+}
+
+}  // namespace attnflow::internal

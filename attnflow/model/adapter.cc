@@ -1,0 +1,36 @@
+#include "attnflow/model/adapter.h"
+
+#include <fmt/format.h>
+
+#include "attnflow/files/json_text.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow {
+
+namespace {
+
+constexpr const char* kAdapterConfig = "adapter_config.json";
+
+}  // namespace
+
+std::optional<Adapter> find_adapter(const Folder& folder) {
+  constexpr std::size_t kMaxAdapterBytes = std::size_t{16} << 20;
+  if (!folder.has(kAdapterConfig)) return std::nullopt;
+  const nlohmann::json json =
+      internal::parse_json_object(folder.read(kAdapterConfig, kMaxAdapterBytes), folder.label(kAdapterConfig));
+  const auto base = json.find("base_model_name_or_path");
+  return Adapter{base != json.end() && base->is_string() ? base->get<std::string>() : std::string()};
+}
+
+std::vector<ModelNote> adapter_notes(const Folder& folder) {
+  const std::optional<Adapter> adapter = find_adapter(folder);
+  if (!adapter) return {};
+  const std::string of = adapter->base.empty() ? "" : " of " + internal::quote_name(adapter->base);
+  return {
+      {fmt::format("An adapter{} (adapter_config.json) lies beside the weights and is not applied: the numbers are "
+                   "those of the weights alone. If it is not in them yet, merge it (merge_and_unload of peft) and "
+                   "save the result.",
+                   of)}};
+}
+
+}  // namespace attnflow

@@ -1,0 +1,144 @@
+#include "attnflow/model/hub_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/json_text.h"
+#include "attnflow/files/messages.h"
+
+namespace attnflow {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModelConfig = "config.json";
+constexpr const char* kModules = "modules.json";
+constexpr std::string_view kModelPrefix = "models--";
+constexpr std::string_view kHubSeparator = "--";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::optional<fs::path> folder_in_variable(const char* name, const char* below) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return fs::path(value) / below;
+}
+
+bool is_plain(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
+// Absolute and without a slash at its end.
+fs::path full_path(const fs::path& folder) {
+  std::error_code error;
+  fs::path path = fs::absolute(folder, error).lexically_normal();
+  return path.filename().empty() ? path.parent_path() : path;
+}
+
+// "org/name" of "models--org--name"; nothing for another folder.
+std::optional<std::string> name_of_cached(const fs::path& folder) {
+  std::string name = full_path(folder).filename().string();
+  if (!name.starts_with(kModelPrefix)) return std::nullopt;
+  name.erase(0, kModelPrefix.size());
+  if (const std::size_t at = name.find(kHubSeparator); at != std::string::npos) {
+    name.replace(at, kHubSeparator.size(), "/");
+  }
+  return name;
+}
+
+// The snapshot that refs/main names, else the only one.
+std::optional<fs::path> snapshot_of(const fs::path& model) {
+  constexpr std::size_t kMaxRefBytes = 1024;
+  const fs::path snapshots = model / "snapshots";
+  if (const fs::path ref = model / "refs" / "main"; is_file(ref)) {
+    std::string commit = read_file(ref, kMaxRefBytes);
+    while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
+    if (is_plain(commit) && is_file(snapshots / commit / kModelConfig)) return snapshots / commit;
+  }
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(snapshots, error), end; !error && entry != end; entry.increment(error)) {
+    if (is_file(entry->path() / kModelConfig)) found.push_back(entry->path());
+  }
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+// The part of a sentence-transformers model that is a Transformer.
+std::optional<fs::path> transformer_of(const fs::path& folder) {
+  constexpr std::size_t kMaxModulesBytes = std::size_t{1} << 20;
+  const fs::path file = folder / kModules;
+  if (!is_file(file)) return std::nullopt;
+  const nlohmann::json modules = internal::parse_json(read_file(file, kMaxModulesBytes), file.string());
+  if (!modules.is_array()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a list of modules, found {}", file.string(), internal::show_json(modules)));
+  }
+  for (const nlohmann::json& module : modules) {
+    if (!module.is_object()) continue;
+    const std::string type = module.value("type", nlohmann::json()).is_string() ? module.at("type") : "";
+    const std::string path = module.value("path", nlohmann::json()).is_string() ? module.at("path") : "";
+    if (!type.ends_with(".Transformer") || path.empty()) continue;
+    if (!is_plain(path)) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the name of a folder beside it as the path of the "
+                                                   "Transformer, found {}",
+                                                   file.string(), internal::quote_name(path)));
+    }
+    if (is_file(folder / path / kModelConfig)) return folder / path;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<fs::path> hub_cache() {
+  if (auto folder = folder_in_variable("HF_HUB_CACHE", "")) return folder;
+  if (auto folder = folder_in_variable("HF_HOME", "hub")) return folder;
+  if (auto folder = folder_in_variable("XDG_CACHE_HOME", "huggingface/hub")) return folder;
+  return folder_in_variable("HOME", ".cache/huggingface/hub");
+}
+
+bool is_hub_name(const std::string& reference) {
+  const std::size_t slash = reference.find('/');
+  if (slash == std::string::npos) return is_plain(reference);
+  return is_plain(reference.substr(0, slash)) && is_plain(reference.substr(slash + 1));
+}
+
+std::optional<Folder> find_in_hub_cache(const std::string& name, const fs::path& cache) {
+  if (!is_hub_name(name)) return std::nullopt;
+  std::string file = std::string(kModelPrefix) + name;
+  if (const std::size_t slash = file.find('/'); slash != std::string::npos) file.replace(slash, 1, kHubSeparator);
+  const std::optional<fs::path> snapshot = snapshot_of(cache / file);
+  return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
+}
+
+Folder model_folder_in(const fs::path& folder) {
+  if (is_file(folder / kModelConfig)) {
+    // A snapshot's own name is that of its commit; the model's stands two folders up.
+    const fs::path snapshots = full_path(folder).parent_path();
+    const std::optional<std::string> name =
+        snapshots.filename() == "snapshots" ? name_of_cached(snapshots.parent_path()) : std::nullopt;
+    return name ? Folder(folder).called(*name) : Folder(folder);
+  }
+  const std::optional<std::string> cached = name_of_cached(folder);
+  if (cached) {
+    if (const std::optional<fs::path> snapshot = snapshot_of(folder)) return Folder(*snapshot).called(*cached);
+  }
+  if (const std::optional<fs::path> part = transformer_of(folder)) return Folder(*part).called(Folder(folder).name());
+  return folder;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,128 @@
+#include "attnflow/model/hub_cache.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <string>
+
+#include "attnflow/model/builtin_models.h"
+#include "attnflow/model/model.h"
+#include "attnflow/model/model_for_test.h"
+
+namespace attnflow {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_error;
+
+// Sets variables of the environment for a test.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = ::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    if (before_) {
+      ::setenv(name_, before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+class HubCache : public testing::Test {
+ protected:
+  static constexpr const char* kCommit = "0123456789abcdef0123456789abcdef01234567";
+
+  // Puts a model into the cache as huggingface_hub does, and gives its folder.
+  fs::path fetch(const std::string& folder, const std::string& commit = kCommit) const {
+    const fs::path snapshot = cache_.path() / folder / "snapshots" / commit;
+    fs::create_directories(snapshot.parent_path());
+    fs::create_directories(cache_.path() / folder / "refs");
+    fs::copy(test::golden_models() / "bert_masked_lm", snapshot);
+    test::put(cache_.path() / folder / "refs" / "main", commit + "\n");
+    return cache_.path() / folder;
+  }
+
+  const test::TempFolder cache_;
+  const Environment variable_{"HF_HUB_CACHE", cache_.path().string()};
+};
+
+TEST_F(HubCache, IsWhereTheVariablesSay) {
+  EXPECT_EQ(fs::path(*hub_cache()).lexically_normal(), (cache_.path() / "").lexically_normal());
+  ::unsetenv("HF_HUB_CACHE");
+  const Environment home("HF_HOME", "/somewhere");
+  EXPECT_EQ(*hub_cache(), "/somewhere/hub");
+}
+
+TEST_F(HubCache, NamesAreFound) {
+  fetch("models--org--some-model");
+  fetch("models--bert-base-uncased");
+  for (const std::string name : {"org/some-model", "bert-base-uncased"}) {
+    const Folder folder = find_model(name, {});
+    EXPECT_EQ(folder.name(), name);
+    const ModelInfo info = read_model_info(folder);
+    EXPECT_EQ(info.name, name);
+    EXPECT_EQ(info.architecture, "bert");
+  }
+  expect_error(
+      ErrorKind::kBadFile,
+      {"org/other: ", "nothing of that name", "fetches nothing", "hf download org/other", cache_.path().string()},
+      [] { find_model("org/other", {}); });
+  expect_error(ErrorKind::kBadFile, {"hf download roberta-base"}, [] { find_model("roberta-base", {}); });
+  // What is no name is a path, and nobody is told to fetch it.
+  EXPECT_EQ(find_model("a/b/c", {}).path(), "a/b/c");
+  EXPECT_EQ(find_model("../org", {}).path(), "../org");
+}
+
+TEST_F(HubCache, ItsFoldersAreOpened) {
+  const fs::path model = fetch("models--org--some-model");
+  for (const fs::path& path : {model, model / "", model / "snapshots" / kCommit, model / "snapshots" / kCommit / ""}) {
+    SCOPED_TRACE(path);
+    EXPECT_EQ(read_model_info(find_model(path.string(), {})).name, "org/some-model");
+  }
+  // Of several snapshots refs/main names one; without it only a single one can be meant.
+  fetch("models--org--some-model", "fedcba9876543210");
+  EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / "fedcba9876543210");
+  fs::remove(model / "refs" / "main");
+  EXPECT_EQ(model_folder_in(model).path(), model);
+  expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { read_model_info(model_folder_in(model)); });
+  fs::remove_all(model / "snapshots" / "fedcba9876543210");
+  EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
+  // A reference that would lead elsewhere is none.
+  test::put(model / "refs" / "main", "../../../elsewhere");
+  EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
+}
+
+TEST(SentenceTransformers, TheTransformerInItIsOpened) {
+  const test::TempFolder folder;
+  const fs::path model = folder / "embedder";
+  fs::create_directory(model);
+  fs::copy(test::golden_models() / "bert_base", model / "0_Transformer");
+  fs::create_directory(model / "1_Pooling");
+  const auto modules = [&](const std::string& path) {
+    return R"([{"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+               {"idx": 0, "name": "0", "path": ")" +
+           path + R"(", "type": "sentence_transformers.models.Transformer"}])";
+  };
+  test::put(model / "modules.json", modules("0_Transformer"));
+  EXPECT_EQ(read_model_info(find_model(model.string(), {})).name, "embedder");
+  EXPECT_EQ(model_folder_in(model).path(), model / "0_Transformer");
+  test::put(model / "modules.json", modules("../elsewhere"));
+  expect_error(ErrorKind::kBadFile, {"modules.json", "../elsewhere"}, [&] { model_folder_in(model); });
+  test::put(model / "modules.json", "{}");
+  expect_error(ErrorKind::kBadFile, {"modules.json", "list"}, [&] { model_folder_in(model); });
+  // The newer layout: the model lies in the folder itself.
+  fs::copy(test::golden_models() / "bert_base", model, fs::copy_options::recursive);
+  EXPECT_EQ(model_folder_in(model).path(), model);
+}
+
+}  // namespace
+}  // namespace attnflow

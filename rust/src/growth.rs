@@ -1,0 +1,197 @@
+//! How much longer a normalizer can make a text.
+//!
+//! Replacements feed each other: six rules that each write 200 letters for one make 64 million million of it. What a
+//! byte can become at most follows from the rules alone, so a file that asks for too much is refused before any text,
+//! its own added tokens among them, goes through it.
+//!
+//! The bound: let cost[b] be the most bytes that a byte b becomes in the steps from some step on, 1 behind the last.
+//! A replacement of p by c before them gives each byte of p at most (sum of cost over c) / |p|, and leaves the others
+//! as they were; a pattern may stand for any byte, or for none, and then adds to all. Other steps turn some bytes into
+//! others, which is counted as the dearest of all; what Unicode's own decompositions add is bounded by Unicode.
+
+use crate::text_tokenizer::Result;
+use serde_json::Value;
+
+/// The longest that a byte may become. Real normalizers stay below 20: a space becomes the three bytes of "▁".
+const MOST_GROWTH: f64 = 100.0;
+
+type Costs = [f64; 256];
+
+fn of_text(cost: &Costs, text: &str) -> f64 {
+    text.bytes().map(|byte| cost[usize::from(byte)]).sum()
+}
+
+fn dearest(cost: &Costs) -> f64 {
+    cost.iter().copied().fold(0.0, f64::max)
+}
+
+/// The fewest bytes that a regular expression matches. 0 where another syntax than regex-syntax's, with its looks ahead
+/// and behind, leaves that open.
+fn fewest_bytes(pattern: &str) -> usize {
+    regex_syntax::parse(pattern)
+        .ok()
+        .and_then(|parsed| parsed.properties().minimum_len())
+        .unwrap_or(0)
+}
+
+fn add_steps<'a>(part: &'a Value, steps: &mut Vec<&'a Value>) {
+    match part.get("normalizers").and_then(Value::as_array) {
+        Some(parts) => parts.iter().for_each(|part| add_steps(part, steps)),
+        None => steps.push(part),
+    }
+}
+
+fn put_before(step: &Value, cost: &mut Costs) {
+    let text = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or_default();
+    let pattern = |kind: &str| step.pointer(&format!("/pattern/{kind}")).and_then(Value::as_str);
+    match text("type") {
+        "Replace" => {
+            let content = of_text(cost, text("content"));
+            match pattern("String").filter(|pattern| !pattern.is_empty()) {
+                Some(pattern) => {
+                    let share = content / pattern.len() as f64;
+                    for byte in pattern.bytes() {
+                        let own = &mut cost[usize::from(byte)];
+                        *own = own.max(share);
+                    }
+                }
+                None => {
+                    let fewest = fewest_bytes(pattern("Regex").unwrap_or_default());
+                    for own in cost.iter_mut() {
+                        // What matches nothing writes between the bytes, too.
+                        *own = if fewest == 0 {
+                            *own + content
+                        } else {
+                            own.max(content / fewest as f64)
+                        };
+                    }
+                }
+            }
+        }
+        // Before the whole text, or before each part of it between added tokens.
+        "Prepend" => {
+            let prepended = of_text(cost, text("prepend"));
+            cost.iter_mut().for_each(|own| *own += prepended);
+        }
+        "Strip" | "StripAccents" => {}
+        "NFC" | "NFD" | "NFKC" | "NFKD" => {
+            let most = dearest(cost);
+            cost[0x80..].fill(most);
+        }
+        _ => {
+            let most = dearest(cost);
+            cost.fill(most);
+        }
+    }
+}
+
+/// Refuses a normalizer, as tokenizer.json has it (or null), that can make a byte longer than MOST_GROWTH bytes.
+pub fn check(normalizer: &Value) -> Result<()> {
+    let mut steps = vec![];
+    add_steps(normalizer, &mut steps);
+    let mut cost = [1.0; 256];
+    for step in steps.iter().rev() {
+        put_before(step, &mut cost);
+    }
+    let most = dearest(&cost);
+    if most <= MOST_GROWTH {
+        return Ok(());
+    }
+    Err(format!(
+        "a normalizer whose replacements can make a text {most:.0} times as long, where at most {MOST_GROWTH} times is \
+         allowed"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn replace(pattern: &str, content: &str) -> Value {
+        json!({"type": "Replace", "pattern": {"String": pattern}, "content": content})
+    }
+
+    fn replace_all(pattern: &str, content: &str) -> Value {
+        json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": content})
+    }
+
+    fn growth(steps: &[Value]) -> f64 {
+        let mut cost = [1.0; 256];
+        for step in steps.iter().rev() {
+            put_before(step, &mut cost);
+        }
+        dearest(&cost)
+    }
+
+    #[test]
+    fn usual_normalizers_are_far_below() {
+        let named = |name: &str| json!({"type": name});
+        let llama = [json!({"type": "Prepend", "prepend": "▁"}), replace(" ", "▁")];
+        assert_eq!(growth(&llama), 6.0);
+        let albert = [
+            replace("``", "\""),
+            replace("''", "\""),
+            named("NFKD"),
+            named("StripAccents"),
+            named("Lowercase"),
+            named("Precompiled"),
+            replace_all(" {2,}", " "),
+        ];
+        assert_eq!(growth(&albert), 1.0);
+        let clip = [named("NFC"), replace_all(r"\s+", " "), named("Lowercase")];
+        assert_eq!(growth(&clip), 1.0);
+        // Many rules, none of which writes what a later one reads.
+        let spelled = [
+            replace("$", "dollars"),
+            replace("%", "percent"),
+            replace("@", "at"),
+            replace("+", "plus"),
+            replace("…", "..."),
+            replace("\n", "<newline>"),
+            named("Precompiled"),
+            replace(" ", "▁"),
+        ];
+        assert_eq!(growth(&spelled), 27.0);
+        let patterns = [
+            "[^a-z]+",
+            r"\s+",
+            r"(?:\r\n|\n)",
+            " {2,}",
+            r"[\p{P}&&[^.]]",
+            "(?i)the|an?",
+        ];
+        let cleaned: Vec<Value> = patterns
+            .iter()
+            .cycle()
+            .take(30)
+            .map(|pattern| replace_all(pattern, " "))
+            .collect();
+        assert_eq!(growth(&cleaned), 1.0);
+    }
+
+    #[test]
+    fn rules_that_feed_each_other_are_refused() {
+        let many = "a".repeat(200);
+        let hostile = |count: usize| json!({"type": "Sequence", "normalizers": vec![replace("a", &many); count]});
+        for count in [1, 2, 6, 200] {
+            assert!(check(&hostile(count)).unwrap_err().contains("times as long"), "{count}");
+        }
+        // Nested, doubling, by patterns, between characters, before each text, and by way of other letters.
+        let doubling = json!({"type": "Sequence", "normalizers": vec![replace("a", "aa"); 40]});
+        assert!(check(&json!({"type": "Sequence", "normalizers": [doubling]})).is_err());
+        assert!(check(&json!({"type": "Sequence", "normalizers": vec![replace_all(".", "ab"); 7]})).is_err());
+        for between in ["x*", "", r"\b", "(?=a)"] {
+            assert!(check(&json!({"type": "Sequence", "normalizers": vec![replace_all(between, "ab"); 7]})).is_err());
+        }
+        assert!(check(&json!({"type": "Sequence", "normalizers": vec![replace("", "ab"); 7]})).is_err());
+        assert!(check(&json!({"type": "Prepend", "prepend": many})).is_err());
+        let by_way = [
+            replace("a", &"B".repeat(20)),
+            json!({"type": "Lowercase"}),
+            replace("b", &"c".repeat(20)),
+        ];
+        assert!(check(&json!({"type": "Sequence", "normalizers": by_way})).is_err());
+        assert!(check(&Value::Null).is_ok());
+    }
+}
