@@ -60,6 +60,7 @@ void add_serve_command(CLI::App& app) {
       ->type_name("DIR|FILE.gguf")
       ->take_all()
       ->allow_extra_args(false);
+  add_unused_weights_option(command, options.allow_unused_weights);
   command->add_option("--token", options.token, "What requests to the API must name (Authorization: Bearer TOKEN)")
       ->envname("ATTNFLOW_TOKEN");
   command

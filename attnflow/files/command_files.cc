@@ -95,17 +95,21 @@ void CommandFiles::add_output(const fs::path& path) {
   const auto input = inputs_.find(*id);
   if (input != inputs_.end() && !may_replace_inputs_) refuse(path, input->second);
   if (!id->name.empty()) return;
-  const std::optional<FileId> folder = identify_folder(target.parent_path());
-  if (!folder) return;
-  if (input_folders_.contains(*folder) && !may_replace_inputs_) refuse(path, target);
-  replaced_.push_back({*folder, path});
+  // A folder of the Hub's cache holds links: the file is that folder's as well as the one's where it lies.
+  for (const fs::path& named : {path, target}) {
+    const std::optional<FileId> folder = identify_folder(named.parent_path());
+    if (!folder) continue;
+    if (input_folders_.contains(*folder) && !may_replace_inputs_) refuse(path, target);
+    replaced_.push_back({*folder, path});
+  }
 }
 
 void CommandFiles::add_input_folder(const fs::path& folder) {
   const std::optional<FileId> id = identify_folder(folder);
   if (!id) return;
   const std::lock_guard lock(mutex_);
-  if (!input_folders_.emplace(*id, folder).second || may_replace_inputs_) return;
+  input_folders_.emplace(*id, folder);
+  if (may_replace_inputs_) return;
   for (const Replaced& one : replaced_) {
     if (one.folder == *id) refuse(one.path, folder / one.path.filename());
   }

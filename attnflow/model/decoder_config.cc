@@ -265,7 +265,10 @@ bool is_decoder(const Folder& folder) {
     const std::string source = folder.label("config.json");
     const Json json = internal::parse_json_object(internal::read_config_text(folder), source);
     return find_decoder_architecture(DecoderConfigReader(json, source).text_or("model_type", "")) != nullptr;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    // What is wrong with the file is said by who reads it whole; that an output would replace it is no matter of its
+    // own.
+    if (error.kind() == ErrorKind::kUsage) throw;
     return false;
   }
 }

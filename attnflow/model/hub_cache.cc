@@ -68,6 +68,11 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
     std::string commit = read_file(ref, kMaxRefBytes);
     while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
     if (is_plain(commit) && is_file(snapshots / commit / kModelConfig)) return snapshots / commit;
+    throw Error(
+        ErrorKind::kBadFile,
+        fmt::format("{}: expected the snapshot that refs/main names ({}), found it without a {}; fetch the model "
+                    "again (hf download), or give the folder of another snapshot",
+                    model.string(), internal::quote_name(commit), kModelConfig));
   }
   std::vector<fs::path> found;
   std::error_code error;

@@ -28,7 +28,7 @@ std::optional<Folder> find_in_hub_cache(const std::string& name, const std::file
 // The folder in `folder` in which the model's config.json lies: `folder` itself; where that holds none, the snapshot of
 // a folder of the cache, or the Transformer of modules.json. It carries the model's name. `folder` again where there is
 // no such thing: who reads it says what is missing. Throws Error(kBadFile) when modules.json is no JSON, or names a
-// folder outside.
+// folder outside, or refs/main a snapshot without a config.json.
 Folder model_folder_in(const std::filesystem::path& folder);
 
 }  // namespace attnflow

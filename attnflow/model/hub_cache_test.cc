@@ -96,9 +96,12 @@ TEST_F(HubCache, ItsFoldersAreOpened) {
   expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { read_model_info(model_folder_in(model)); });
   fs::remove_all(model / "snapshots" / "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
-  // A reference that would lead elsewhere is none.
-  test::put(model / "refs" / "main", "../../../elsewhere");
-  EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
+  // A reference that would lead elsewhere, or to a snapshot that was not fetched whole, is not followed, and no other
+  // snapshot takes its place.
+  for (const char* const commit : {"../../../elsewhere", "aaaaaaaaaaaaaaaa"}) {
+    test::put(model / "refs" / "main", commit);
+    expect_error(ErrorKind::kBadFile, {commit, "hf download"}, [&] { (void)model_folder_in(model); });
+  }
 }
 
 TEST(SentenceTransformers, TheTransformerInItIsOpened) {

@@ -91,7 +91,9 @@ std::optional<HttpResponse> no_route(const HttpRequest& request) {
 }  // namespace
 
 Api::Api(ApiOptions options)
-    : options_(std::move(options)), shelf_(options_.models), queue_(options_.limits.workers, options_.limits.queue) {
+    : options_(std::move(options)),
+      shelf_(options_.models, options_.load),
+      queue_(options_.limits.workers, options_.limits.queue) {
   if (!options_.log) return;
   for (const std::string& warning : shelf_.warnings()) options_.log(warning);
 }

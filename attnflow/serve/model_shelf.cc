@@ -122,7 +122,7 @@ bool ShelfModel::loaded() const {
   return lock.owns_lock() && loaded_ != nullptr;
 }
 
-ModelShelf::ModelShelf(const std::vector<std::string>& references) {
+ModelShelf::ModelShelf(const std::vector<std::string>& references, LoadOptions options) : options_(std::move(options)) {
   for (const BuiltinModel& model : builtin_models()) {
     add(model.name);
     ShelfModel& added = models_.back();
@@ -147,7 +147,7 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references) {
 
 void ModelShelf::describe(ShelfModel& model) {
   ModelInfo& info = model.info;
-  info = model.folder_ ? read_model_info(*model.folder_) : read_gguf_info(model.gguf_);
+  info = model.folder_ ? read_model_info(*model.folder_, options_) : read_gguf_info(model.gguf_);
   if (info.image) {
     model.kind = ModelKind::kImage;
   } else if (info.causal) {

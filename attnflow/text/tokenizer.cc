@@ -52,8 +52,9 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
   const internal::TokenizerSettings settings(folder);
   const std::string tokenizer_class = settings.tokenizer_class();
   if (tokenizer_class == "PreTrainedTokenizer" || tokenizer_class == "TokenizersBackend") return;
-  const auto compare = [&](const char* key, int found) {
+  const auto compare = [&](const char* key) {
     const std::optional<bool> said = settings.flag(key);
+    const int found = attnflow_tokenizer_setting(tokenizer, borrow(key));
     if (!said || found < 0 || *said == (found != 0)) return;
     internal::fail_settings(
         folder.label("tokenizer_config.json"),
@@ -64,8 +65,14 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
             "anew, in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
             key));
   };
-  compare("do_lower_case", attnflow_tokenizer_lowercases(tokenizer));
-  compare("add_prefix_space", attnflow_tokenizer_prefixes_space(tokenizer));
+  compare("do_lower_case");
+  compare("strip_accents");
+  compare("tokenize_chinese_chars");
+  // Of Llama's class it says how SentencePiece's spaces are made: transformers takes a tokenizer.json of bytes as it
+  // is.
+  const bool as_it_is =
+      tokenizer_class.starts_with("Llama") && attnflow_tokenizer_setting(tokenizer, borrow("byte_level")) == 1;
+  if (!as_it_is) compare("add_prefix_space");
 }
 
 }  // namespace

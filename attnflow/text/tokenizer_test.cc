@@ -99,12 +99,17 @@ TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
   check("BertTokenizer", {{"do_lower_case", false}}, {"do_lower_case true", "found false"});
   check("BertTokenizer", {{"do_lower_case", true}}, {});
   check("", {{"do_lower_case", false}}, {"do_lower_case true"});
+  check("BertTokenizer", {{"strip_accents", false}}, {"strip_accents true", "found false"});
+  check("BertTokenizer", {{"strip_accents", nullptr}, {"tokenize_chinese_chars", true}}, {});
+  check("BertTokenizer", {{"tokenize_chinese_chars", false}}, {"tokenize_chinese_chars true", "found false"});
   document["normalizer"]["lowercase"] = false;
   document["pre_tokenizer"] = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
   write("tokenizer.json", document.dump());
   check("DistilBertTokenizer", {{"do_lower_case", true}}, {"do_lower_case false", "found true"});
   check("RobertaTokenizer", {{"add_prefix_space", true}}, {"add_prefix_space false", "found true"});
+  // transformers takes a tokenizer.json of bytes as it is where the class is Llama's.
+  check("LlamaTokenizerFast", {{"add_prefix_space", true}}, {});
 }
 
 TEST_F(ContradictedTokenizer, WhoseReplacementsExplodeIsRefused) {

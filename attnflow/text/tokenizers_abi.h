@@ -59,9 +59,9 @@ size_t attnflow_tokenizer_template_tokens(const attnflow_tokenizer* tokenizer, b
 bool attnflow_tokenizer_word_to_ids(const attnflow_tokenizer* tokenizer, attnflow_text word, uint32_t* ids,
                                     size_t capacity, size_t* count, attnflow_string** error);
 
-/* 1, 0, or -1 where `json` says neither: does it make letters small; does it put a space before a text's first word. */
-int attnflow_tokenizer_lowercases(const attnflow_tokenizer* tokenizer);
-int attnflow_tokenizer_prefixes_space(const attnflow_tokenizer* tokenizer);
+/* What `json` does of what tokenizer_config.json calls do_lower_case, strip_accents, tokenize_chinese_chars or
+ * add_prefix_space, and whether its words are made of bytes ("byte_level"): 1, 0, or -1 where it says neither. */
+int attnflow_tokenizer_setting(const attnflow_tokenizer* tokenizer, attnflow_text key);
 
 /* Number of ids that have a piece, and one more than the largest id of a piece or of the template. */
 size_t attnflow_tokenizer_vocabulary_size(const attnflow_tokenizer* tokenizer);

@@ -34,6 +34,22 @@ fn fewest_bytes(pattern: &str) -> usize {
         .unwrap_or(0)
 }
 
+/// The most bytes that SentencePiece's map of characters writes for one: the number of bytes of a trie, the trie, and the
+/// texts, each with a zero behind it. 1 where it is no such map, which the tokenizers crate then refuses.
+fn longest_text(charsmap: &str) -> usize {
+    let bytes = base64::decode(charsmap).unwrap_or_default();
+    let Some((size, rest)) = bytes.split_first_chunk::<4>() else {
+        return 1;
+    };
+    let texts = rest.get(u32::from_le_bytes(*size) as usize..).unwrap_or_default();
+    texts
+        .split(|&byte| byte == 0)
+        .map(<[u8]>::len)
+        .max()
+        .unwrap_or(1)
+        .max(1)
+}
+
 fn add_steps<'a>(part: &'a Value, steps: &mut Vec<&'a Value>) {
     match part.get("normalizers").and_then(Value::as_array) {
         Some(parts) => parts.iter().for_each(|part| add_steps(part, steps)),
@@ -77,6 +93,10 @@ fn put_before(step: &Value, cost: &mut Costs) {
         "NFC" | "NFD" | "NFKC" | "NFKD" => {
             let most = dearest(cost);
             cost[0x80..].fill(most);
+        }
+        "Precompiled" => {
+            let most = dearest(cost) * longest_text(text("precompiled_charsmap")) as f64;
+            cost.fill(most);
         }
         _ => {
             let most = dearest(cost);
@@ -168,6 +188,23 @@ mod tests {
             .map(|pattern| replace_all(pattern, " "))
             .collect();
         assert_eq!(growth(&cleaned), 1.0);
+    }
+
+    #[test]
+    fn maps_of_characters_count_their_longest_text() {
+        let map = |longest: usize| {
+            let mut bytes = 8_u32.to_le_bytes().to_vec();
+            bytes.extend([1; 8]);
+            bytes.extend(format!("ab\0{}\0c\0", "a".repeat(longest)).bytes());
+            json!({"type": "Precompiled", "precompiled_charsmap": base64::encode(bytes)})
+        };
+        assert_eq!(growth(&[map(33)]), 33.0);
+        // T5's, with its longest text (U+FDFA), before a step that makes three bytes of a space.
+        assert_eq!(growth(&[map(33), replace(" ", "▁")]), 99.0);
+        assert!(check(&json!({"type": "Sequence", "normalizers": [map(200)]})).is_err());
+        assert!(check(&json!({"type": "Sequence", "normalizers": [map(20), map(20)]})).is_err());
+        let short = json!({"type": "Precompiled", "precompiled_charsmap": "AAA="});
+        assert_eq!(growth(&[short]), 1.0);
     }
 
     #[test]

@@ -250,14 +250,13 @@ pub extern "C" fn attnflow_tokenizer_vocabulary_size(tokenizer: &TextTokenizer) 
     tokenizer.vocabulary_size()
 }
 
+/// # Safety
+/// See the header: `tokenizer` must be alive, `key` readable.
 #[no_mangle]
-pub extern "C" fn attnflow_tokenizer_lowercases(tokenizer: &TextTokenizer) -> i32 {
-    tokenizer.lowercases().map_or(-1, i32::from)
-}
-
-#[no_mangle]
-pub extern "C" fn attnflow_tokenizer_prefixes_space(tokenizer: &TextTokenizer) -> i32 {
-    tokenizer.prefixes_space().map_or(-1, i32::from)
+pub unsafe extern "C" fn attnflow_tokenizer_setting(tokenizer: &TextTokenizer, key: Text) -> i32 {
+    // SAFETY: the caller keeps the header's promises.
+    let key = unsafe { key.string() }.ok().flatten();
+    key.and_then(|key| tokenizer.setting(key)).map_or(-1, i32::from)
 }
 
 #[no_mangle]

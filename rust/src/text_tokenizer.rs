@@ -57,8 +57,7 @@ pub struct TextTokenizer {
     pieces: BTreeMap<u32, String>,
     spelling: Spelling,
     id_limit: usize,
-    lowercases: Option<bool>,
-    prefixes_space: Option<bool>,
+    settings: BTreeMap<&'static str, bool>,
 }
 
 /// The fields of tokenizer.json that are used. "truncation" and "padding" are not read: input that is too long is for
@@ -148,8 +147,7 @@ impl TextTokenizer {
             id_limit: 0,
             pieces,
             spelling,
-            lowercases: lowercases(&components[0]),
-            prefixes_space: prefixes_space(&components[0], &components[1]),
+            settings: settings_of(&components[0], &components[1]),
         };
         // Encoding nothing runs the template, so a broken one is found now.
         let template = result.encode("", None, None)?;
@@ -161,14 +159,9 @@ impl TextTokenizer {
         Ok(result)
     }
 
-    /// What the file says; nothing where it says neither.
-    pub fn lowercases(&self) -> Option<bool> {
-        self.lowercases
-    }
-
-    /// Likewise, of a space before a text's first word.
-    pub fn prefixes_space(&self) -> Option<bool> {
-        self.prefixes_space
+    /// What the file does of what a tokenizer_config.json calls so; nothing where it says neither.
+    pub fn setting(&self, key: &str) -> Option<bool> {
+        self.settings.get(key).copied()
     }
 
     /// Encodes with the template around the text. `max_tokens` cuts the longer segment first and counts the template's
@@ -453,6 +446,24 @@ fn pieces_by_id(tokenizer: &Tokenizer, added: &HashMap<u32, AddedToken>) -> BTre
         pieces.insert(*id, token.content.clone());
     }
     pieces
+}
+
+/// What tokenizer_config.json calls do_lower_case, strip_accents, tokenize_chinese_chars and add_prefix_space; and whether
+/// words are made of bytes.
+fn settings_of(normalizer: &Value, pre_tokenizer: &Value) -> BTreeMap<&'static str, bool> {
+    let bert = |key: &str| find_component(normalizer, "BertNormalizer")?.get(key)?.as_bool();
+    // Without a word on accents BERT's normalizer strips them where it makes letters small.
+    let accents = bert("strip_accents").or_else(|| bert("lowercase"));
+    let said = [
+        ("do_lower_case", lowercases(normalizer)),
+        ("strip_accents", accents),
+        ("tokenize_chinese_chars", bert("handle_chinese_chars")),
+        ("add_prefix_space", prefixes_space(normalizer, pre_tokenizer)),
+        ("byte_level", Some(find_component(pre_tokenizer, "ByteLevel").is_some())),
+    ];
+    said.into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
 }
 
 /// Whether a normalizer makes letters small: as its BertNormalizer says, or because it has a step for that.

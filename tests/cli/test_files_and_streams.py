@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import numpy as np
 from support import BAD_FILE, MODELS, OTHER, PROGRAM, ROOT, USAGE, CommandTest, png, random_attention
@@ -119,6 +120,24 @@ class OutputsOverInputs(CommandTest):
         for name in self.names_of(prose):
             with self.subTest(name):
                 self.refuse_output(name, "prefixes", "--prose", prose)
+
+
+class ModelFolders(CommandTest):
+    def test_what_lies_beside_the_config_is_no_output(self):
+        """A model's card is its own, whichever way the command asks what the model is; links lead to it, too."""
+        model = Path(shutil.copytree(MODELS / "bert_masked_lm", self.folder / "m"))
+        (model / "README.md").write_text("licence")
+        (model / "sub").mkdir()
+        (self.folder / "blob").write_text("licence")
+        (model / "linked.json").symlink_to(self.folder / "blob")
+        for name in ("README.md", "linked.json"):
+            for given in (model / name, model / "sub" / ".." / name):
+                words = [name, "none of the command's inputs", "--force"]
+                arguments = ("explain", "the key", "--model", model, "--method", "raw", "-o", given)
+                self.refuse(USAGE, words, *arguments)
+        self.assertEqual((model / "README.md").read_text(), "licence")
+        self.assertEqual((self.folder / "blob").read_text(), "licence")
+        self.run_program("explain", "the key", "--model", model, "-o", model / "new.json")
 
 
 class Streams(CommandTest):

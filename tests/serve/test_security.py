@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
-from support import PROGRAM, TEXT, Server, ServerTest, hear, png
+from support import MASKED, PROGRAM, TEXT, Server, ServerTest, hear, png
 
 EXPLAIN = {"text": TEXT, "model": "agreement", "method": "raw"}
 
@@ -112,6 +115,22 @@ class StartTest(unittest.TestCase):
             done = subprocess.run([PROGRAM, "serve", "--port", port], capture_output=True, timeout=60)
             self.assertEqual((done.returncode, done.stdout), (1, b""))
             self.assertIn(f"expected to listen at 127.0.0.1:{port}", done.stderr.decode())
+
+    def test_weights_that_the_config_has_no_place_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(shutil.copytree(MASKED, Path(folder) / "cut"))
+            config = json.loads((model / "config.json").read_text())
+            (model / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 1}))
+            arguments = ["serve", "--port", "0", "--model", str(model)]
+            done = subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (3, b""))
+            self.assertIn("--allow-unused-weights", done.stderr.decode())
+            server = Server("--model", model, "--allow-unused-weights")
+            try:
+                answer = server.post("explain", {"text": "the key", "model": "cut", "method": "raw"})
+                self.assertEqual(answer.json()["model"]["layers"], 1)
+            finally:
+                self.assertEqual(server.stop()[0], 0)
 
     def test_a_model_that_is_none(self):
         done = subprocess.run([PROGRAM, "serve", "--port", "0", "--model", "nothing"], capture_output=True, timeout=60)
