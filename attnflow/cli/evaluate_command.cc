@@ -234,6 +234,7 @@ void add_evaluate_command(CLI::App& app) {
       "  sentiment  the model tells positive from negative sentences, and you have some with labels\n"
       "  sentences  any other classifier, with a file of your own\n"
       "  evidence   a language model, and sentences in which the word that decides is marked\n"
+      "  image      a vision model, and pictures: which patches does its class depend on\n"
       "'attnflow evaluate TASK --help' has a task's options, docs/evaluate.md an example from command to result.");
 
   auto agreement = std::make_shared<EvaluateArguments>();

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+#= [NAME]...
 #: measure: build (from nothing), explain, flow, degeneracy, generation, long_row, vision, serve and the core's *_benchmark.cc, or those whose names are given
 
 command_bench() {
@@ -12,6 +13,13 @@ command_bench() {
     return
   fi
   wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
+  # A wrong name is told before anything is installed.
+  local -a known
+  mapfile -t known < <(printf '%s\n' "${scripts[@]}" && find attnflow -mindepth 2 -maxdepth 2 -name '*_benchmark.cc' -printf '%h\n' |
+    xargs -n 1 basename | sort -u | sed 's/$/_benchmark/')
+  for name in "${wanted[@]}"; do
+    [[ " ${known[*]} " == *" $name "* ]] || die "bench: expected one of build ${known[*]}, found '$name'"
+  done
   require_packages build test bench
   require_rust
   require_minilm

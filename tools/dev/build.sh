@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+#= [program | llama | PRESET] [TARGET]...
 #: build everything (or: program, llama (GGUF support), or a preset: dev tsan consumer bench fuzz) [TARGET...]
 
 command_build() {

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+#= [SECONDS] [NAME]...
 #: run each fuzzer for some SECONDS (60; NAME... to choose); what it finds stays in build/fuzz/NAME.corpus
 
 command_fuzz() {
