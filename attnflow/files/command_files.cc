@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cassert>
 #include <optional>
@@ -43,6 +44,19 @@ std::optional<FileId> identify_folder(const fs::path& folder) {
 fs::path place_of(const fs::path& path) {
   std::error_code ignored;
   return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+}
+
+// What models are published with, and what attnflow-train writes beside one; not what a user keeps there, too, such as
+// an output of an earlier run.
+bool belongs_to_model(const std::string& name) {
+  constexpr std::array kNames = {"examples.txt", "modules.json",  "prefixes.tsv",           "preprocessor_config.json",
+                                 "merges.txt",   "training.json", "special_tokens_map.json"};
+  constexpr std::array kBeginnings = {
+      "README", "LICENSE", "NOTICE",        "adapter_",  "added_tokens", "chat_template", "config", "generation_config",
+      "model.", "model-",  "pytorch_model", "tokenizer", "vocab"};
+  const auto begins = [&](const char* beginning) { return name.starts_with(beginning); };
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         std::any_of(kBeginnings.begin(), kBeginnings.end(), begins);
 }
 
 bool is_below(const fs::path& folder, const fs::path& path) {
@@ -98,7 +112,7 @@ void CommandFiles::add_output(const fs::path& path) {
   // A folder of the Hub's cache holds links: the file is that folder's as well as the one's where it lies.
   for (const fs::path& named : {path, target}) {
     const std::optional<FileId> folder = identify_folder(named.parent_path());
-    if (!folder) continue;
+    if (!folder || !belongs_to_model(named.filename().string())) continue;
     if (input_folders_.contains(*folder) && !may_replace_inputs_) refuse(path, target);
     replaced_.push_back({*folder, path});
   }

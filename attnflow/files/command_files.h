@@ -77,8 +77,8 @@ CommandFiles* command_files();
 
 // For InputFile: this regular file was opened. Throws Error(kUsage) when it is an output.
 void note_input(const std::filesystem::path& path, const struct stat& status);
-// For Folder: a model's folder is read. All files in it are inputs: its card and licence belong to it, too. Throws
-// Error(kUsage) when add_output() named one that was there already.
+// For Folder: a model's folder is read. What belongs to the model there is an input, read or not: its card, its
+// licence. Throws Error(kUsage) when add_output() named such a file that was there already.
 void note_input_folder(const std::filesystem::path& folder);
 // For AtomicFile: this file is about to be written. Throws Error(kUsage) when it is an input.
 void note_replaced(const std::filesystem::path& path);

@@ -139,6 +139,14 @@ TEST_F(CommandFilesTest, FilesBesideAModelsConfigAreItsOwn) {
   }
 }
 
+TEST_F(CommandFilesTest, OutputsOfEarlierRunsMayLieBesideAModelsConfig) {
+  put(folder_ / "config.json", "{}");
+  put(folder_ / "key.json", "of the last run");
+  CommandFiles files;
+  files.add_output(folder_ / "key.json");
+  EXPECT_NO_THROW((void)Folder(folder_.path()).read("config.json"));
+}
+
 TEST_F(CommandFilesTest, AnOutputHasAName) {
   CommandFiles files;
   expect_error(ErrorKind::kUsage, {"found an empty text"}, [&] { files.add_output(""); });

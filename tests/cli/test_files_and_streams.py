@@ -128,15 +128,15 @@ class ModelFolders(CommandTest):
         model = Path(shutil.copytree(MODELS / "bert_masked_lm", self.folder / "m"))
         (model / "README.md").write_text("licence")
         (model / "sub").mkdir()
-        (self.folder / "blob").write_text("licence")
-        (model / "linked.json").symlink_to(self.folder / "blob")
-        for name in ("README.md", "linked.json"):
+        (self.folder / "blob").write_text("{}")
+        (model / "generation_config.json").symlink_to(self.folder / "blob")
+        for name in ("README.md", "generation_config.json"):
             for given in (model / name, model / "sub" / ".." / name):
                 words = [name, "none of the command's inputs", "--force"]
                 arguments = ("explain", "the key", "--model", model, "--method", "raw", "-o", given)
                 self.refuse(USAGE, words, *arguments)
         self.assertEqual((model / "README.md").read_text(), "licence")
-        self.assertEqual((self.folder / "blob").read_text(), "licence")
+        self.assertEqual((self.folder / "blob").read_text(), "{}")
         self.run_program("explain", "the key", "--model", model, "-o", model / "new.json")
 
 
