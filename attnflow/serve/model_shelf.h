@@ -56,9 +56,9 @@ class ShelfModel {
   std::vector<Example> examples;
 
   // Loads it at the first call (weights that take more than half of the memory that is free are mapped whatever
-  // `options` say); later ones, and those of other threads, get the same. What it throws is that of
+  // is asked); later ones, and those of other threads, get the same. What it throws is that of
   // load_model(), and thrown again at the next call: the files may have come.
-  LoadedModel& load(const LoadOptions& options);
+  LoadedModel& load(const LoadOptions& asked);
   bool loaded() const;
   // What jobs of this model may not share; null when they may.
   const void* exclusive() const { return kind == ModelKind::kGeneration ? this : nullptr; }

@@ -71,6 +71,8 @@ tidy_one() {
 
 lint_clang_tidy() {
   local files
+  # Files that were added since are known to it only when it is configured again.
+  rm -f build/tidy/build.ninja
   configure_preset tidy || return 1
   mkdir -p "$CACHE/tidy"
   # shellcheck disable=SC2046  # our own file names have no spaces
