@@ -20,6 +20,13 @@ namespace fs = std::filesystem;
 
 std::atomic<CommandFiles*> current_files = nullptr;
 
+// Nothing where there is no such folder.
+std::optional<FileId> identify_folder(const fs::path& folder) {
+  struct stat status = {};
+  if (::stat(folder.empty() ? "." : folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino, ""};
+}
+
 // Nothing for what is no regular file, and for a name in a folder that is not there.
 std::optional<FileId> identify(const fs::path& target) {
   struct stat status = {};
@@ -27,16 +34,9 @@ std::optional<FileId> identify(const fs::path& target) {
     if (!S_ISREG(status.st_mode)) return std::nullopt;
     return FileId{status.st_dev, status.st_ino, ""};
   }
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
-  return FileId{status.st_dev, status.st_ino, target.filename().string()};
-}
-
-// Nothing where there is no such folder.
-std::optional<FileId> identify_folder(const fs::path& folder) {
-  struct stat status = {};
-  if (::stat(folder.empty() ? "." : folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
-  return FileId{status.st_dev, status.st_ino, ""};
+  std::optional<FileId> id = identify_folder(target.parent_path());
+  if (id) id->name = target.filename().string();
+  return id;
 }
 
 // What does not exist yet has the place that it will have: weakly_canonical() leaves a relative path alone where its

@@ -161,6 +161,8 @@ bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
 }
 
 bool HttpHub::make_place(const std::string& client) {
+  // Nobody can have too many: there is nothing to count.
+  if (connections.size() < std::min(options.most_connections, options.most_connections_per_address)) return true;
   std::map<std::string_view, std::size_t> places;
   for (const auto& connection : connections) ++places[connection->client()];
   const bool too_many_here = places[client] >= options.most_connections_per_address;

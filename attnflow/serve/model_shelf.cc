@@ -122,7 +122,7 @@ bool ShelfModel::loaded() const {
   return lock.owns_lock() && loaded_ != nullptr;
 }
 
-ModelShelf::ModelShelf(const std::vector<std::string>& references, LoadOptions options) : options_(std::move(options)) {
+ModelShelf::ModelShelf(const std::vector<std::string>& references, const LoadOptions& options) {
   for (const BuiltinModel& model : builtin_models()) {
     add(model.name);
     ShelfModel& added = models_.back();
@@ -142,12 +142,12 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references, LoadOptions o
     models_.back().folder_ = folder;
     models_.back().path = folder.path().string();
   }
-  for (ShelfModel& model : models_) describe(model);
+  for (ShelfModel& model : models_) describe(model, options);
 }
 
-void ModelShelf::describe(ShelfModel& model) {
+void ModelShelf::describe(ShelfModel& model, const LoadOptions& options) {
   ModelInfo& info = model.info;
-  info = model.folder_ ? read_model_info(*model.folder_, options_) : read_gguf_info(model.gguf_);
+  info = model.folder_ ? read_model_info(*model.folder_, options) : read_gguf_info(model.gguf_);
   if (info.image) {
     model.kind = ModelKind::kImage;
   } else if (info.causal) {

@@ -80,7 +80,7 @@ class ModelShelf {
   // The built-in models, then those that `references` name: folders and GGUF files, known by their last part (without
   // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs, headers, examples and tokenizers of
   // encoders, no weights. Throws as read_model_info() does.
-  explicit ModelShelf(const std::vector<std::string>& references, LoadOptions options = {});
+  explicit ModelShelf(const std::vector<std::string>& references, const LoadOptions& options = {});
 
   std::deque<ShelfModel>& models() { return models_; }
   const std::deque<ShelfModel>& models() const { return models_; }
@@ -93,9 +93,8 @@ class ModelShelf {
 
  private:
   void add(std::string name);
-  void describe(ShelfModel& model);
+  void describe(ShelfModel& model, const LoadOptions& options);
   void find_examples(ShelfModel& model);
-  LoadOptions options_;
   std::deque<ShelfModel> models_;  // not moved: they hold a mutex
   std::vector<std::string> warnings_;
 };

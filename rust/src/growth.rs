@@ -105,15 +105,20 @@ fn put_before(step: &Value, cost: &mut Costs) {
     }
 }
 
-/// Refuses a normalizer, as tokenizer.json has it (or null), that can make a byte longer than MOST_GROWTH bytes.
-pub fn check(normalizer: &Value) -> Result<()> {
-    let mut steps = vec![];
-    add_steps(normalizer, &mut steps);
+/// The most bytes that one can become in these steps.
+fn growth(steps: &[&Value]) -> f64 {
     let mut cost = [1.0; 256];
     for step in steps.iter().rev() {
         put_before(step, &mut cost);
     }
-    let most = dearest(&cost);
+    dearest(&cost)
+}
+
+/// Refuses a normalizer, as tokenizer.json has it (or null), that can make a byte longer than MOST_GROWTH bytes.
+pub fn check(normalizer: &Value) -> Result<()> {
+    let mut steps = vec![];
+    add_steps(normalizer, &mut steps);
+    let most = growth(&steps);
     if most <= MOST_GROWTH {
         return Ok(());
     }
@@ -137,11 +142,7 @@ mod tests {
     }
 
     fn growth(steps: &[Value]) -> f64 {
-        let mut cost = [1.0; 256];
-        for step in steps.iter().rev() {
-            put_before(step, &mut cost);
-        }
-        dearest(&cost)
+        super::growth(&steps.iter().collect::<Vec<_>>())
     }
 
     #[test]

@@ -46,5 +46,5 @@ command_bench() {
       ((++ran))
     fi
   done
-  ((ran)) || die "bench: nothing of that name; there are: build ${scripts[*]} $(basename -a build/bench/*_benchmark '' | xargs)"
+  ((ran)) || die 'bench: nothing was built'
 }
