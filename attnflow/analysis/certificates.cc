@@ -71,10 +71,10 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
   return pairs;
 }
 
-void add_certificates(Report& report, const AttentionGraph& graph, const std::vector<CertifiedPair>& pairs,
+void add_certificates(Report& report, GraphSource& source, const std::vector<CertifiedPair>& pairs,
                       const ExplainOptions& options) {
   if (pairs.empty()) return;
-  const LayeredNetwork network = attention_network(graph, report.settings.layers.back(), report.settings.to_layer);
+  const LayeredNetwork network = source.network(report.settings.layers.back(), report.settings.to_layer);
   for (const CertifiedPair& pair : pairs) {
     if (options.stop_token.stop_requested()) throw Cancelled();
     report.certificates.push_back(certificate_of(network, pair, report.settings.to_layer));

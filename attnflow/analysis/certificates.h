@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
-#include "attnflow/graph/mixing.h"
+#include "attnflow/attribution/source.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -23,7 +23,7 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
                                            bool causal);
 
 // Fills report.certificates: from the last of report.settings.layers down to to_layer.
-void add_certificates(Report& report, const AttentionGraph& graph, const std::vector<CertifiedPair>& pairs,
+void add_certificates(Report& report, GraphSource& source, const std::vector<CertifiedPair>& pairs,
                       const ExplainOptions& options);
 
 }  // namespace attnflow

@@ -7,17 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/degeneracy.h"
+
 namespace attnflow {
-
-// The flow values of one layer that have a path: how many there are, and how many equal which end cut.
-struct DegeneracyCounts {
-  std::size_t layer = 0;
-  std::size_t values = 0;
-  std::size_t first_layer_column = 0;
-  std::size_t top_row = 0;
-
-  std::size_t degenerate() const { return first_layer_column + top_row; }
-};
 
 struct DegeneracyQuestion {
   std::vector<DegeneracyCounts> layers;  // every layer computed, increasing

@@ -14,14 +14,15 @@
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_input.h"
+#include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/degeneracy.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/evaluate/relevance.h"
-#include "attnflow/flow/flow.h"
+#include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
-#include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
@@ -141,7 +142,7 @@ struct SampleMethods {
   std::size_t output_token = 0;
   std::vector<Relevance> relevance;  // [relevance][method][layer]
   std::vector<double> own;           // [method][layer]
-  std::vector<LayerDegeneracy> degeneracy;
+  std::vector<DegeneracyCounts> degeneracy;
 };
 
 class Correlator {
@@ -158,58 +159,34 @@ class Correlator {
     result.output_token = resolve_output_token(settings.output_token, sample.tokens, model_.info().causal, ignored);
     GraphSink sink(model_.info().layers, mixing_options(settings, sample.tokens, model_.info().heads));
     model_.run(sample.input, &sink);
-    const AttentionGraph graph = sink.take();
-    const auto each = kinds_.size() * settings.method.size() * layers_.size();
-    result.relevance.resize(each);
+    GraphSource source(sink.take(), model_.info().causal);
+    result.relevance.resize(kinds_.size() * settings.method.size() * layers_.size());
+    const bool only_row = std::all_of(kinds_.begin(), kinds_.end(),
+                                      [](RelevanceKind kind) { return kind == RelevanceKind::kOutputToken; });
     for (std::size_t m = 0; m < settings.method.size(); ++m) {
-      const std::string& method = settings.method[m];
-      if (method == "raw") {
-        for (std::size_t l = 0; l < layers_.size(); ++l) add(result, m, l, graph.weights[layers_[l] - 1], {});
-      } else if (method == "rollout") {
-        const Tensor<double> values = rollout(graph, {layers_, settings.to_layer, 1});
-        for (std::size_t l = 0; l < layers_.size(); ++l) add(result, m, l, values[l], {});
-      } else {
-        add_flow(result, m, graph);
-      }
+      Query query{.method = method_of(settings.method[m]), .layers = layers_, .start_layer = settings.to_layer};
+      const bool one_row = only_row && query.method == Method::kFlow;
+      query.outputs = one_row ? TokenGroups{{result.output_token}} : single_tokens(sample.tokens.size());
+      query.flow_tolerance = settings.flow_tolerance;
+      add(result, m, attribute(source, query, {.threads = 1, .stop_token = options_.stop_token}));
     }
     return result;
   }
 
  private:
-  void add(SampleMethods& result, std::size_t m, std::size_t l, TensorView<const double> values,
-           std::optional<TensorView<const double>> gaps) const {
+  void add(SampleMethods& result, std::size_t m, const Attribution& found) const {
     const std::size_t methods = options_.settings.method.size();
     // Of flow there may be one row only.
-    const std::size_t row = values.extent(0) == 1 ? 0 : result.output_token;
-    for (std::size_t r = 0; r < kinds_.size(); ++r) {
-      const RelevanceOptions how{kinds_[r], row};
-      result.relevance[(r * methods + m) * layers_.size() + l] =
-          gaps ? relevance(values, *gaps, how) : relevance(values, how);
-    }
-    result.own.push_back(values(row, result.output_token));
-  }
-
-  void add_flow(SampleMethods& result, std::size_t m, const AttentionGraph& graph) const {
-    FlowOptions options{.layers = layers_, .to_layer = options_.settings.to_layer};
-    options.tolerance = options_.settings.flow_tolerance;
-    options.threads = 1;
-    options.stop_token = options_.stop_token;
-    const bool only_row = std::all_of(kinds_.begin(), kinds_.end(),
-                                      [](RelevanceKind kind) { return kind == RelevanceKind::kOutputToken; });
-    if (only_row) options.output_token = result.output_token;
-    const FlowResult flow = attention_flow(graph, options);
+    const std::size_t row = found.values.extent(1) == 1 ? 0 : result.output_token;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-      add(result, m, l, flow.flow[l], flow.flow_gap[l]);
-      LayerDegeneracy counts{layers_[l], 0, 0, 0};
-      const std::span<const double> values = flow.flow[l].span();
-      const std::span<const std::uint8_t> kinds = flow.degenerate[l].span();
-      for (std::size_t e = 0; e < values.size(); ++e) {
-        if (values[e] == 0.0) continue;  // no path: not a question of depth
-        ++counts.values;
-        if (kinds[e] == static_cast<std::uint8_t>(FlowDegeneracy::kFirstLayerColumn)) ++counts.first_layer_column;
-        if (kinds[e] == static_cast<std::uint8_t>(FlowDegeneracy::kTopRow)) ++counts.top_row;
+      const TensorView<const double> values = found.values[l];
+      for (std::size_t r = 0; r < kinds_.size(); ++r) {
+        const RelevanceOptions how{kinds_[r], row};
+        result.relevance[(r * methods + m) * layers_.size() + l] =
+            found.gap.empty() ? relevance(values, how) : relevance(values, found.gap[l], how);
       }
-      result.degeneracy.push_back(counts);
+      result.own.push_back(values(row, result.output_token));
+      if (found.method == Method::kFlow) result.degeneracy.push_back(count_degenerate(found, l));
     }
   }
 
@@ -321,9 +298,7 @@ void note_degenerate_share(CorrelationReport& report) {
   DegeneracyQuestion question;
   question.to_layer = report.options.settings.to_layer;
   question.values = "flow values";
-  for (const LayerDegeneracy& one : report.degeneracy) {
-    question.layers.push_back({one.layer, one.values, one.first_layer_column, one.top_row});
-  }
+  question.layers = report.degeneracy;
   if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
 }
 
@@ -515,7 +490,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
     }
   }
   for (std::size_t l = 0; l < found.front().degeneracy.size(); ++l) {
-    LayerDegeneracy sum{layers[l], 0, 0, 0};
+    DegeneracyCounts sum{layers[l], 0, 0, 0};
     for (const SampleMethods& one : found) {
       sum.values += one.degeneracy[l].values;
       sum.first_layer_column += one.degeneracy[l].first_layer_column;

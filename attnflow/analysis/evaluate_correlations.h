@@ -43,6 +43,7 @@
 
 #include "attnflow/analysis/evaluate_samples.h"
 #include "attnflow/analysis/evaluate_scores.h"
+#include "attnflow/attribution/degeneracy.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
@@ -125,14 +126,6 @@ struct ScoreName {
   std::string target;
 };
 
-// Of the flow values that the relevance was made of, those with a path.
-struct LayerDegeneracy {
-  std::size_t layer = 0;
-  std::size_t values = 0;
-  std::size_t first_layer_column = 0;
-  std::size_t top_row = 0;
-};
-
 // V[i, i] of the output token i, a mean over samples.
 struct OwnShare {
   std::string method;
@@ -171,10 +164,10 @@ struct CorrelationReport {
   // Order: relevance, score, tokens, formula, method, layer, the last fastest.
   std::vector<CorrelationCell> cells;
   std::vector<MethodComparison> comparisons;
-  std::vector<LayerDegeneracy> degeneracy;  // empty without flow
-  std::vector<OwnShare> own_share;          // by method, then layer
-  std::vector<std::string> notes;           // warnings, whole sentences
-  std::vector<SampleRecord> samples;        // with keep_samples
+  std::vector<DegeneracyCounts> degeneracy;  // by layer, of the flow values that relevance is made of; or empty
+  std::vector<OwnShare> own_share;           // by method, then layer
+  std::vector<std::string> notes;            // warnings, whole sentences
+  std::vector<SampleRecord> samples;         // with keep_samples
 };
 
 // Throws Error(kUsage) for options that are wrong whatever the samples are; the command calls it before it loads a

@@ -264,7 +264,7 @@ TEST(Correlations, CountsAccuracyAndDegeneracy) {
   EXPECT_EQ(report.data.special_tokens, 2 * sentences().size());
   ASSERT_EQ(report.degeneracy.size(), 4U);
   EXPECT_EQ(report.degeneracy[0].first_layer_column + report.degeneracy[0].top_row, 0U);
-  for (const LayerDegeneracy& layer : report.degeneracy) {
+  for (const DegeneracyCounts& layer : report.degeneracy) {
     EXPECT_EQ(layer.values, tokens);  // of one output token
     EXPECT_LE(layer.first_layer_column + layer.top_row, layer.values);
   }

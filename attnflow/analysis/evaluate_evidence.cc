@@ -7,24 +7,24 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <utility>
 
-#include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/csv_reader.h"
+#include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_input.h"
+#include "attnflow/attribution/attribute.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/evidence_rank.h"
 #include "attnflow/evaluate/importance.h"
-#include "attnflow/flow/flow.h"
-#include "attnflow/graph/normalize.h"
+#include "attnflow/graph/layers.h"
 #include "attnflow/model/sampling.h"
-#include "attnflow/rollout/rollout.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
@@ -128,12 +128,6 @@ class Tee : public AttentionSink {
   std::vector<AttentionSink*> sinks_;
 };
 
-// The values of words by one method at its layers, for the last position: [layer, words], with gaps for flow.
-struct WordValues {
-  Tensor<double> values;
-  Tensor<double> gaps;
-};
-
 class Measurement {
  public:
   Measurement(Decoder& decoder, const TextCodec& codec, const EvidenceOptions& options,
@@ -160,28 +154,23 @@ class Measurement {
     const Tensor<float> logits = decoder_.append(question.ids, &tee, options_.stop_token);
     target_ = token_probability(logits.span(), question.good) - token_probability(logits.span(), question.bad);
     right = target_ > 0.0;
-    const AttentionGraph graphs[2] = {plain.take(), aside.take()};
-    const AttentionGraph uniform = uniform_graph(decoder_.info().layers, n, true, options_.settings.residual);
+    GraphSource plain_source(plain.take(), /*causal=*/true);
+    GraphSource aside_source(aside.take(), /*causal=*/true);
+    const std::unique_ptr<AttentionSource> uniform = plain_source.uniform();
 
     std::vector<double> ranks;
     for (const std::string& method : options_.settings.method) {
-      const WordValues baseline = values_of(method, uniform);
-      const WordValues found[2] = {values_of(method, graphs[0]), values_of(method, graphs[1])};
+      const Query query = query_of(method, n);
+      const Tensor<double> baseline = attribute(*uniform, query, attribute_options()).values;
+      const Attribution found[2] = {attribute(plain_source, query, attribute_options()),
+                                    attribute(aside_source, query, attribute_options())};
       for (const EvidenceVariant variant : kVariants) {
         const bool drop =
             variant == EvidenceVariant::kDropFirst || variant == EvidenceVariant::kReceptiveFieldDropFirst;
-        WordValues values = found[drop ? 1 : 0];
+        Attribution values = found[drop ? 1 : 0];
         if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldDropFirst) {
-          for (std::size_t l = 0; l < values.values.extent(0); ++l) {
-            const std::size_t width = values.values.extent(1);
-            double* row = values.values.data() + l * width;
-            const ReceptiveField field =
-                normalize_receptive_field(TensorView<double>(row, {1, width}),
-                                          TensorView<const double>(baseline.values.data() + l * width, {1, width}));
-            if (!values.gaps.empty()) {
-              for (std::size_t j = 0; j < width; ++j) values.gaps(l, j) *= field.scale(0, j);
-            }
-          }
+          values.baseline = baseline;
+          normalize(values, Normalization::kReceptiveField);
         }
         add_ranks(values, ranks);
       }
@@ -192,42 +181,18 @@ class Measurement {
   }
 
  private:
-  WordValues values_of(const std::string& method, const AttentionGraph& graph) const {
-    const std::size_t n = graph.tokens();
-    const std::size_t words = question_->words.size();
-    const bool flow = method == "flow";
-    const auto& layers = flow ? flow_layers_ : layers_;
-    WordValues result{Tensor<double>({layers.size(), words}), {}};
-    if (flow) {
-      FlowOptions ask{.layers = layers, .to_layer = options_.settings.to_layer};
-      ask.output_token = n - 1;
-      ask.input_groups = &question_->words;
-      ask.tolerance = options_.settings.flow_tolerance;
-      ask.threads = options_.threads;
-      ask.stop_token = options_.stop_token;
-      FlowResult found = attention_flow(graph, ask);
-      result.gaps = Tensor<double>({layers.size(), words});
-      for (std::size_t l = 0; l < layers.size(); ++l) {
-        for (std::size_t w = 0; w < words; ++w) {
-          result.values(l, w) = found.flow(l, 0, w);
-          result.gaps(l, w) = found.flow_gap(l, 0, w);
-        }
-      }
-      return result;
-    }
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      std::vector<double> row;
-      if (method == "raw") {
-        const double* weights = graph.weights.data() + ((layers[l] - 1) * n + n - 1) * n;
-        row.assign(weights, weights + n);
-      } else {
-        row = rollout_row(graph, n - 1, layers[l], options_.settings.to_layer);
-      }
-      for (std::size_t w = 0; w < words; ++w) {
-        for (const std::size_t piece : question_->words[w]) result.values(l, w) += row[piece];
-      }
-    }
-    return result;
+  // What the last of n positions drew on, word by word.
+  Query query_of(const std::string& method, std::size_t n) const {
+    Query query{.method = method_of(method), .outputs = {{n - 1}}};
+    query.layers = query.method == Method::kFlow ? flow_layers_ : layers_;
+    query.start_layer = options_.settings.to_layer;
+    query.inputs = question_->words;
+    query.flow_tolerance = options_.settings.flow_tolerance;
+    return query;
+  }
+
+  AttributeOptions attribute_options() const {
+    return {.threads = options_.threads, .stop_token = options_.stop_token};
   }
 
   // Of the words that are ranked.
@@ -242,21 +207,21 @@ class Measurement {
   }
 
   // The mean over layers first, then each layer.
-  void add_ranks(const WordValues& values, std::vector<double>& ranks) const {
-    const std::size_t layers = values.values.extent(0);
-    const std::size_t words = values.values.extent(1);
+  void add_ranks(const Attribution& found, std::vector<double>& ranks) const {
+    const std::size_t layers = found.values.extent(0);
+    const std::size_t words = found.values.extent(2);
     std::vector<double> mean(words, 0.0);
-    std::vector<double> mean_gap(values.gaps.empty() ? 0 : words, 0.0);
+    std::vector<double> mean_gap(found.gap.empty() ? 0 : words, 0.0);
     const std::size_t at = ranks.size();
     ranks.push_back(0.0);
     for (std::size_t l = 0; l < layers; ++l) {
       std::vector<double> row(words);
       std::vector<double> gap(mean_gap.size());
       for (std::size_t w = 0; w < words; ++w) {
-        row[w] = values.values(l, w);
+        row[w] = found.values(l, 0, w);
         mean[w] += row[w] / static_cast<double>(layers);
         if (gap.empty()) continue;
-        gap[w] = values.gaps(l, w);
+        gap[w] = found.gap(l, 0, w);
         mean_gap[w] += gap[w] / static_cast<double>(layers);
       }
       ranks.push_back(rank(row, gap));

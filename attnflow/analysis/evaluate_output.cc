@@ -175,7 +175,7 @@ std::string correlations_json(const CorrelationReport& report) {
   document["comparisons"] = Json::array();
   for (const MethodComparison& one : report.comparisons) document["comparisons"].push_back(comparison_json(one));
   document["degeneracy"] = Json::array();
-  for (const LayerDegeneracy& one : report.degeneracy) {
+  for (const DegeneracyCounts& one : report.degeneracy) {
     document["degeneracy"].push_back({{"layer", one.layer},
                                       {"values", one.values},
                                       {"first_layer_column", one.first_layer_column},

@@ -320,7 +320,7 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
   if (!report.degeneracy.empty()) {
     text += "\nFlow values that do not depend on the layers between (degenerate)\n";
     text += terminal_rows(report, {"flow"}, width, [&](std::size_t, std::size_t l) {
-      const LayerDegeneracy& one = report.degeneracy[l];
+      const DegeneracyCounts& one = report.degeneracy[l];
       return percent(one.first_layer_column + one.top_row, one.values);
     });
   }
@@ -388,7 +388,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
         "## Flow values that do not depend on the layers between\n\nShare of the values that repeat the first layer's "
         "attention, or are as large as what leaves the output token (degenerate):\n\n";
     text += layer_table(report, {"repeat the first layer", "as large as can be"}, [&](std::size_t row, std::size_t l) {
-      const LayerDegeneracy& one = report.degeneracy[l];
+      const DegeneracyCounts& one = report.degeneracy[l];
       return percent(row == 0 ? one.first_layer_column : one.top_row, one.values);
     });
   }

@@ -9,10 +9,9 @@
 #include <utility>
 #include <variant>
 
-#include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/blank_token.h"
 #include "attnflow/analysis/certificates.h"
-#include "attnflow/analysis/explain_row.h"
+#include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/referents.h"
@@ -24,10 +23,10 @@
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/safetensors.h"
+#include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/prediction.h"
-#include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
@@ -47,7 +46,7 @@ void add_attention(Report& report, BasicAttentionStack<Weight> stack, const Mixi
     }
   }
   stack = {};
-  aggregate(report, std::move(graph), options);
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), options);
 }
 
 // Ids of the words asked for, one piece each.
@@ -210,7 +209,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
         decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);
     if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
-    aggregate_row(report, *replay, mixing, options);
+    fill_report_of_row(report, ReplaySource(*replay, mixing), info.layers, options);
     return report;
   }
   require_memory(report_bytes(report, options, n),
@@ -226,7 +225,8 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
     report.target = of_class ? class_target(info, output.logits.span(), asked)
                              : token_target(tokenizer, std::as_const(output.logits)[0].span(), asked);
     if (options.keep_attention) report.attention = sink.take().weights();
-    aggregate(report, gradient_graph(model, input, report.target->index, gradient_mixing), options);
+    fill_report(report, GraphSource(gradient_graph(model, input, report.target->index, gradient_mixing), info.causal),
+                options);
     return report;
   }
   std::optional<AttentionStack> kept;
@@ -248,7 +248,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   if (kept) {
     add_attention(report, std::move(*kept), mixing, options);
   } else {
-    aggregate(report, std::move(graph), options);
+    fill_report(report, GraphSource(std::move(graph), info.causal), options);
   }
   return report;
 }

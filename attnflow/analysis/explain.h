@@ -29,7 +29,7 @@ inline constexpr std::size_t kMostTokensForAllFlows = 128;
 struct ExplainOptions {
   ReportSettings settings;                // what to compute; `layers` empty: all above to_layer
   bool keep_attention = false;            // Report::attention is filled
-  bool only_output_token = false;         // decoders: the row of one output token, without matrices (explain_row.h)
+  bool only_output_token = false;         // decoders: the row of one output token, without matrices (fill_report.h)
   std::vector<std::string> certificates;  // "OUT,IN": pairs whose flow is proven, from the last layer down to to_layer
   bool truncate = false;                  // text that is too long for the model is cut instead of refused
   std::vector<std::string> candidates;    // words whose probability at the mask is reported

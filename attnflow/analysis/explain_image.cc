@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/certificates.h"
+#include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
@@ -14,6 +14,7 @@
 #include "attnflow/analysis/text_words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/patch_grid.h"
@@ -21,7 +22,6 @@
 #include "attnflow/model/image_info.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
-#include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
 namespace {
@@ -198,7 +198,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
     report.predictions.push_back(std::move(prediction));
     note_few_classes(report, info);
   }
-  aggregate(report, std::move(graph), options);
+  fill_report(report, GraphSource(std::move(graph), info.causal), options);
   return report;
 }
 

@@ -10,22 +10,20 @@
 #include <tuple>
 #include <utility>
 
-#include "attnflow/analysis/aggregate.h"
 #include "attnflow/analysis/chat_prompt.h"
 #include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/generated_text.h"
 #include "attnflow/analysis/generation_sink.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/sink_note.h"
 #include "attnflow/analysis/text_input.h"
+#include "attnflow/attribution/attribute.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/flow/flow.h"
-#include "attnflow/graph/normalize.h"
+#include "attnflow/graph/layers.h"
 #include "attnflow/model/decoder_input.h"
-#include "attnflow/rollout/replay_rollout.h"
-#include "attnflow/rollout/rollout.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -89,64 +87,30 @@ TokenGroups column_groups(const std::vector<ReportToken>& prompt, bool words, st
   return groups;
 }
 
-std::vector<double> sum_groups(std::span<const double> values, const TokenGroups& groups) {
-  std::vector<double> sums;
-  sums.reserve(groups.size());
-  for (const auto& group : groups) {
-    double sum = 0.0;
-    for (const std::size_t j : group) sum += j < values.size() ? values[j] : 0.0;
-    sums.push_back(sum);
+// What the output at `position` drew on by one method: columns of the prompt, which are words where they are merged,
+// and with `all_columns` of the generated tokens before it.
+Query query_of(Method method, const GenerateOptions& options, const GenerationReport& report, std::size_t position,
+               bool all_columns) {
+  const std::size_t m = report.prompt_tokens.size();
+  Query query{.method = method, .outputs = {{position}}};
+  query.layers = method == Method::kFlow ? report.flow_layers : report.settings.layers;
+  query.start_layer = options.settings.to_layer;
+  query.flow_tolerance = options.settings.flow_tolerance;
+  if (options.settings.words || !all_columns) {
+    query.inputs = column_groups(report.prompt_tokens, options.settings.words, all_columns ? position + 1 : m);
   }
-  return sums;
+  return query;
 }
 
-// The row of a step: the mean over layers of rollout, of the prompt's columns and the generated ones that are kept.
-std::vector<double> step_rollout(const GenerationSink& sink, const std::vector<std::size_t>& layers,
-                                 std::size_t position, const TokenGroups& groups) {
-  std::vector<double> mean(groups.size(), 0.0);
-  for (const std::size_t layer : layers) {
-    const std::vector<double> row = sum_groups(sink.rollout(layer, position), groups);
-    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += row[j] / static_cast<double>(layers.size());
+// The mean over layers of rollout, of the prompt's columns and the generated ones that are kept.
+std::vector<double> step_rollout(internal::GenerationSource& source, const Query& query) {
+  const Tensor<double> rows = attribute(source, query).values;
+  std::vector<double> mean(rows.extent(2), 0.0);
+  for (std::size_t l = 0; l < rows.extent(0); ++l) {
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += rows(l, 0, j) / static_cast<double>(rows.extent(0));
   }
   return mean;
 }
-
-// Fills one method's arrays row by row.
-class ValueWriter {
- public:
-  ValueWriter(const GenerateOptions& options, std::size_t rows, std::size_t columns, std::size_t generated,
-              std::size_t layers, GenerationValues& values)
-      : columns_(columns), values_(values) {
-    values.prompt = Tensor<double>({rows, columns, layers});
-    if (options.generated_columns) values.generated = Tensor<double>({rows, generated, layers});
-    if (options.settings.normalize == "receptive-field") values.normalized = Tensor<double>({rows, columns, layers});
-  }
-
-  // `row`: values of the prompt's columns (words when merged), and of the generated tokens behind them where kept.
-  // `baseline`: the same under uniform attention; asked for only when values are normalised.
-  template <typename Baseline>
-  void write(std::size_t at, std::size_t layer, const std::vector<double>& row, Baseline baseline) {
-    for (std::size_t j = 0; j < columns_; ++j) values_.prompt(at, j, layer) = row[j];
-    if (!values_.generated.empty()) {
-      for (std::size_t s = columns_; s < row.size(); ++s) values_.generated(at, s - columns_, layer) = row[s];
-    }
-    if (values_.normalized.empty()) return;
-    const std::vector<double> uniform = baseline();
-    std::vector<double> scaled = row;
-    const std::size_t width = scaled.size();
-    const ReceptiveField field = normalize_receptive_field(TensorView<double>(scaled.data(), {1, width}),
-                                                           TensorView<const double>(uniform.data(), {1, width}));
-    flagged_ += field.flagged;
-    for (std::size_t j = 0; j < columns_; ++j) values_.normalized(at, j, layer) = scaled[j];
-  }
-
-  std::size_t flagged() const { return flagged_; }
-
- private:
-  std::size_t columns_;
-  GenerationValues& values_;
-  std::size_t flagged_ = 0;
-};
 
 // The numbers of a finished generation.
 class Values {
@@ -155,84 +119,34 @@ class Values {
          GenerationReport& report)
       : options_(options),
         sink_(sink),
-        pieces_(report.prompt_tokens),
+        source_(sink),
         prompt_(report.prompt_tokens.size()),
         columns_(prompt_columns),
         report_(report) {}
 
-  void add_raw() {
-    const auto& layers = report_.settings.layers;
-    ValueWriter writer(options_, count(), columns_, count(), layers.size(), report_.raw);
-    for (std::size_t t = 0; t < count(); ++t) {
-      const std::size_t position = prompt_ - 1 + t;
-      const TokenGroups groups = groups_of(position);
-      const std::vector<double> even(position + 1, 1.0 / static_cast<double>(position + 1));
-      for (std::size_t l = 0; l < layers.size(); ++l) {
-        writer.write(t, l, sum_groups(sink_.raw(layers[l], position), groups),
-                     [&] { return sum_groups(even, groups); });
-      }
-    }
-    flagged_ += writer.flagged();
-  }
-
-  void add_rollout() {
-    const auto& layers = report_.settings.layers;
-    ValueWriter writer(options_, count(), columns_, count(), layers.size(), report_.rollout);
-    const std::size_t to = report_.settings.to_layer;
-    for (std::size_t t = 0; t < count(); ++t) {
-      const std::size_t position = prompt_ - 1 + t;
-      const TokenGroups groups = groups_of(position);
-      Tensor<double> uniform;
-      for (std::size_t l = 0; l < layers.size(); ++l) {
-        writer.write(t, l, sum_groups(sink_.rollout(layers[l], position), groups), [&] {
-          if (uniform.empty())
-            uniform = uniform_rollout_rows(position + 1, layers.back() - to, options_.settings.residual);
-          return sum_groups(std::as_const(uniform)[layers[l] - to - 1].span(), groups);
-        });
-      }
-    }
-    flagged_ += writer.flagged();
+  void add(Method method, GenerationValues& values) {
+    std::vector<std::size_t> tokens(count());
+    std::iota(tokens.begin(), tokens.end(), std::size_t{0});
+    add(method, tokens, values);
   }
 
   void add_flow() {
-    report_.flow_tokens = options_.flow_tokens;
-    std::sort(report_.flow_tokens.begin(), report_.flow_tokens.end());
-    if (report_.flow_tokens.empty()) {
-      report_.flow_tokens.resize(count());
-      std::iota(report_.flow_tokens.begin(), report_.flow_tokens.end(), std::size_t{0});
+    std::vector<std::size_t>& tokens = report_.flow_tokens;
+    tokens = options_.flow_tokens;
+    std::sort(tokens.begin(), tokens.end());
+    if (tokens.empty()) {
+      tokens.resize(count());
+      std::iota(tokens.begin(), tokens.end(), std::size_t{0});
     }
-    if (std::erase_if(report_.flow_tokens, [&](std::size_t t) { return t >= count(); }) > 0) {
+    if (std::erase_if(tokens, [&](std::size_t t) { return t >= count(); }) > 0) {
       report_.notes.push_back(fmt::format("Flow was asked for tokens that were not generated: there are {}.", count()));
     }
-    if (report_.flow_tokens.empty()) return;
+    if (tokens.empty()) return;
     if (report_.flow_layers.empty()) report_.flow_layers = {report_.settings.layers.back()};
-    const std::size_t rows = report_.flow_tokens.size();
-    const std::size_t layers = report_.flow_layers.size();
-    ValueWriter writer(options_, rows, columns_, count(), layers, report_.flow);
-    report_.flow_gap = Tensor<double>({rows, columns_, layers});
-    report_.flow_degenerate = Tensor<std::uint8_t>({rows, columns_, layers});
-    for (std::size_t r = 0; r < rows; ++r) {
-      const std::size_t position = prompt_ - 1 + report_.flow_tokens[r];
-      const TokenGroups groups = groups_of(position);
-      const FlowResult flow = flow_of(sink_.graph(position + 1), position, groups);
-      FlowResult uniform;
-      for (std::size_t l = 0; l < layers; ++l) {
-        const std::vector<double> row = row_of(flow.flow, l);
-        writer.write(r, l, row, [&] {
-          if (uniform.flow.empty()) {
-            uniform = flow_of(uniform_graph(report_.model.layers, position + 1, true, options_.settings.residual),
-                              position, groups);
-          }
-          return row_of(uniform.flow, l);
-        });
-        for (std::size_t j = 0; j < columns_; ++j) {
-          report_.flow_gap(r, j, l) = flow.flow_gap(l, 0, j);
-          report_.flow_degenerate(r, j, l) = flow.degenerate(l, 0, j);
-        }
-      }
-      if (options_.progress) options_.progress(r + 1, rows);
-    }
-    flagged_ += writer.flagged();
+    const Shape shape{tokens.size(), columns_, report_.flow_layers.size()};
+    report_.flow_gap = Tensor<double>(shape);
+    report_.flow_degenerate = Tensor<std::uint8_t>(shape);
+    add(Method::kFlow, tokens, report_.flow);
   }
 
   void add_sink_share() {
@@ -250,36 +164,45 @@ class Values {
  private:
   std::size_t count() const { return report_.tokens.size(); }
 
-  // Columns of the row of a position: those of generated tokens too where they are kept.
-  TokenGroups groups_of(std::size_t position) const {
-    const bool all = options_.generated_columns || options_.settings.normalize == "receptive-field";
-    return column_groups(pieces_, options_.settings.words, all ? position + 1 : prompt_);
-  }
-
-  FlowResult flow_of(const AttentionGraph& graph, std::size_t position, const TokenGroups& columns) const {
-    FlowOptions flow{.layers = report_.flow_layers, .to_layer = report_.settings.to_layer};
-    flow.output_token = position;
-    flow.tolerance = options_.settings.flow_tolerance;
-    flow.threads = options_.threads;
-    flow.stop_token = options_.stop_token;
-    // Every token of the row takes part, whether its column is kept or not.
-    TokenGroups groups = columns;
-    for (std::size_t j = groups.back().back() + 1; j <= position; ++j) groups.push_back({j});
-    if (options_.settings.words) flow.input_groups = &groups;
-    FlowResult result = attention_flow(graph, flow);
-    return result;
-  }
-
-  // The columns that are kept: the others stand behind them.
-  std::vector<double> row_of(const Tensor<double>& values, std::size_t layer) const {
-    const bool all = options_.generated_columns || options_.settings.normalize == "receptive-field";
-    const double* row = values.data() + layer * values.extent(2);
-    return {row, row + (all ? values.extent(2) : columns_)};
+  // Rows of generated tokens, each of the network of the positions that it sees.
+  void add(Method method, const std::vector<std::size_t>& tokens, GenerationValues& values) {
+    const bool by_field = options_.settings.normalize == "receptive-field";
+    // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
+    const bool all_columns = options_.generated_columns || by_field || method == Method::kFlow;
+    for (std::size_t row = 0; row < tokens.size(); ++row) {
+      const std::size_t position = prompt_ - 1 + tokens[row];
+      Query query = query_of(method, options_, report_, position, all_columns);
+      query.baseline = by_field;
+      Attribution found = attribute(source_, query, {.threads = options_.threads, .stop_token = options_.stop_token});
+      const std::size_t layers = found.layers.size();
+      if (values.prompt.empty()) {
+        values.prompt = Tensor<double>({tokens.size(), columns_, layers});
+        if (options_.generated_columns) values.generated = Tensor<double>({tokens.size(), count(), layers});
+        if (by_field) values.normalized = Tensor<double>({tokens.size(), columns_, layers});
+      }
+      for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t j = 0; j < columns_; ++j) values.prompt(row, j, l) = found.values(l, 0, j);
+        for (std::size_t s = columns_; !values.generated.empty() && s < found.values.extent(2); ++s) {
+          values.generated(row, s - columns_, l) = found.values(l, 0, s);
+        }
+        for (std::size_t j = 0; !found.gap.empty() && j < columns_; ++j) {
+          report_.flow_gap(row, j, l) = found.gap(l, 0, j);
+          report_.flow_degenerate(row, j, l) = found.degenerate(l, 0, j);
+        }
+      }
+      if (by_field) {
+        flagged_ += normalize(found, Normalization::kReceptiveField);
+        for (std::size_t l = 0; l < layers; ++l) {
+          for (std::size_t j = 0; j < columns_; ++j) values.normalized(row, j, l) = found.values(l, 0, j);
+        }
+      }
+      if (method == Method::kFlow && options_.progress) options_.progress(row + 1, tokens.size());
+    }
   }
 
   const GenerateOptions& options_;
   const GenerationSink& sink_;
-  std::vector<ReportToken> pieces_;
+  internal::GenerationSource source_;
   std::size_t prompt_;   // m, pieces
   std::size_t columns_;  // words or pieces
   GenerationReport& report_;
@@ -478,9 +401,8 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
       std::vector<double> row;
       const std::size_t columns = shown.prompt_tokens.size();
       if (keep.rollout) {
-        const std::size_t kept = options.generated_columns ? m + t : m;
-        row = step_rollout(sink, report.settings.layers, m - 1 + t,
-                           column_groups(report.prompt_tokens, options.settings.words, kept));
+        internal::GenerationSource source(sink);
+        row = step_rollout(source, query_of(Method::kRollout, options, report, m - 1 + t, options.generated_columns));
       }
       const std::span<const double> values(row);
       options.step({.index = t,
@@ -500,8 +422,8 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
 
   const std::size_t columns = options.settings.words ? word_groups(report.prompt_tokens).size() : m;
   Values values(options, sink, columns, report);
-  if (wants(options.settings, "raw")) values.add_raw();
-  if (keep.rollout) values.add_rollout();
+  if (wants(options.settings, "raw")) values.add(Method::kRaw, report.raw);
+  if (keep.rollout) values.add(Method::kRollout, report.rollout);
   if (keep.graph_tokens > 0) {
     try {
       values.add_flow();

@@ -16,6 +16,19 @@ IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) 
   return rollout;
 }
 
+// The rows of a question that `row_of` gives, each of which may end early.
+Tensor<double> rows_of(const RowQuestion& question, const auto& row_of) {
+  const std::size_t columns = *std::max_element(question.positions.begin(), question.positions.end()) + 1;
+  Tensor<double> rows({question.layers.size(), question.positions.size(), columns});
+  for (std::size_t l = 0; l < question.layers.size(); ++l) {
+    for (std::size_t p = 0; p < question.positions.size(); ++p) {
+      const std::span<const double> row = row_of(question.layers[l], question.positions[p]);
+      std::copy(row.begin(), row.end(), rows[l][p].data());
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 GenerationSink::GenerationSink(const GenerationSinkOptions& options) : options_(options), rows_(options.layers) {
@@ -64,6 +77,10 @@ std::span<const double> GenerationSink::rollout(std::size_t layer, std::size_t p
   return rollout_->row(layer - options_.to_layer, position);
 }
 
+std::size_t GenerationSink::tokens() const {
+  return rows_.back().empty() ? 0 : options_.first_row + rows_.back().size();
+}
+
 double GenerationSink::first_share(std::size_t layer, std::size_t position) const {
   return rows_[layer - 1][position - options_.first_row].first_share;
 }
@@ -89,6 +106,24 @@ std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::siz
   // The whole graph, and the part of it that one flow takes.
   if (options.graph_tokens > 0) bytes += 2 * options.layers * options.graph_tokens * options.graph_tokens * 8;
   return bytes;
+}
+
+Tensor<double> GenerationSource::raw(const RowQuestion& question, const AttributeOptions&) {
+  return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
+}
+
+// All rows are down to the sink's to_layer, which the question's is.
+Tensor<double> GenerationSource::rollout(const RowQuestion& question, const AttributeOptions&) {
+  return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
+}
+
+FlowResult GenerationSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                                  const AttributeOptions& options) {
+  return causal_flow([&](std::size_t tokens) { return sink_.graph(tokens); }, question, inputs, tolerance, options);
+}
+
+std::unique_ptr<AttentionSource> GenerationSource::uniform() const {
+  return std::make_unique<UniformCausalSource>(sink_.layers(), sink_.residual());
 }
 
 }  // namespace attnflow::internal

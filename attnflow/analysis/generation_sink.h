@@ -3,10 +3,12 @@
 #define ATTNFLOW_ANALYSIS_GENERATION_SINK_H_
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "attnflow/attribution/source.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/rollout/incremental_rollout.h"
@@ -38,6 +40,10 @@ class GenerationSink : public AttentionSink {
   // The fused matrices of the first `tokens` positions.
   AttentionGraph graph(std::size_t tokens) const;
 
+  std::size_t layers() const { return options_.layers; }
+  std::size_t tokens() const;  // positions whose rows are there
+  double residual() const { return options_.mixing.residual; }
+
   // Bytes that the rows take for `prompt` tokens and `generated` more.
   static std::size_t bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated);
 
@@ -51,6 +57,23 @@ class GenerationSink : public AttentionSink {
   std::vector<std::vector<Row>> rows_;  // [layer][position - first_row]
   std::optional<IncrementalRollout> rollout_;
   AttentionGraph graph_;
+};
+
+// The rows that a generation has kept, as a source: of positions from first_row on, and of layers above to_layer.
+class GenerationSource : public AttentionSource {
+ public:
+  // `sink` must outlive the source.
+  explicit GenerationSource(const GenerationSink& sink) : sink_(sink) {}
+  std::size_t layers() const override { return sink_.layers(); }
+  std::size_t tokens() const override { return sink_.tokens(); }
+  Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
+  Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
+  FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                  const AttributeOptions& options) override;
+  std::unique_ptr<AttentionSource> uniform() const override;
+
+ private:
+  const GenerationSink& sink_;
 };
 
 }  // namespace attnflow::internal

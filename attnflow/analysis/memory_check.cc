@@ -10,7 +10,7 @@
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
-#include "attnflow/rollout/rollout.h"
+#include "attnflow/graph/layers.h"
 
 namespace attnflow {
 

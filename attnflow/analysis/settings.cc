@@ -41,6 +41,10 @@ bool wants(const ReportSettings& settings, const std::string& method) {
   return std::find(settings.method.begin(), settings.method.end(), method) != settings.method.end();
 }
 
+Method method_of(const std::string& name) {
+  return name == "raw" ? Method::kRaw : name == "rollout" ? Method::kRollout : Method::kFlow;
+}
+
 std::vector<std::size_t> parse_positions(const std::string& text, const std::string& option) {
   std::vector<std::size_t> positions;
   for (const std::string_view part : split(text, ',')) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/query.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/report/report.h"
 
@@ -14,6 +15,9 @@ namespace attnflow {
 
 // Whether a method ("raw", "rollout", "flow") is to be computed.
 bool wants(const ReportSettings& settings, const std::string& method);
+
+// The method of a name that validate_settings() accepts.
+Method method_of(const std::string& name);
 
 // "0,3,17" -> positions; throws Error(kUsage) naming `option`.
 std::vector<std::size_t> parse_positions(const std::string& text, const std::string& option);

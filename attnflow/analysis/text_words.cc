@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "attnflow/analysis/aggregate.h"
+#include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/settings.h"
 #include "attnflow/base/error.h"
 #include "attnflow/unicode/display_width.h"

@@ -11,7 +11,7 @@
 #include "attnflow/flow/cut_capacity.h"
 #include "attnflow/flow/flow_memory.h"
 #include "attnflow/flow/sink_solver.h"
-#include "attnflow/rollout/rollout.h"
+#include "attnflow/graph/layers.h"
 
 namespace attnflow {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attnflow/rollout/rollout.h"
+#include "attnflow/graph/layers.h"
 
 namespace attnflow {
 

@@ -7,6 +7,7 @@
 
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/random_stack_for_test.h"
+#include "attnflow/graph/stack_replay_for_test.h"
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -193,23 +194,6 @@ TEST(IncrementalRollout, RefusesWhatItCannotDo) {
   EXPECT_THROW(rows.row(0, 1), Error);
   EXPECT_THROW(rows.row(3, 1), Error);
 }
-
-// A stored stack, asked for rows.
-class StackReplay : public AttentionReplay {
- public:
-  explicit StackReplay(const AttentionStack& stack) : stack_(stack) {}
-  std::size_t layers() const override { return stack_.layers(); }
-  std::size_t heads() const override { return stack_.heads(); }
-  std::size_t tokens() const override { return stack_.tokens(); }
-  void rows(std::size_t layer, std::size_t begin, std::size_t end, AttentionSink& sink) override {
-    rows_asked += end - begin;
-    sink.layer(layer, begin, chunk_of(stack_, layer, begin, end).view());
-  }
-  std::size_t rows_asked = 0;
-
- private:
-  const AttentionStack& stack_;
-};
 
 TEST(ReplayRollout, EqualsTheRowOfTheGraphForEveryTileAndSpan) {
   const AttentionStack stack = random_stack({.layers = 4, .heads = 3, .tokens = 33, .causal = true, .seed = 21});

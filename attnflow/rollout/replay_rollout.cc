@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/rollout/rollout.h"
+#include "attnflow/graph/layers.h"
 
 namespace attnflow {
 namespace {

@@ -71,11 +71,6 @@ class RolloutSink : public AttentionSink {
   Tensor<double> product_;
 };
 
-// The layers that options stand for, checked against a graph of `layer_count` layers; used by every aggregation.
-// Throws Error(kUsage) for a layer outside (to_layer, layer_count], or to_layer >= layer_count.
-std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t to_layer,
-                                        std::size_t layer_count);
-
 }  // namespace attnflow
 
 #endif  // ATTNFLOW_ROLLOUT_ROLLOUT_H_

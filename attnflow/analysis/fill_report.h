@@ -1,14 +1,16 @@
-// From the graph to the numbers of a report: aggregation, words, normalisation, notes.
-#ifndef ATTNFLOW_ANALYSIS_AGGREGATE_H_
-#define ATTNFLOW_ANALYSIS_AGGREGATE_H_
+// From attention to the numbers of a report: the questions that its settings ask (attribution/attribute.h), words,
+// notes.
+#ifndef ATTNFLOW_ANALYSIS_FILL_REPORT_H_
+#define ATTNFLOW_ANALYSIS_FILL_REPORT_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
-#include "attnflow/graph/mixing.h"
+#include "attnflow/attribution/source.h"
 #include "attnflow/graph/normalize.h"
+#include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -29,10 +31,18 @@ std::string flagged_note(std::size_t flagged);
 
 // Fills arrays, layers and output tokens of `report`, whose settings, model and tokens are set. With settings.words the
 // tokens become words, and the positions of predictions and referents those of words. Throws Error(kUsage) for options
-// that do not fit the input. A graph of ResidualRule::kAdded gives rollout as published; its rows are divided by their
-// sums for flow and certificates.
-void aggregate(Report& report, AttentionGraph graph, const ExplainOptions& options);
+// that do not fit the input.
+void fill_report(Report& report, GraphSource source, const ExplainOptions& options);
+
+// What options.only_output_token gives: raw attention and rollout of one output token, [layer, 1, input token], for
+// texts that are too long for matrices (30 layers of 4,096 tokens are 4 GB an array). Without layers asked for, of the
+// last one: each costs a pass over the layers below it. Report::graph stays empty.
+void fill_report_of_row(Report& report, ReplaySource source, std::size_t layers, const ExplainOptions& options);
+
+// Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: flow,
+// certificates, discard, kept attention, all output tokens.
+void check_row_options(const ExplainOptions& options, const ModelInfo& info);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_AGGREGATE_H_
+#endif  // ATTNFLOW_ANALYSIS_FILL_REPORT_H_

@@ -1,0 +1,63 @@
+// From a question to values: the one place where raw attention, rollout and flow are asked for.
+//
+// Problem. An analysis wants to know how much of some outputs comes from some inputs: of every token, of one, of the
+// tokens that a decoder generated, of words; by raw attention, rollout or flow; as it is, or relative to uniform
+// attention. Explanations, generations and every evaluation ask here, and differ in what they ask only.
+//
+// Definition. With V_l the method's values between positions (graph/mixing.h, rollout/rollout.h, flow/flow.h), O an
+// output and I an input of the query,
+//
+//     values[l, O, I] = (1 / |O|) sum over i in O of sum over j in I of V_l[i, j]        raw attention and rollout,
+//     values[l, O, I] = (1 / |O|) sum over i in O of flow_l(i -> I)                      flow,
+//
+// where flow_l(i -> I) is the maximum flow into one sink behind the positions of I: arcs that several of them share
+// count once.
+//
+// Enclosures. Flow is known to lie in [values, values + gap]; means are rounded outwards. Raw attention and rollout
+// have no gap.
+//
+// Degeneracy. A flow that equals one of the network's end cuts says so (flow/flow.h); a mean does when all its terms
+// do, and then says what the first says.
+//
+// Cost: that of the source's method (attribution/source.h), and O(rows columns) for sums. Deterministic: same bits for
+// any number of threads.
+//
+// Example:
+//
+//     GraphSource source(attention_graph(stack), /*causal=*/false);
+//     Query query{.method = Method::kRollout, .layers = {6}, .outputs = {{0}}};
+//     const Attribution cls = attribute(source, query);  // cls.values(0, 0, j): how much of token 0 comes from token j
+#ifndef ATTNFLOW_ATTRIBUTION_ATTRIBUTE_H_
+#define ATTNFLOW_ATTRIBUTION_ATTRIBUTE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/attribution/query.h"
+#include "attnflow/attribution/source.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// Arrays are [layer, output, input], as the query names them.
+struct Attribution {
+  Method method = Method::kRollout;
+  std::vector<std::size_t> layers = {};
+  Tensor<double> values = {};            // of flow the lower end of the enclosure
+  Tensor<double> gap = {};               // flow: upper end - lower end; otherwise empty
+  Tensor<std::uint8_t> degenerate = {};  // flow: FlowDegeneracy; otherwise empty
+  Tensor<double> baseline = {};          // values under uniform attention, with Query::baseline
+};
+
+// Throws Error(kUsage) for layers or positions that the source does not have, and for flow of a source without
+// matrices; Error(kOther), before any work, when flow would not fit into memory; Cancelled.
+Attribution attribute(AttentionSource& source, const Query& query, const AttributeOptions& options = {});
+
+// Normalises the values of every layer in place, and scales their gaps alike. kReceptiveField needs the baseline.
+// Returns how many values became 0 for want of a usable baseline (graph/normalize.h).
+std::size_t normalize(Attribution& attribution, Normalization normalization);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ATTRIBUTION_ATTRIBUTE_H_

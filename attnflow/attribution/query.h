@@ -1,0 +1,48 @@
+// The question that every analysis asks: how much of some outputs comes from some inputs, by one method?
+//
+// A Query is resolved: layers and positions exist, and nothing is left to guess. What it is asked of is an
+// AttentionSource (attribution/source.h); attribute() (attribution/attribute.h) answers it.
+#ifndef ATTNFLOW_ATTRIBUTION_QUERY_H_
+#define ATTNFLOW_ATTRIBUTION_QUERY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/graph/normalize.h"
+
+namespace attnflow {
+
+// How the matrices of the layers are aggregated.
+enum class Method : std::uint8_t {
+  kRaw,      // W_l of one layer
+  kRollout,  // product of the layers' matrices (rollout/rollout.h)
+  kFlow,     // maximum flow through them (flow/flow.h)
+};
+
+// What finished values are divided by (graph/normalize.h).
+enum class Normalization : std::uint8_t { kNone, kRow, kReceptiveField };
+
+struct Query {
+  Method method = Method::kRollout;
+  std::vector<std::size_t> layers = {};  // the l wanted, increasing (graph/layers.h); values of each on its own
+  std::size_t start_layer = 0;           // m: raw attention does not look at it
+  // Each output is the mean over the rows of its positions: one position, or the subword tokens of a word.
+  TokenGroups outputs = {};
+  // Each input is the sum over the columns of its positions; flow gives those of one input a common sink. Empty: every
+  // position is an input. For flow a partition of the positions that the source gives values of.
+  TokenGroups inputs = {};
+  bool baseline = false;         // the same values under uniform attention, for Normalization::kReceptiveField
+  double flow_tolerance = 1e-6;  // when a flow counts as equal to an end cut
+};
+
+// {0}, {1}, ... {n - 1}: every position by itself.
+inline TokenGroups single_tokens(std::size_t n) {
+  TokenGroups groups(n);
+  for (std::size_t i = 0; i < n; ++i) groups[i] = {i};
+  return groups;
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ATTRIBUTION_QUERY_H_

@@ -1,0 +1,243 @@
+#include "attnflow/attribution/source.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "attnflow/base/error.h"
+#include "attnflow/graph/gradient_mixing.h"
+#include "attnflow/rollout/replay_rollout.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+// Every position once, in order.
+bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
+  if (positions.size() != n) return false;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (positions[i] != i) return false;
+  }
+  return true;
+}
+
+std::size_t columns_of(const RowQuestion& question) {
+  return *std::max_element(question.positions.begin(), question.positions.end()) + 1;
+}
+
+// Values of [layer, position], each a row that may end early.
+class Rows {
+ public:
+  Rows(const RowQuestion& question, std::size_t columns)
+      : values_({question.layers.size(), question.positions.size(), columns}) {}
+  void set(std::size_t layer, std::size_t position, std::span<const double> row) {
+    const std::size_t columns = values_.extent(2);
+    std::copy_n(row.data(), std::min(row.size(), columns), values_[layer][position].data());
+  }
+  Tensor<double> take() { return std::move(values_); }
+
+ private:
+  Tensor<double> values_;
+};
+
+FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                         const AttributeOptions& options) {
+  FlowOptions flow{.layers = question.layers, .to_layer = question.start_layer};
+  flow.tolerance = tolerance;
+  flow.threads = options.threads;
+  flow.progress = options.progress;
+  flow.stop_token = options.stop_token;
+  flow.input_groups = inputs;
+  return flow;
+}
+
+// One row of `from` becomes row `position` of `to`, whose further columns stay 0.
+void copy_row(const FlowResult& from, std::size_t position, FlowResult& to) {
+  const std::size_t columns = from.flow.extent(2);
+  for (std::size_t l = 0; l < from.flow.extent(0); ++l) {
+    for (std::size_t j = 0; j < columns; ++j) {
+      to.flow(l, position, j) = from.flow(l, 0, j);
+      to.flow_gap(l, position, j) = from.flow_gap(l, 0, j);
+      to.degenerate(l, position, j) = from.degenerate(l, 0, j);
+    }
+  }
+}
+
+FlowResult empty_flow(const RowQuestion& question, std::size_t columns) {
+  const Shape shape{question.layers.size(), question.positions.size(), columns};
+  return {Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape)};
+}
+
+// Takes the one row that a replay hands over.
+class RowSink : public AttentionSink {
+ public:
+  explicit RowSink(const MixingOptions& mixing) : mixing_(mixing) {}
+  void layer(std::size_t, std::size_t, TensorView<const float> attention) override {
+    const Tensor<double> rows = fused_rows(attention, mixing_);
+    row.assign(rows.span().begin(), rows.span().end());
+  }
+  std::vector<double> row;
+
+ private:
+  const MixingOptions& mixing_;
+};
+
+}  // namespace
+
+Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOptions&) {
+  const std::size_t n = graph_.tokens();
+  Rows rows(question, n);
+  for (std::size_t l = 0; l < question.layers.size(); ++l) {
+    const double* weights = graph_.weights.data() + (question.layers[l] - 1) * n * n;
+    for (std::size_t p = 0; p < question.positions.size(); ++p) {
+      rows.set(l, p, {weights + question.positions[p] * n, n});
+    }
+  }
+  return rows.take();
+}
+
+Tensor<double> GraphSource::rollout(const RowQuestion& question, const AttributeOptions& options) {
+  if (is_every(question.positions, graph_.tokens())) {
+    return attnflow::rollout(graph_, {question.layers, question.start_layer, options.threads});
+  }
+  Rows rows(question, graph_.tokens());
+  for (std::size_t l = 0; l < question.layers.size(); ++l) {
+    for (std::size_t p = 0; p < question.positions.size(); ++p) {
+      rows.set(l, p, rollout_row(graph_, question.positions[p], question.layers[l], question.start_layer));
+    }
+  }
+  return rows.take();
+}
+
+// Calls `function` while the graph has the rule of residuals that flow takes.
+template <typename Function>
+auto GraphSource::with_flow_rule(const Function& function) {
+  struct Restore {
+    ResidualRule& rule;
+    ResidualRule before;
+    ~Restore() { rule = before; }
+  };
+  const Restore restore{graph_.residual_rule, graph_.residual_rule};
+  if (graph_.residual_rule == ResidualRule::kAdded) graph_.residual_rule = ResidualRule::kAddedNormalized;
+  return function();
+}
+
+FlowResult GraphSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                             const AttributeOptions& options) {
+  return with_flow_rule([&] {
+    FlowOptions flow = flow_options(question, inputs, tolerance, options);
+    if (is_every(question.positions, graph_.tokens())) return attention_flow(graph_, flow);
+    FlowResult result = empty_flow(question, inputs == nullptr ? graph_.tokens() : inputs->size());
+    for (std::size_t p = 0; p < question.positions.size(); ++p) {
+      flow.output_token = question.positions[p];
+      copy_row(attention_flow(graph_, flow), p, result);
+    }
+    return result;
+  });
+}
+
+LayeredNetwork GraphSource::network(std::size_t layer, std::size_t start_layer) {
+  return with_flow_rule([&] { return attention_network(graph_, layer, start_layer); });
+}
+
+std::unique_ptr<AttentionSource> GraphSource::uniform() const {
+  return std::make_unique<GraphSource>(graph_.residual_rule == ResidualRule::kConvex
+                                           ? uniform_graph(graph_.layers(), graph_.tokens(), causal_, graph_.residual)
+                                           : spread_evenly(graph_, causal_),
+                                       causal_);
+}
+
+Tensor<double> ReplaySource::raw(const RowQuestion& question, const AttributeOptions&) {
+  Rows rows(question, attention_.tokens());
+  RowSink sink(mixing_);
+  for (std::size_t l = 0; l < question.layers.size(); ++l) {
+    for (std::size_t p = 0; p < question.positions.size(); ++p) {
+      attention_.rows(question.layers[l], question.positions[p], question.positions[p] + 1, sink);
+      // Keys behind the last one that the position sees have nothing.
+      rows.set(l, p, {sink.row.data(), std::min(sink.row.size(), question.positions[p] + 1)});
+    }
+  }
+  return rows.take();
+}
+
+Tensor<double> ReplaySource::rollout(const RowQuestion& question, const AttributeOptions& options) {
+  Rows rows(question, attention_.tokens());
+  const std::size_t passes = question.layers.size() * question.positions.size();
+  std::size_t done = 0;
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    for (std::size_t l = 0; l < question.layers.size(); ++l) {
+      ReplayRolloutOptions ask;
+      ask.output_token = question.positions[p];
+      ask.layer = question.layers[l];
+      ask.to_layer = question.start_layer;
+      ask.mixing = mixing_;
+      ask.stop_token = options.stop_token;
+      rows.set(l, p, replay_rollout(attention_, ask));
+      if (options.progress) options.progress(++done, passes);
+    }
+  }
+  return rows.take();
+}
+
+FlowResult ReplaySource::flow(const RowQuestion&, const TokenGroups*, double, const AttributeOptions&) {
+  throw Error(ErrorKind::kUsage, "flow: expected the matrices of all layers, found rows that are computed again");
+}
+
+std::unique_ptr<AttentionSource> ReplaySource::uniform() const {
+  return std::make_unique<UniformCausalSource>(attention_.layers(), mixing_.residual, attention_.tokens());
+}
+
+Tensor<double> UniformCausalSource::raw(const RowQuestion& question, const AttributeOptions&) {
+  Rows rows(question, columns_ > 0 ? columns_ : columns_of(question));
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    const std::size_t seen = question.positions[p] + 1;
+    const std::vector<double> row(seen, 1.0 / static_cast<double>(seen));
+    for (std::size_t l = 0; l < question.layers.size(); ++l) rows.set(l, p, row);
+  }
+  return rows.take();
+}
+
+Tensor<double> UniformCausalSource::rollout(const RowQuestion& question, const AttributeOptions&) {
+  Rows rows(question, columns_ > 0 ? columns_ : columns_of(question));
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    const Tensor<double> by_layer =
+        uniform_rollout_rows(question.positions[p] + 1, question.layers.back() - question.start_layer, residual_);
+    for (std::size_t l = 0; l < question.layers.size(); ++l) {
+      rows.set(l, p, by_layer[question.layers[l] - question.start_layer - 1].span());
+    }
+  }
+  return rows.take();
+}
+
+FlowResult UniformCausalSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                                     const AttributeOptions& options) {
+  return causal_flow([&](std::size_t tokens) { return uniform_graph(layers_, tokens, true, residual_); }, question,
+                     inputs, tolerance, options);
+}
+
+std::unique_ptr<AttentionSource> UniformCausalSource::uniform() const {
+  return std::make_unique<UniformCausalSource>(*this);
+}
+
+FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, const RowQuestion& question,
+                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options) {
+  const auto seen_by = [&](std::size_t tokens) {
+    TokenGroups seen;
+    if (inputs == nullptr) return seen;
+    std::copy_if(inputs->begin(), inputs->end(), std::back_inserter(seen),
+                 [&](const std::vector<std::size_t>& group) { return group.back() < tokens; });
+    return seen;
+  };
+  const std::size_t columns = columns_of(question);
+  FlowResult result = empty_flow(question, inputs == nullptr ? columns : seen_by(columns).size());
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    const std::size_t tokens = question.positions[p] + 1;
+    const TokenGroups groups = seen_by(tokens);
+    FlowOptions flow = flow_options(question, inputs == nullptr ? nullptr : &groups, tolerance, options);
+    flow.output_token = question.positions[p];
+    copy_row(attention_flow(graph(tokens), flow), p, result);
+  }
+  return result;
+}
+
+}  // namespace attnflow
