@@ -10,7 +10,7 @@
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::incremental_rollout_test {
 namespace {
 
 constexpr double kTolerance = 1e-12;
@@ -290,4 +290,4 @@ TEST(GraphSink, TakesChunksWhenItKnowsTheNumberOfTokens) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::incremental_rollout_test
