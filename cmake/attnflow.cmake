@@ -85,6 +85,7 @@ set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
 # half as much: g++ needs a third of a second to load one.) Names at the top of a file therefore differ within a module.
 # Every file still includes what it uses: clang-tidy compiles each by itself. 0: no batches.
 set(ATTNFLOW_BATCH 8 CACHE STRING "Source files that are compiled at a time; 0: each alone")
+set(ATTNFLOW_TEST_BATCH 4) # more would leave one processor waiting for the last batch of another
 
 # What cold sources are compiled with. g++ at -O1 sees less of the standard library's code than at -O3 and takes what it
 # does not see for mistakes (GCC bugs 105329 and 80635); the hot sources and clang-tidy keep these warnings.
@@ -99,10 +100,13 @@ function(attnflow_compile target)
   endif()
 endfunction()
 
-# attnflow_compile_tests(<target>): a test program, each source alone (tests of one module use the same names for other
-# things), with the headers that all of them have precompiled.
+# attnflow_compile_tests(<target>): a test program, its sources in small batches (each file has a namespace of its own, since
+# the tests of one module use the same names for other things), with the headers that all of them have precompiled.
 function(attnflow_compile_tests target)
   target_compile_options(${target} PRIVATE ${ATTNFLOW_COLD_OPTIONS})
+  if(ATTNFLOW_BATCH GREATER 0)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTNFLOW_TEST_BATCH})
+  endif()
   if(ATTNFLOW_BATCH EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()

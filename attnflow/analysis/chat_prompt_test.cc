@@ -8,7 +8,7 @@
 
 #include "attnflow/analysis/decoder_for_test.h"
 
-namespace attnflow {
+namespace attnflow::chat_prompt_test {
 namespace {
 
 using Messages = std::vector<ChatMessage>;
@@ -77,4 +77,4 @@ TEST(OwnSystemTurn, IsNoneWhereThereIsNoTemplateOrItTakesNone) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::chat_prompt_test

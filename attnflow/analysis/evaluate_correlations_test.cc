@@ -24,7 +24,7 @@
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::evaluate_correlations_test {
 namespace {
 
 using test::expect_error;
@@ -565,4 +565,4 @@ TEST_F(AgreementSamplesTest, OfAFile) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::evaluate_correlations_test

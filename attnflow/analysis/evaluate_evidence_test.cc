@@ -8,7 +8,7 @@
 #include "attnflow/analysis/decoder_for_test.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::evaluate_evidence_test {
 namespace {
 
 using test::expect_error;
@@ -91,4 +91,4 @@ TEST(EvaluateEvidence, CountsWhatItLeavesOut) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::evaluate_evidence_test

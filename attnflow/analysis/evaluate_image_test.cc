@@ -14,7 +14,7 @@
 #include "attnflow/image/encode_png.h"
 #include "attnflow/model/prediction.h"
 
-namespace attnflow {
+namespace attnflow::evaluate_image_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -390,4 +390,4 @@ TEST(ImageEvaluationOutput, EndingsChooseTheKind) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::evaluate_image_test

@@ -7,7 +7,7 @@
 
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::evaluate_samples_test {
 namespace {
 
 using test::expect_error;
@@ -134,4 +134,4 @@ TEST_F(Samples, BadFilesAreRefusedWithTheLine) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::evaluate_samples_test

@@ -15,7 +15,7 @@
 #include "attnflow/graph/mixing.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::explain_image_test {
 namespace {
 
 using test::expect_error;
@@ -239,4 +239,4 @@ TEST(LoadImageModel, SaysWhatAFolderLacks) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::explain_image_test

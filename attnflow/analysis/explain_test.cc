@@ -18,7 +18,7 @@
 #include "attnflow/rollout/rollout.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::explain_test {
 namespace {
 
 // A model whose attention is made up: what is tested here is everything but the model.
@@ -498,4 +498,4 @@ TEST(ExplainAttention, RefusesCertificatesOfTokensThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::explain_test

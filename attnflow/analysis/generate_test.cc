@@ -11,7 +11,7 @@
 #include "attnflow/graph/normalize.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::generate_test {
 namespace {
 
 constexpr double kTolerance = 1e-12;
@@ -388,4 +388,4 @@ TEST(Generate, OneHeadIsFineForRawAttention) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::generate_test

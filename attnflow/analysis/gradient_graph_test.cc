@@ -18,7 +18,7 @@
 #include "attnflow/rollout/rollout.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::gradient_graph_test {
 namespace {
 
 constexpr std::size_t kLayers = 4;
@@ -362,4 +362,4 @@ TEST(GradientExplain, LogitsThatAreNotFiniteHaveNoLargest) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::gradient_graph_test

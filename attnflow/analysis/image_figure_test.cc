@@ -14,7 +14,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/picture.h"
 
-namespace attnflow {
+namespace attnflow::image_figure_test {
 namespace {
 
 using test::expect_error;
@@ -167,4 +167,4 @@ TEST(ImagePage, ViewsByName) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::image_figure_test

@@ -7,7 +7,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::referents_test {
 namespace {
 
 using Positions = std::vector<std::size_t>;
@@ -130,4 +130,4 @@ TEST(Referents, AttentionFiles) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::referents_test

@@ -7,7 +7,7 @@
 #include "attnflow/analysis/explain.h"
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::settings_test {
 namespace {
 
 std::vector<ReportToken> tokens_of(std::initializer_list<const char*> pieces) {
@@ -98,4 +98,4 @@ TEST(Certificates, AreAPairOfTokens) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::settings_test

@@ -8,7 +8,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::text_words_test {
 namespace {
 
 // "[CLS] The key to the cabin ##ets is The [SEP]"
@@ -103,4 +103,4 @@ TEST(OutputTokenByText, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::text_words_test

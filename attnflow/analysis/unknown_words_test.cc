@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attnflow {
+namespace attnflow::unknown_words_test {
 namespace {
 
 // A report of these words, each a token; those with '?' in front are unknown to the tokenizer.
@@ -67,4 +67,4 @@ TEST(UnknownWords, PiecesOfOneWordAreOneWordAndTextsAreListedOnce) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::unknown_words_test

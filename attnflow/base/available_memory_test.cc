@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-namespace attnflow {
+namespace attnflow::available_memory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,4 +77,4 @@ TEST(AvailableMemory, OfThisMachine) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::available_memory_test

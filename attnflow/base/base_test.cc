@@ -6,7 +6,7 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::base_test {
 namespace {
 
 constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max() / 2;
@@ -28,4 +28,4 @@ TEST(Error, KindIsTheExitCode) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::base_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-namespace attnflow {
+namespace attnflow::idle_processors_test {
 namespace {
 
 TEST(IdleProcessors, ReadsTheCountOfRunnableTasks) {
@@ -25,4 +25,4 @@ TEST(IdleProcessors, AreSomeOfThoseThatThereAre) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::idle_processors_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attnflow::internal {
+namespace attnflow::internal::progress_lines_test {
 namespace {
 
 TEST(ProgressLines, ALineEveryTenSecondsAndNoneForShortWork) {
@@ -43,4 +43,4 @@ TEST(ProgressLines, SaysNothingOfWorkThatIsDoneOrHasNotMoved) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::progress_lines_test

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-namespace attnflow {
+namespace attnflow::random_test {
 namespace {
 
 using State = std::array<std::uint64_t, 4>;
@@ -153,4 +153,4 @@ TEST(Random, ValuesOfASeedNeverChange) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::random_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attnflow::internal {
+namespace attnflow::internal::color_scale_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -79,4 +79,4 @@ TEST(ShortNumber, ThreeDigits) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::color_scale_test

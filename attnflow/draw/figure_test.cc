@@ -23,7 +23,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
 
-namespace attnflow {
+namespace attnflow::figure_test {
 namespace {
 
 using internal::english_pieces;
@@ -560,4 +560,4 @@ TEST(FigureErrors, ReportsThatDoNotFitThemselves) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::figure_test

@@ -20,7 +20,7 @@
 #include "attnflow/draw/synthetic_generation_for_test.h"
 #include "attnflow/files/atomic_file.h"
 
-namespace attnflow {
+namespace attnflow::generation_figure_test {
 namespace {
 
 using internal::Color;
@@ -354,4 +354,4 @@ TEST(GenerationFigure, FilesAreOfTheKindThatTheyAreCalled) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::generation_figure_test

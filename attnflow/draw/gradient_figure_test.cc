@@ -13,7 +13,7 @@
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/draw/synthetic_report_for_test.h"
 
-namespace attnflow {
+namespace attnflow::gradient_figure_test {
 namespace {
 
 using internal::read_svg;
@@ -94,4 +94,4 @@ TEST(GradientFigure, ThePageHoldsTheTarget) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::gradient_figure_test

@@ -16,7 +16,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/report_json.h"
 
-namespace attnflow {
+namespace attnflow::html_test {
 namespace {
 
 // n tokens, all three methods for all pairs, values without structure (the worst case for size).
@@ -200,4 +200,4 @@ TEST(Html, WritesAWholeFileOrNone) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::html_test

@@ -27,7 +27,7 @@
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/report/base64.h"
 
-namespace attnflow {
+namespace attnflow::picture_page_test {
 namespace {
 
 using internal::Color;
@@ -448,4 +448,4 @@ RC_GTEST_PROP(PicturePageProperty, AnyBytesGiveWellFormedXml, (const std::string
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::picture_page_test

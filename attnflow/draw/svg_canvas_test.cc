@@ -8,7 +8,7 @@
 
 #include "attnflow/draw/svg_reader_for_test.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::svg_canvas_test {
 namespace {
 
 TEST(SvgNumber, IsShortAndNeverMinusZero) {
@@ -101,4 +101,4 @@ TEST(SceneToSvg, SpansKeepTheTextInOnePiece) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::svg_canvas_test

@@ -8,7 +8,7 @@
 
 #include "attnflow/unicode/unicode.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::text_layout_test {
 namespace {
 
 const TextStyle kStyle{.size = 12.0};
@@ -133,4 +133,4 @@ TEST(TextMeasurer, RightToLeftParagraphsRunFromTheRight) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::text_layout_test

@@ -15,7 +15,7 @@
 #include "attnflow/draw/synthetic_report_for_test.h"
 #include "attnflow/draw/views.h"
 
-namespace attnflow {
+namespace attnflow::view_referents_test {
 namespace {
 
 using internal::english_pieces;
@@ -197,4 +197,4 @@ TEST(ReferentsView, AnyTextsAndManyCandidates) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::view_referents_test

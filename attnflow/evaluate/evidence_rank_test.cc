@@ -10,7 +10,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::evidence_rank_test {
 namespace {
 
 TEST(EvidenceRank, IsOneOverThePlaceWithoutTies) {
@@ -70,4 +70,4 @@ TEST(EvidenceRank, RefusesWhatHasNoRank) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::evidence_rank_test

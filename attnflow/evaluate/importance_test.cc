@@ -10,7 +10,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 
-namespace attnflow {
+namespace attnflow::importance_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -145,4 +145,4 @@ TEST(Gradient, RefusesWhatIsNoGradient) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::importance_test

@@ -10,7 +10,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::perturbation_curve_test {
 namespace {
 
 using Order = std::vector<std::size_t>;
@@ -113,4 +113,4 @@ TEST(AreaUnderCurve, ThrivesOnTheTrueOrder) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::perturbation_curve_test

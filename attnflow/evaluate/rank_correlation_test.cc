@@ -13,7 +13,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/golden_evaluate_for_test.h"
 
-namespace attnflow {
+namespace attnflow::rank_correlation_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -152,4 +152,4 @@ TEST(RankCorrelation, RefusesWhatCannotBeRanked) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::rank_correlation_test

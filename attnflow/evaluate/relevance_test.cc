@@ -10,7 +10,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/rank_correlation.h"
 
-namespace attnflow {
+namespace attnflow::relevance_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -138,4 +138,4 @@ TEST(Relevance, RefusesWhatIsNoMatrix) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::relevance_test

@@ -15,7 +15,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/golden_evaluate_for_test.h"
 
-namespace attnflow {
+namespace attnflow::statistics_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -284,4 +284,4 @@ TEST(Resampling, RefusesWhatItCannotUse) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::statistics_test

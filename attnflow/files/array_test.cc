@@ -8,7 +8,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/messages.h"
 
-namespace attnflow {
+namespace attnflow::array_test {
 namespace {
 
 using test::expect_error;
@@ -92,4 +92,4 @@ TEST(Messages, HostileNamesAreShownHarmlessly) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::array_test

@@ -16,7 +16,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/socket_for_test.h"
 
-namespace attnflow {
+namespace attnflow::atomic_file_test {
 namespace {
 
 using test::expect_error;
@@ -306,4 +306,4 @@ TEST(ReadFile, BadFiles) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::atomic_file_test

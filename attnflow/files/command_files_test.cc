@@ -6,7 +6,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/folder.h"
 
-namespace attnflow {
+namespace attnflow::command_files_test {
 namespace {
 
 using internal::CommandFiles;
@@ -164,4 +164,4 @@ TEST_F(CommandFilesTest, WithoutAListNothingIsRefused) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::command_files_test

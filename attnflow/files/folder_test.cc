@@ -4,7 +4,7 @@
 
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::folder_test {
 namespace {
 
 using test::bytes_of;
@@ -111,4 +111,4 @@ TEST(Folder, DamagedTensorsInMemoryAreRefusedAsOnDisk) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::folder_test

@@ -7,7 +7,7 @@
 
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::gguf_test {
 namespace {
 
 using test::bytes_of;
@@ -194,4 +194,4 @@ TEST(Gguf, KeepsWholeArraysWhenAsked) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::gguf_test

@@ -13,7 +13,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors.h"
 
-namespace attnflow {
+namespace attnflow::half_test {
 namespace {
 
 using test::expect_error;
@@ -191,4 +191,4 @@ TEST(HalfArray, RefusesFiniteValuesThatWouldBecomeInfinite) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::half_test

@@ -15,7 +15,7 @@
 #include "attnflow/files/safetensors.h"
 #include "attnflow/files/socket_for_test.h"
 
-namespace attnflow {
+namespace attnflow::input_file_test {
 namespace {
 
 using internal::InputFile;
@@ -66,4 +66,4 @@ TEST(InputFile, EveryReaderRefusesWhatIsNoRegularFile) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::input_file_test

@@ -4,7 +4,7 @@
 
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::json_text_test {
 namespace {
 
 using internal::parse_json_object;
@@ -45,4 +45,4 @@ TEST(JsonText, RefusesOtherThings) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::json_text_test

@@ -9,7 +9,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/npy_format.h"
 
-namespace attnflow {
+namespace attnflow::npy_test {
 namespace {
 
 using test::bytes_of;
@@ -285,4 +285,4 @@ TEST(Npy, DamageIsAnErrorOrHarmless) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::npy_test

@@ -9,7 +9,7 @@
 #include "attnflow/files/npy_format.h"
 #include "attnflow/files/npz_format.h"
 
-namespace attnflow {
+namespace attnflow::npz_test {
 namespace {
 
 using test::bytes_of;
@@ -257,4 +257,4 @@ TEST(Npz, DamageIsAnErrorOrHarmless) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::npz_test

@@ -7,7 +7,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::safetensors_stream_test {
 namespace {
 
 using test::expect_error;
@@ -72,4 +72,4 @@ TEST(SafetensorsStream, RefusesPlansThatAreNone) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::safetensors_stream_test

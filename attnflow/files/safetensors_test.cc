@@ -7,7 +7,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors_parse.h"
 
-namespace attnflow {
+namespace attnflow::safetensors_test {
 namespace {
 
 using test::bytes_of;
@@ -273,4 +273,4 @@ TEST(Safetensors, DamageIsAnErrorOrHarmless) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::safetensors_test

@@ -12,7 +12,7 @@
 #include "attnflow/flow/naive_flow_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow {
+namespace attnflow::bad_input_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -261,4 +261,4 @@ TEST(FlowInterrupted, AnExceptionOfTheProgressCallbackComesOut) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::bad_input_test

@@ -8,7 +8,7 @@
 #include "attnflow/flow/test_share_for_test.h"
 #include "attnflow/flow/vector_targets_for_test.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::blocking_flow_test {
 namespace {
 
 // The recorded flow: within capacities, conserved at each node, of this value, and remembered by those that receive it.
@@ -186,4 +186,4 @@ TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::blocking_flow_test

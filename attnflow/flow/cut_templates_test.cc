@@ -8,7 +8,7 @@
 #include "attnflow/flow/test_share_for_test.h"
 #include "attnflow/flow/vector_targets_for_test.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::cut_templates_test {
 namespace {
 
 std::vector<std::int64_t> column_of(const UnitBlock& block, std::size_t sink) {
@@ -98,4 +98,4 @@ TEST(CutTemplates, NoneCostsLessThanTheMaximumFlow) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::cut_templates_test

@@ -8,7 +8,7 @@
 #include "attnflow/flow/naive_flow_for_test.h"
 #include "attnflow/flow/vector_targets_for_test.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::flow_bounds_test {
 namespace {
 
 // Units from nothing to as much as an entry may hold, all orders of magnitude alike.
@@ -154,4 +154,4 @@ TEST(FlowBounds, ARowWhoseSumSaturatedSendsNothing) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::flow_bounds_test

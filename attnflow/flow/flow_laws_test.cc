@@ -11,7 +11,7 @@
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::flow_laws_test {
 namespace {
 
 // Sums of at most a few hundred terms of size 1, and gaps.
@@ -318,4 +318,4 @@ TEST(FlowLaws, OneSinkForEverythingReceivesExactlyOne) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::flow_laws_test

@@ -9,7 +9,7 @@
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow {
+namespace attnflow::flow_memory_test {
 namespace {
 
 using internal::check_flow_memory;
@@ -102,4 +102,4 @@ TEST(FlowMemory, AttentionFlowRefusesBeforeItStarts) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::flow_memory_test

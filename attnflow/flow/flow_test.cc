@@ -12,7 +12,7 @@
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::flow_test {
 namespace {
 
 // low <= truth <= low + gap in exact units. low + gap is rounded to nearest, so one more step up is allowed.
@@ -354,4 +354,4 @@ TEST(FixedPoint, RoundsOutwards) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::flow_test

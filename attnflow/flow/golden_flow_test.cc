@@ -10,7 +10,7 @@
 #include "attnflow/flow/pair_flow.h"
 #include "attnflow/flow/vector_targets_for_test.h"
 
-namespace attnflow {
+namespace attnflow::golden_flow_test {
 namespace {
 
 struct Variant {
@@ -79,4 +79,4 @@ TEST(GoldenFlow, PairsAgreeAndAreCertified) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::golden_flow_test

@@ -10,7 +10,7 @@
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::gradient_mixing_laws_test {
 namespace {
 
 constexpr std::size_t kLayers = 4;
@@ -115,4 +115,4 @@ TEST(GradientMixing, ACertificateProvesAFlowOfRenormalisedRows) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::gradient_mixing_laws_test

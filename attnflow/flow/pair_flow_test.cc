@@ -12,7 +12,7 @@
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow {
+namespace attnflow::pair_flow_test {
 namespace {
 
 constexpr PairFlowOptions kNearestInput{.minimum_cut = MinimumCut::kNearestInput};
@@ -282,4 +282,4 @@ TEST(PairFlow, NetworksThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::pair_flow_test

@@ -13,7 +13,7 @@
 #include "attnflow/flow/test_share_for_test.h"
 #include "attnflow/flow/vector_targets_for_test.h"
 
-namespace attnflow {
+namespace attnflow::random_flow_test {
 namespace {
 
 using internal::vector_targets;
@@ -254,4 +254,4 @@ TEST(RandomFlow, LargerStacksAgreeWithDinic) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::random_flow_test

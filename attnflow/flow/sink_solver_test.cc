@@ -9,7 +9,7 @@
 #include "attnflow/flow/sink_problem_for_test.h"
 #include "attnflow/flow/test_share_for_test.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::sink_solver_test {
 namespace {
 
 // Which nodes of layer 1 a row of arcs to layer k leads to, by a plain search.
@@ -177,4 +177,4 @@ TEST(SinkSolver, RectangularNetworksAgreeWithDinic) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::sink_solver_test

@@ -7,7 +7,7 @@
 
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow {
+namespace attnflow::attention_stack_test {
 namespace {
 
 std::string message_of(Tensor<float> weights) {
@@ -85,4 +85,4 @@ TEST(StackSink, MissesNothing) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::attention_stack_test

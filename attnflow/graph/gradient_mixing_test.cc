@@ -9,7 +9,7 @@
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow {
+namespace attnflow::gradient_mixing_test {
 namespace {
 
 std::string message_of(const auto& action) {
@@ -170,4 +170,4 @@ TEST(SpreadEvenly, KeepsRowSumsAndIsUniformWhereTheyAreOne) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::gradient_mixing_test

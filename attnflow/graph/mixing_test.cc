@@ -7,7 +7,7 @@
 
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow {
+namespace attnflow::mixing_test {
 namespace {
 
 // Two heads over two positions.
@@ -153,4 +153,4 @@ TEST(UniformGraph, SpreadsOverWhatIsSeen) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::mixing_test

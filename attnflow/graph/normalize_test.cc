@@ -4,7 +4,7 @@
 
 #include "attnflow/graph/mixing.h"
 
-namespace attnflow {
+namespace attnflow::normalize_test {
 namespace {
 
 TEST(NormalizeRows, DividesBySumsAndLeavesEmptyRows) {
@@ -45,4 +45,4 @@ TEST(Words, ColumnsAreSummedAndRowsAveraged) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::normalize_test

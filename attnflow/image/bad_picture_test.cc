@@ -8,7 +8,7 @@
 #include "attnflow/image/golden_pictures_for_test.h"
 #include "attnflow/image/picture.h"
 
-namespace attnflow {
+namespace attnflow::bad_picture_test {
 namespace {
 
 using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls): used below
@@ -183,4 +183,4 @@ TEST(BadPictureTest, HeadersThatContradict) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::bad_picture_test

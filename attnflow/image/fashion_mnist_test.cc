@@ -9,7 +9,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/idx_for_test.h"
 
-namespace attnflow {
+namespace attnflow::fashion_mnist_test {
 namespace {
 
 using test::expect_error;
@@ -60,4 +60,4 @@ TEST(FashionMnist, ReadsAPartPackedOrNot) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::fashion_mnist_test

@@ -13,7 +13,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/idx_for_test.h"
 
-namespace attnflow {
+namespace attnflow::idx_file_test {
 namespace {
 
 using test::expect_error;
@@ -109,4 +109,4 @@ TEST(IdxFile, MissingFile) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::idx_file_test

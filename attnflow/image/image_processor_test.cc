@@ -9,7 +9,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/image/golden_pictures_for_test.h"
 
-namespace attnflow {
+namespace attnflow::image_processor_test {
 namespace {
 
 ImageProcessor processor_of(const nlohmann::json& settings, std::size_t channels = 3) {
@@ -198,4 +198,4 @@ TEST(ImageProcessorTest, LongThinPictures) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::image_processor_test

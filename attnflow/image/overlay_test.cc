@@ -9,7 +9,7 @@
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/golden_pictures_for_test.h"
 
-namespace attnflow {
+namespace attnflow::overlay_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -170,4 +170,4 @@ TEST(EncodePngTest, RefusesSidesThatReadersRefuse) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::overlay_test

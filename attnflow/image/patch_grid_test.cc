@@ -8,7 +8,7 @@
 
 #include "attnflow/image/golden_pictures_for_test.h"
 
-namespace attnflow {
+namespace attnflow::patch_grid_test {
 namespace {
 
 // 640 x 480 -> 341 x 256 -> 224 x 230 from the middle.
@@ -87,4 +87,4 @@ TEST(PatchGridTest, PixelsOfWholePatches) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::patch_grid_test

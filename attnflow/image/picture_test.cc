@@ -10,7 +10,7 @@
 #include "attnflow/image/golden_pictures_for_test.h"
 #include "attnflow/image/picture_decoder.h"
 
-namespace attnflow {
+namespace attnflow::picture_test {
 namespace {
 
 std::string_view text_of(const Tensor<std::uint8_t>& values) {
@@ -116,4 +116,4 @@ TEST(PictureTest, DecodesPhotographsAsPilDoes) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::picture_test

@@ -6,7 +6,7 @@
 #include "attnflow/image/golden_pictures_for_test.h"
 #include "attnflow/image/resample_filter.h"
 
-namespace attnflow {
+namespace attnflow::resize_test {
 namespace {
 
 constexpr Resampling kAll[] = {Resampling::kNearest, Resampling::kLanczos, Resampling::kBilinear,
@@ -153,4 +153,4 @@ TEST(ResizeTest, GreyStaysGrey) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::resize_test

@@ -17,7 +17,7 @@
 #include "attnflow/model/model_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::builtin_models_test {
 namespace {
 
 using test::expect_error;
@@ -190,4 +190,4 @@ TEST(BuiltinModels, CanBeReadAndSayWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::builtin_models_test

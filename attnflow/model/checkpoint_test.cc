@@ -8,7 +8,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow {
+namespace attnflow::checkpoint_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -111,4 +111,4 @@ TEST(Checkpoint, IndexMustHoldAMap) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::checkpoint_test

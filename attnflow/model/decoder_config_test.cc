@@ -12,7 +12,7 @@
 #include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_config.h"
 
-namespace attnflow {
+namespace attnflow::decoder_config_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -280,4 +280,4 @@ TEST(DecoderConfig, IsToldFromAnEncoder) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::decoder_config_test

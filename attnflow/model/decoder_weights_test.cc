@@ -10,7 +10,7 @@
 #include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/decoder_input.h"
 
-namespace attnflow {
+namespace attnflow::decoder_weights_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -191,4 +191,4 @@ TEST(DecoderInput, IsChecked) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::decoder_weights_test

@@ -8,7 +8,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow {
+namespace attnflow::encoder_weights_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -261,4 +261,4 @@ TEST(EncoderWeights, NameIsTheFolders) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::encoder_weights_test

@@ -8,7 +8,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/gguf.h"
 
-namespace attnflow {
+namespace attnflow::gguf_info_test {
 namespace {
 
 using internal::GgufType;
@@ -161,4 +161,4 @@ TEST_F(MadeUpGguf, RefusesWhatIsNoModel) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::gguf_info_test

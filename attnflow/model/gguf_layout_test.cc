@@ -8,7 +8,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/model/decoder_config.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::gguf_layout_test {
 namespace {
 
 using test::expect_error;
@@ -151,4 +151,4 @@ TEST(PlanConversion, ChecksSizes) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::gguf_layout_test

@@ -9,7 +9,7 @@
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow {
+namespace attnflow::hub_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST(SentenceTransformers, TheTransformerInItIsOpened) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::hub_cache_test

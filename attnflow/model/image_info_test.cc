@@ -5,7 +5,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::image_info_test {
 namespace {
 
 using test::expect_error;
@@ -48,4 +48,4 @@ TEST(ImageInfo, RefusesPicturesThatThePatchesDoNotFit) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::image_info_test

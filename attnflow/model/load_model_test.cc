@@ -8,7 +8,7 @@
 #include "attnflow/model/backend.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow {
+namespace attnflow::load_model_test {
 namespace {
 
 using test::expect_error;
@@ -71,4 +71,4 @@ TEST(Backend, FoldersAreTheVariableTheProgramsAndTheInstalled) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::load_model_test

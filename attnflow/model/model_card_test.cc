@@ -7,7 +7,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::model_card_test {
 namespace {
 
 TEST(ModelCard, FrontMatterAndFirstParagraph) {
@@ -66,4 +66,4 @@ TEST(ModelCard, OfAFolder) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::model_card_test

@@ -8,7 +8,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow {
+namespace attnflow::model_config_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -278,4 +278,4 @@ RC_GTEST_PROP(ModelConfig, SurvivesDamage, ()) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::model_config_test

@@ -5,7 +5,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::model_input_test {
 namespace {
 
 using test::expect_error;
@@ -63,4 +63,4 @@ TEST(PositionIds, SkipPadding) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::model_input_test

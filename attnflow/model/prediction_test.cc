@@ -9,7 +9,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::prediction_test {
 namespace {
 
 using test::expect_error;
@@ -105,4 +105,4 @@ TEST(CandidatePredictions, KeepTheOrderAskedAndTheWholeVocabulary) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::prediction_test

@@ -8,7 +8,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::sampling_test {
 namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -80,4 +80,4 @@ TEST(Sampling, ProbabilitiesAreTheSoftmax) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::sampling_test

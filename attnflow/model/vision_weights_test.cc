@@ -10,7 +10,7 @@
 #include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow {
+namespace attnflow::vision_weights_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -242,4 +242,4 @@ TEST(VisionWeights, WhichHead) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::vision_weights_test

@@ -20,7 +20,7 @@
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/zlib_bytes.h"
 
-namespace attnflow {
+namespace attnflow::compact_json_test {
 namespace {
 
 using nlohmann::json;
@@ -525,4 +525,4 @@ TEST(CompactGenerationJson, SmallOnesKeepFloat32) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::compact_json_test

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace attnflow::internal {
+namespace attnflow::internal::compact_rows_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -263,4 +263,4 @@ TEST_F(HostileTopRows, NumbersThatAreNone) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::compact_rows_test

@@ -18,7 +18,7 @@
 #include "attnflow/report/generation_report_for_test.h"
 #include "attnflow/unicode/display_width.h"
 
-namespace attnflow {
+namespace attnflow::generation_report_test {
 namespace {
 
 using test::get;
@@ -322,4 +322,4 @@ TEST(GenerationTable, Markdown) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::generation_report_test

@@ -9,7 +9,7 @@
 #include "attnflow/files/safetensors.h"
 #include "attnflow/report/report_for_test.h"
 
-namespace attnflow {
+namespace attnflow::report_arrays_test {
 namespace {
 
 using test::get;
@@ -105,4 +105,4 @@ TEST(ReportArrays, PathsThatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::report_arrays_test

@@ -11,7 +11,7 @@
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 
-namespace attnflow {
+namespace attnflow::report_certificate_test {
 namespace {
 
 using nlohmann::json;
@@ -143,4 +143,4 @@ TEST(Certificate, SaysWhatIsNotProven) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::report_certificate_test

@@ -11,7 +11,7 @@
 #include "attnflow/report/csv_for_test.h"
 #include "attnflow/report/report_for_test.h"
 
-namespace attnflow {
+namespace attnflow::report_csv_test {
 namespace {
 
 using test::get;
@@ -126,4 +126,4 @@ TEST(ReportCsv, Files) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::report_csv_test

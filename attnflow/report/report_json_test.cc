@@ -16,7 +16,7 @@
 #include "attnflow/report/base64.h"
 #include "attnflow/report/report_json_internal.h"
 
-namespace attnflow {
+namespace attnflow::report_json_test {
 namespace {
 
 using nlohmann::json;
@@ -563,4 +563,4 @@ TEST(Base64, RefusesOtherSpellings) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::report_json_test

@@ -14,7 +14,7 @@
 #include "attnflow/report/report_table.h"
 #include "attnflow/unicode/display_width.h"
 
-namespace attnflow::internal {
+namespace attnflow::internal::report_referents_test {
 namespace {
 
 using nlohmann::json;
@@ -169,4 +169,4 @@ TEST(ReferentJson, WrongFieldsAreRefusedByTheirPlace) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::report_referents_test

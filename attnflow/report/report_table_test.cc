@@ -11,7 +11,7 @@
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 
-namespace attnflow {
+namespace attnflow::report_table_test {
 namespace {
 
 using test::small_report;
@@ -406,4 +406,4 @@ TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::report_table_test

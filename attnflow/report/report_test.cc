@@ -4,7 +4,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::report_test {
 namespace {
 
 ReportToken token(std::string text, std::optional<std::size_t> begin, std::optional<std::size_t> end,
@@ -70,4 +70,4 @@ TEST(Report, ShowsTheUsersOwnCharacters) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::report_test

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace attnflow::internal {
+namespace attnflow::internal::zlib_bytes_test {
 namespace {
 
 std::vector<std::byte> noise(std::size_t size, std::uint64_t seed) {
@@ -63,4 +63,4 @@ TEST(ZlibBytes, BombsStopAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::zlib_bytes_test

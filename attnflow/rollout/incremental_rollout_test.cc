@@ -11,7 +11,7 @@
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
 
-namespace attnflow {
+namespace attnflow::incremental_rollout_test {
 namespace {
 
 constexpr double kTolerance = 1e-12;
@@ -274,4 +274,4 @@ TEST(GraphSink, TakesChunksWhenItKnowsTheNumberOfTokens) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::incremental_rollout_test

@@ -10,7 +10,7 @@
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/rollout/matrix_product.h"
 
-namespace attnflow {
+namespace attnflow::rollout_test {
 namespace {
 
 // The truth: long double products in the order of the definition.
@@ -136,4 +136,4 @@ TEST(MatrixProduct, AddsInOrderWhateverTheShape) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::rollout_test

@@ -8,7 +8,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::api_options_test {
 namespace {
 
 // The message of what is thrown, which must be a mistake of the user's.
@@ -193,4 +193,4 @@ TEST(EvaluateRequest, Fields) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::api_options_test

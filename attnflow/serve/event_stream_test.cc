@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attnflow {
+namespace attnflow::event_stream_test {
 namespace {
 
 TEST(EventStream, OneLine) { EXPECT_EQ(sse_event("queued", "{}"), "event: queued\ndata: {}\n\n"); }
@@ -16,4 +16,4 @@ TEST(EventStream, SeveralLines) {
 TEST(EventStream, Comment) { EXPECT_EQ(sse_comment("still here"), ": still here\n\n"); }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::event_stream_test

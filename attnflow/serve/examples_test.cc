@@ -12,7 +12,7 @@
 #include "attnflow/model/builtin_models.h"
 #include "attnflow/serve/model_shelf.h"
 
-namespace attnflow {
+namespace attnflow::examples_test {
 namespace {
 
 std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -74,4 +74,4 @@ TEST(Examples, OfTheBuiltInModels) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::examples_test

@@ -5,7 +5,7 @@
 #include "attnflow/serve/api_error.h"
 #include "attnflow/serve/start_page.h"
 
-namespace attnflow {
+namespace attnflow::http_message_test {
 namespace {
 
 TEST(Query, NamesAndValues) {
@@ -60,4 +60,4 @@ TEST(StartPage, PolicyOfOtherPages) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::http_message_test

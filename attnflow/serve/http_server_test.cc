@@ -20,7 +20,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::http_server_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -510,4 +510,4 @@ TEST(HttpServer, Loopback) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::http_server_test

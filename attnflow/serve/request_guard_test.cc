@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attnflow {
+namespace attnflow::request_guard_test {
 namespace {
 
 const GuardSettings kHere{.host = "127.0.0.1", .port = 8080, .allowed_hosts = {}, .token = {}};
@@ -141,4 +141,4 @@ TEST(ContentType, WithoutItsParameters) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::request_guard_test

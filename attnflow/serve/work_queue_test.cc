@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace attnflow {
+namespace attnflow::work_queue_test {
 namespace {
 
 // A job that runs until it is told to end.
@@ -175,4 +175,4 @@ TEST(WorkQueue, DropsWhatWaitsWhenItEnds) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::work_queue_test

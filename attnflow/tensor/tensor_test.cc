@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace attnflow {
+namespace attnflow::tensor_test {
 namespace {
 
 TEST(Tensor, IsRowMajorAndStartsAtZero) {
@@ -39,4 +39,4 @@ TEST(Tensor, RefusesSizesThatOverflow) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::tensor_test

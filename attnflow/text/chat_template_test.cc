@@ -11,7 +11,7 @@
 #include "attnflow/text/model_folder_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::chat_template_test {
 namespace {
 
 using internal::ChatTemplate;
@@ -152,4 +152,4 @@ TEST_F(ChatFolder, WhatEncodeAddsIsNotWrittenTwice) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::chat_template_test

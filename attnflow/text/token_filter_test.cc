@@ -14,7 +14,7 @@
 #include "attnflow/text/stop_words.h"
 #include "attnflow/text/tokenizers_abi_text.h"
 
-namespace attnflow {
+namespace attnflow::token_filter_test {
 namespace {
 
 std::vector<FilterToken> tokens_of(const std::vector<std::string>& texts) {
@@ -164,4 +164,4 @@ TEST(StopWords, ListsAreInTheFormThatWordsAreComparedIn) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::token_filter_test

@@ -13,7 +13,7 @@
 #include "attnflow/text/model_folder_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::tokenizer_codec_test {
 namespace {
 
 std::string bytes_of(const TextCodec& codec, const Encoding& encoding) {
@@ -192,4 +192,4 @@ TEST_F(DecoderFolder, Gpt2FilesHaveNoTemplate) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::tokenizer_codec_test

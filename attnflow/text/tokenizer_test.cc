@@ -14,7 +14,7 @@
 #include "attnflow/text/model_folder_for_test.h"
 #include "attnflow/unicode/unicode.h"
 
-namespace attnflow {
+namespace attnflow::tokenizer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -450,4 +450,4 @@ TEST_F(ModelFolder, TheModelTypeChoosesBetweenTwoVocabularies) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::tokenizer_test

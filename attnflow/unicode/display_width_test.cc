@@ -8,7 +8,7 @@
 
 #include "attnflow/unicode/unicode.h"
 
-namespace attnflow {
+namespace attnflow::display_width_test {
 namespace {
 
 TEST(DisplayWidth, Cells) {
@@ -123,4 +123,4 @@ TEST(FitToCells, RightToLeftTextIsIsolated) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::display_width_test

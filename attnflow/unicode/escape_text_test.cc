@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attnflow {
+namespace attnflow::escape_text_test {
 namespace {
 
 TEST(EscapeText, ShowsWhatATerminalWouldObey) {
@@ -15,4 +15,4 @@ TEST(EscapeText, ShowsWhatATerminalWouldObey) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::escape_text_test

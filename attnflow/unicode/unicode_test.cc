@@ -12,7 +12,7 @@
 
 #include "attnflow/base/error.h"
 
-namespace attnflow {
+namespace attnflow::unicode_test {
 namespace {
 
 using namespace std::string_literals;
@@ -300,4 +300,4 @@ TEST(Graphemes, ABoundaryIsTheSameFromBothSides) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::unicode_test

@@ -48,7 +48,8 @@ class ConsumerTest(unittest.TestCase):
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = Path(temporary.name)
         cls.prefix = cls.folder / "prefix"
-        run("cmake", "--preset", "consumer")
+        # With the very options of the release build, so that the compiler cache knows the objects.
+        run("cmake", "--preset", "consumer", "-DATTNFLOW_WERROR=ON")
         run("cmake", "--build", ROOT / "build" / "consumer", "--parallel", "2")
         run("cmake", "--install", ROOT / "build" / "consumer", "--prefix", cls.prefix)
 

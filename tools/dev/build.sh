@@ -13,6 +13,7 @@ command_build() {
       ;;
     *)
       require_build "$preset"
+      await_llama
       [[ "$preset" == bench ]] && require_packages bench
       [[ "$preset" == fuzz ]] && require_packages fuzz
       build_preset "$preset" "$@"

@@ -27,6 +27,12 @@ die() {
 
 source tools/dev/progress.sh
 
+# alone NAME COMMAND...: waits until no other process runs a command under this NAME.
+alone() {
+  mkdir -p "$CACHE/locks"
+  (flock 9 && "${@:2}") 9>"$CACHE/locks/$1"
+}
+
 # Is version $1 at least version $2?
 at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
 
@@ -139,17 +145,21 @@ python_venv() {
   local name="$1" folder
   shift
   folder="$CACHE/venv/$name-$(printf '%s\n' "$@" | cksum | cut -d' ' -f1)"
-  if [[ ! -e "$folder/ready" ]]; then
-    say "installing $* (private, in .cache)"
-    "$PYTHON" -m venv --clear "${options[@]}" "$folder" >&2 || die 'python3 -m venv failed'
-    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" >&2 || die "could not install $*"
-    touch "$folder/ready"
-  fi
+  alone "venv-$name" install_venv "$@" >&2 || return 1
   echo "$folder"
 }
 
-# What the build of a preset needs, in one place: who builds, calls this. Three things come side by side: Debian
-# packages, the page's npm packages, and the Rust crates, which begin to compile when there is a compiler.
+install_venv() {
+  [[ ! -e "$folder/ready" ]] || return 0
+  say "installing $* (private, in .cache)"
+  "$PYTHON" -m venv --clear "${options[@]}" "$folder" || die 'python3 -m venv failed'
+  "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" || die "could not install $*"
+  touch "$folder/ready"
+}
+
+# What the build of a preset needs, in one place: who builds, calls this. What follows comes side by side: Debian
+# packages, the page's npm packages, and the Rust crates and libllama, which begin to compile when there is a compiler.
+# libllama takes the longest: await_llama waits for it, so that something else can be fetched before.
 require_build() { # require_build PRESET [TITLE [GROUP...]]
   local preset="$1" title="${2:-packages}"
   BUILD_GROUPS=(build "${@:3}")
@@ -161,12 +171,13 @@ require_build() { # require_build PRESET [TITLE [GROUP...]]
   start_task debian
   start_task crates
   start_task page
+  if [[ "$preset" == release || "$preset" == dev ]]; then start_task llama; fi
   wait_for "$title" debian page
   # What the tasks found out about Node and Rust is theirs: PATH is set here again.
   require_node
   require_rust
-  if [[ "$preset" == release || "$preset" == dev ]]; then require_llama; fi
 }
+await_llama() { if [[ -v TASK_PID[llama] ]]; then wait_for libllama llama; fi; }
 
 task_debian() { require_packages "${BUILD_GROUPS[@]}"; }
 progress_debian() {
@@ -195,6 +206,12 @@ task_crates() {
 progress_crates() {
   printf '%s/%s' "$(count_lines 'Compiling' "$CACHE/logs/crates.log")" "$(count_lines '^name = ' rust/Cargo.lock)"
 }
+
+task_llama() {
+  after_task debian
+  require_llama
+}
+progress_llama() { grep -ohE '^\[[0-9]+/[0-9]+\]' "$CACHE"/llama/*.log 2>/dev/null | tail -n 1 || true; }
 
 # Sets RUFF.
 # shellcheck disable=SC2034  # used by the commands
@@ -298,7 +315,8 @@ configure_preset() {
 
 # build_preset PRESET [TARGET]...: configures when there is a reason to, then builds. The presets `program` and `release`
 # share a folder, the second with tests and everything else; what was asked for once stays.
-build_preset() {
+build_preset() { alone "build-${1/program/release}" build_preset_now "$@"; }
+build_preset_now() {
   local preset="$1" folder="build/$1"
   shift
   if [[ "$preset" == program ]]; then

@@ -71,7 +71,7 @@ count_lines() { grep -c -E "$1" "$2" 2>/dev/null || true; }
 
 # ninja_stage TITLE ARGUMENT...: ninja, whose count becomes the moving line; what it says about failures is shown.
 ninja_stage() {
-  local title="$1" start=$SECONDS
+  local title="$1" start=$SECONDS status=0
   shift
   NINJA_STATUS='@%f/%t@' ninja "$@" | while IFS= read -r line; do
     if [[ "$line" =~ ^@([0-9]+)/([0-9]+)@ ]]; then
@@ -80,6 +80,7 @@ ninja_stage() {
       moving_line ''
       printf '%s\n' "$line" >&2
     fi
-  done
+  done || status=1
+  ((status == 0)) || return 1
   end_line "$title" $((SECONDS - start))
 }

@@ -21,4 +21,5 @@ command_setup() {
       lint) require_rust_lint && require_ruff && require_viewer && require_npm_packages ;;
     esac
   done
+  await_llama
 }

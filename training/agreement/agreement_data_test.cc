@@ -10,7 +10,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::agreement_data_test {
 namespace {
 
 using test::expect_error;
@@ -196,4 +196,4 @@ TEST(AgreementData, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::agreement_data_test

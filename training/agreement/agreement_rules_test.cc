@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attnflow::internal {
+namespace attnflow::internal::agreement_rules_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -182,4 +182,4 @@ TEST(AgreementVerbs, AreFormsOfTheSameVerb) {
 }
 
 }  // namespace
-}  // namespace attnflow::internal
+}  // namespace attnflow::internal::agreement_rules_test

@@ -10,7 +10,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "training/agreement/prose.h"
 
-namespace attnflow {
+namespace attnflow::grammar_test {
 namespace {
 
 // `nouns` invented nouns that end in a consonant, so that an ending in "s" is a plural.
@@ -100,4 +100,4 @@ TEST(Grammar, NeedsNouns) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::grammar_test

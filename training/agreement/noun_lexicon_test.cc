@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attnflow {
+namespace attnflow::noun_lexicon_test {
 namespace {
 
 NounLexicon lexicon_of(const std::vector<std::string>& sentences, std::size_t times) {
@@ -67,4 +67,4 @@ TEST(NounLexicon, NeedsEvidence) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::noun_lexicon_test

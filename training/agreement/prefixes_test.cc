@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace attnflow {
+namespace attnflow::prefixes_test {
 namespace {
 
 std::vector<AgreementExample> some_examples(std::size_t count) {
@@ -42,4 +42,4 @@ TEST(Prefixes, AreDrawnBalancedAndInOrder) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::prefixes_test

@@ -9,7 +9,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::prose_test {
 namespace {
 
 using test::expect_error;
@@ -148,4 +148,4 @@ TEST(ReadProse, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::prose_test

@@ -14,7 +14,7 @@
 #include "attnflow/image/image_processor.h"
 #include "training/fashion/fashion_results.h"
 
-namespace attnflow {
+namespace attnflow::fashion_data_test {
 namespace {
 
 using test::expect_error;
@@ -205,4 +205,4 @@ TEST(FashionResults, Counts) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::fashion_data_test

@@ -8,7 +8,7 @@
 
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::word_piece_test {
 namespace {
 
 using test::expect_error;
@@ -110,4 +110,4 @@ TEST(WordPiece, RefusesWhatGivesNoVocabulary) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::word_piece_test

@@ -8,7 +8,7 @@
 
 #include "attnflow/base/random.h"
 
-namespace attnflow {
+namespace attnflow::batch_plan_test {
 namespace {
 
 std::vector<std::size_t> random_lengths(std::size_t count) {
@@ -80,4 +80,4 @@ TEST(BatchPlan, FewSequencesMakeOneStep) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::batch_plan_test

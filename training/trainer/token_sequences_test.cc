@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace attnflow {
+namespace attnflow::token_sequences_test {
 namespace {
 
 constexpr std::int64_t kMask = 4;
@@ -118,4 +118,4 @@ TEST(TokenSequences, MasksFollowFromSeedAndStep) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::token_sequences_test

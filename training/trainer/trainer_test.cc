@@ -17,7 +17,7 @@
 #include "attnflow/model/torch/golden_for_test.h"
 #include "training/trainer/new_model.h"
 
-namespace attnflow {
+namespace attnflow::trainer_test {
 namespace {
 
 using test::expect_error;
@@ -239,4 +239,4 @@ TEST(Trainer, StopsBeforeWeightsAreNoNumbers) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::trainer_test

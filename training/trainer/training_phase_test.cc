@@ -17,7 +17,7 @@
 #include "attnflow/files/files_for_test.h"
 #include "training/trainer/token_sequences.h"
 
-namespace attnflow {
+namespace attnflow::training_phase_test {
 namespace {
 
 using test::expect_error;
@@ -182,4 +182,4 @@ TEST(CheckpointFile, RefusesAnotherRunAndDamage) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::training_phase_test

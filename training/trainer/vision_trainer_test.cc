@@ -14,7 +14,7 @@
 #include "training/trainer/new_model.h"
 #include "training/trainer/trainer.h"
 
-namespace attnflow {
+namespace attnflow::vision_trainer_test {
 namespace {
 
 using test::expect_error;
@@ -204,4 +204,4 @@ TEST(VisionTrainer, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::vision_trainer_test

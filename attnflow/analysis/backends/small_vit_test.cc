@@ -14,7 +14,7 @@
 #include "attnflow/analysis/picture_model_for_test.h"
 #include "attnflow/files/files_for_test.h"
 
-namespace attnflow {
+namespace attnflow::small_vit_test {
 namespace {
 
 struct Expected {
@@ -109,4 +109,4 @@ TEST(SmallVisionTransformers, CurvesBeginAndEndAtWhatTheModelSays) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::small_vit_test

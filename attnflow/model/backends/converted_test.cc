@@ -4,7 +4,7 @@
 #include "attnflow/model/convert_gguf.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
-namespace attnflow {
+namespace attnflow::converted_test {
 namespace {
 
 using test::largest_difference;
@@ -42,4 +42,4 @@ TEST(Converted, AttentionAndLogitsAreThoseOfTransformers) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::converted_test

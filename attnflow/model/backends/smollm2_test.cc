@@ -20,7 +20,7 @@
 #include "attnflow/model/llama/llama_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::smollm2_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -370,4 +370,4 @@ TEST_F(SmolLM2Backends, TheConvertedModelHasGradients) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::smollm2_test

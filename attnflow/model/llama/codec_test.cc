@@ -4,7 +4,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
-namespace attnflow {
+namespace attnflow::codec_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -187,4 +187,4 @@ TEST(LlamaCodec, ChatsAreWrittenAsTheTemplateSays) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::codec_test

@@ -11,7 +11,7 @@
 #include "attnflow/model/llama/llama_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow {
+namespace attnflow::convert_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -100,4 +100,4 @@ TEST(ConvertGguf, TokenizersThatDifferAreFound) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::convert_test

@@ -9,7 +9,7 @@
 #include "attnflow/base/progress.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
-namespace attnflow {
+namespace attnflow::decoder_test {
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -387,4 +387,4 @@ TEST(LlamaDecoder, TheDeviceMustBeOneThatIsThere) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::decoder_test

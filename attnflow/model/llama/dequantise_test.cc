@@ -10,7 +10,7 @@
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
-namespace attnflow {
+namespace attnflow::dequantise_test {
 namespace {
 
 using test::expect_error;
@@ -86,4 +86,4 @@ TEST(Dequantise, RefusesWhatIsNoBlocksOfNumbers) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::dequantise_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attnflow {
+namespace attnflow::pieces_test {
 namespace {
 
 using Ranges = std::vector<ByteRange>;
@@ -100,4 +100,4 @@ TEST(NumberWords, HalvesOfACharacterAreOneWord) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::pieces_test

@@ -13,7 +13,7 @@
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
-namespace attnflow {
+namespace attnflow::refused_test {
 namespace {
 
 using test::expect_error;
@@ -193,4 +193,4 @@ TEST(LlamaLibrary, KnowsTheSameTypes) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::refused_test

@@ -8,7 +8,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
-namespace attnflow {
+namespace attnflow::smollm2_test {
 namespace {
 
 using test::RowsSink;
@@ -137,4 +137,4 @@ TEST_F(SmolLM2, ReplaysItsRows) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::smollm2_test

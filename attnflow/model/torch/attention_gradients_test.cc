@@ -14,7 +14,7 @@
 #include "attnflow/model/model.h"
 #include "attnflow/model/torch/vision_for_test.h"
 
-namespace attnflow {
+namespace attnflow::attention_gradients_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -259,4 +259,4 @@ TEST(AttentionGradients, ABackendWithoutThemSaysSo) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::attention_gradients_test

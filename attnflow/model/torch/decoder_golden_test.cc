@@ -15,7 +15,7 @@
 #include "attnflow/model/torch/golden_for_test.h"
 #include "attnflow/report/base64.h"
 
-namespace attnflow {
+namespace attnflow::decoder_golden_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -272,4 +272,4 @@ TEST(DecoderGolden, GptNanoSort) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::decoder_golden_test

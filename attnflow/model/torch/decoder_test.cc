@@ -22,7 +22,7 @@
 #include "attnflow/model/torch/decoder_sinks_for_test.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
-namespace attnflow {
+namespace attnflow::decoder_test {
 namespace {
 
 using test::expect_error;
@@ -525,4 +525,4 @@ TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::decoder_test

@@ -18,7 +18,7 @@
 #include "attnflow/model/model.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
-namespace attnflow {
+namespace attnflow::encoder_test {
 namespace {
 
 using test::expect_error;
@@ -283,4 +283,4 @@ TEST(Encoder, DeviceThatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::encoder_test

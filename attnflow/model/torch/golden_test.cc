@@ -9,7 +9,7 @@
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
-namespace attnflow {
+namespace attnflow::golden_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -173,4 +173,4 @@ TEST(Golden, Albert) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::golden_test

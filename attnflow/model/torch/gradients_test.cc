@@ -16,7 +16,7 @@
 #include "attnflow/model/model.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
-namespace attnflow {
+namespace attnflow::gradients_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -233,4 +233,4 @@ TEST(Gradients, RefuseWhatTheyCannotDo) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::gradients_test

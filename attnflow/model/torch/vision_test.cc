@@ -15,7 +15,7 @@
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/vision_for_test.h"
 
-namespace attnflow {
+namespace attnflow::vision_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -281,4 +281,4 @@ TEST(Vision, RefusesWhatIsNoPictureOfIts) {
 }
 
 }  // namespace
-}  // namespace attnflow
+}  // namespace attnflow::vision_test
