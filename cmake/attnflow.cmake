@@ -20,6 +20,7 @@ function(attnflow_dependencies)
 
   find_program(ATTNFLOW_CCACHE ccache)
   if(ATTNFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ATTNFLOW_CCACHE}) # the core, which is made here
     set(CMAKE_CXX_COMPILER_LAUNCHER ${ATTNFLOW_CCACHE} PARENT_SCOPE)
   endif()
 

@@ -30,7 +30,10 @@ source tools/dev/progress.sh
 # alone NAME COMMAND...: waits until no other process runs a command under this NAME.
 alone() {
   mkdir -p "$CACHE/locks"
-  (flock 9 && "${@:2}") 9>"$CACHE/locks/$1"
+  (
+    flock --nonblock 9 || { say "waiting for another process ($1)" && flock 9; }
+    "${@:2}"
+  ) 9>"$CACHE/locks/$1"
 }
 
 # Is version $1 at least version $2?

@@ -81,6 +81,9 @@ ninja_stage() {
       printf '%s\n' "$line" >&2
     fi
   done || status=1
-  ((status == 0)) || return 1
+  if ((status)); then
+    moving_line ''
+    return 1
+  fi
   end_line "$title" $((SECONDS - start))
 }
