@@ -10,11 +10,12 @@ import { format, shorten } from "../report/text";
 import { printing } from "../theme";
 import { isAbove } from "../color/ends";
 import { cornerAt, MARKED, useMarking } from "./legend";
+import { SPACE_SIGN } from "./own_text";
 import { chosenFont, fitted, PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
 import "../styles/cells.css";
 
 export interface CellLabel {
-  text: string;
+  label: string;
   /** a grey sign in front: the piece begins with a space */
   space?: boolean;
 }
@@ -61,7 +62,6 @@ const WIDE_CELL = 52;
 const MOST_NUMBERS = 1500;
 /** Cells of an exported picture are rectangles up to so many, one image beyond. */
 const MOST_RECTANGLES = 4000;
-const SPACE_SIGN = "␣";
 /** Characters of a label. */
 const MOST_ROW = 14;
 const MOST_COLUMN = 16;
@@ -70,7 +70,7 @@ const FRAME = 2;
 /** Labels that run from right to left: what is written last stands on the right, where they begin. */
 const RTL = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
-const labelText = ({ text, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(text, most);
+const labelText = ({ label, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(label, most);
 
 /** Where everything stands. */
 interface Layout {
@@ -364,12 +364,12 @@ interface LabelTextProps {
 
 function LabelText({ label, most, room, font }: LabelTextProps) {
   const sign = label.space && <tspan class="space">{SPACE_SIGN}</tspan>;
-  const rtl = RTL.test(label.text);
+  const rtl = RTL.test(label.label);
   return (
     <>
-      <title>{label.text}</title>
+      <title>{label.label}</title>
       {!rtl && sign}
-      {fitted(label.text, label.space ? room - textWidth(SPACE_SIGN, font) : room, most, font)}
+      {fitted(label.label, label.space ? room - textWidth(SPACE_SIGN, font) : room, most, font)}
       {rtl && sign}
     </>
   );
@@ -449,16 +449,13 @@ function reveal(box: HTMLElement | null | undefined, { x, y, width, height, belo
 }
 
 /** The picture that stands in the page, as an SVG document with its cells in it. */
-export function exportedCells(
-  id: string,
-  props: Omit<CellPictureProps, "pointed" | "onRow" | "onPoint" | "id" | "name">,
-): string {
+export function exportedCells(id: string, props: Omit<CellPictureProps, "id" | "name">): string {
   const root = document.getElementById(`${id}-cells`);
   const picture = root?.querySelector("svg");
   const canvas = root?.querySelector("canvas");
   if (!root || !picture || !canvas) throw new Error("the picture is not there");
   const { rows, columns, values } = props;
-  const known = { ...props, id, name: "" } as unknown as CellPictureProps;
+  const known = { ...props, id, name: "" };
   const [x, y, width, height] = ["left", "top", "width", "height"].map((side) =>
     parseFloat(canvas.style.getPropertyValue(side)),
   );

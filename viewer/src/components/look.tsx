@@ -1,6 +1,5 @@
 // How values are drawn: palette, threshold, light or dark.
 import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useViewer } from "../context";
 import { barOf, PALETTES, Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
@@ -14,17 +13,6 @@ const THEMES: { name: Theme; label: string }[] = [
   { name: "dark", label: "Dark" },
 ];
 
-export function Look() {
-  const { report, state } = useViewer();
-  const { palette, threshold, fromLeast } = state.choices;
-  return (
-    <LookPanel palette={palette} threshold={threshold}>
-      {/* Pictures have it beside their other choices. */}
-      {report.document.input.kind !== "image" && <FromLeast on={fromLeast} />}
-    </LookPanel>
-  );
-}
-
 /** For flow above all, whose values lie close together far above 0. */
 export const FromLeast = ({ on }: { on: Signal<boolean> }) => (
   <CheckBox id="from-least" on={on} class="check">
@@ -32,15 +20,9 @@ export const FromLeast = ({ on }: { on: Signal<boolean> }) => (
   </CheckBox>
 );
 
-interface LookPanelProps {
-  palette: Signal<PaletteName>;
-  threshold: Signal<number>;
-  /** what one kind of page has besides */
-  children?: ComponentChildren;
-}
-
-/** The panel, for pages of every kind. */
-export function LookPanel({ palette, threshold, children }: LookPanelProps) {
+export function Look() {
+  const { report, state } = useViewer();
+  const { palette, threshold, fromLeast } = state.choices;
   return (
     <Popover id="look" label="Look" title="Look">
       <fieldset class="stack" id="palettes">
@@ -76,7 +58,8 @@ export function LookPanel({ palette, threshold, children }: LookPanelProps) {
           onInput={(event) => (threshold.value = Number(event.currentTarget.value))}
         />
       </div>
-      {children}
+      {/* Pictures have it beside their other choices. */}
+      {report.document.input.kind !== "image" && <FromLeast on={fromLeast} />}
       <fieldset class="stack" id="themes">
         <legend>Page</legend>
         {THEMES.map(({ name, label }) => (
