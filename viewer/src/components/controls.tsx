@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
+import { Slider } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
@@ -42,16 +43,15 @@ export function Controls() {
             {choices.layer.value} of {report.model.layers}
           </output>
         </label>
-        <input
+        <Slider
           id="layer"
-          type="range"
           min={0}
           max={layers.length - 1}
           step={1}
           value={layerIndex}
           disabled={layers.length < 2}
           aria-valuetext={`layer ${choices.layer.value}`}
-          onInput={(event) => (choices.layer.value = layers[Number(event.currentTarget.value)])}
+          choose={(index) => (choices.layer.value = layers[index])}
         />
       </div>
       <div class="control">

@@ -1,6 +1,7 @@
 // Raw, rollout or flow.
 import { useViewer } from "../context";
 import { METHODS, type Method } from "../report/document";
+import { Radios } from "./fields";
 
 interface MethodChoiceProps {
   /** whether there are values of a method */
@@ -16,19 +17,17 @@ export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) 
   return (
     <fieldset id="methods">
       <legend class="visually-hidden">Method</legend>
-      {METHODS.map((one) => (
-        <label key={one} title={has(one) ? undefined : missing(one)}>
-          <input
-            type="radio"
-            name="method"
-            value={one}
-            disabled={!has(one) && !asks}
-            checked={method.value === one}
-            onChange={() => (method.value = one)}
-          />
-          <span>{one}</span>
-        </label>
-      ))}
+      <Radios
+        name="method"
+        value={method.value}
+        options={METHODS.map((one) => ({
+          value: one,
+          words: <span>{one}</span>,
+          title: has(one) ? undefined : missing(one),
+          disabled: !has(one) && !asks,
+        }))}
+        choose={(one) => (method.value = one)}
+      />
     </fieldset>
   );
 }

@@ -1,6 +1,7 @@
 // Which generated token is explained, by which method and layers.
 import { effect, signal, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { Select, Slider } from "../components/fields";
 import { Filters } from "../components/filters";
 import { Look } from "../components/look";
 import { MethodChoice } from "../components/method_choice";
@@ -89,9 +90,8 @@ function Steps() {
       >
         <Icon path="M3 2v10l8-5z" />
       </button>
-      <input
+      <Slider
         id="token"
-        type="range"
         min={0}
         max={last}
         step={1}
@@ -99,23 +99,18 @@ function Steps() {
         disabled={last === 0}
         aria-label="Generated token"
         aria-valuetext={`${token + 1} of ${report.choosable}: ${report.tokens[report.namedBy(output)].label}`}
-        onInput={(event) => state.step(Number(event.currentTarget.value))}
+        choose={(one) => state.step(one)}
       />
       <output id="step" for="previous play next token">
         {token + 1} of {report.choosable}
       </output>
-      <select
+      <Select
         id="pace"
         aria-label="Speed"
         value={pace.value}
-        onChange={(event) => (pace.value = Number(event.currentTarget.value))}
-      >
-        {PACES.map(([milliseconds, name]) => (
-          <option key={milliseconds} value={milliseconds}>
-            {name}
-          </option>
-        ))}
-      </select>
+        options={PACES}
+        choose={(milliseconds) => (pace.value = milliseconds)}
+      />
     </div>
   );
 }
@@ -127,40 +122,28 @@ function LayersChoice() {
   const { method, span } = state.choices;
   const { kind, from, to } = viewer.span.value;
   const layers = report.layersOf(method.value);
-  const layerList = (id: string, value: number, choose: (layer: number) => void) => (
-    <select id={id} value={value} onChange={(event) => choose(Number(event.currentTarget.value))}>
-      {layers.map((layer) => (
-        <option key={layer} value={layer}>
-          {layer}
-        </option>
-      ))}
-    </select>
-  );
+  const options = layers.map((layer) => [layer] as const);
   const chooseRange = (first: number, last: number) =>
     (span.value = { kind, from: kind === "one" ? first : Math.min(first, last), to: Math.max(first, last) });
   return (
     <div class="control" id="layer-control">
       <label for="layers">Layers</label>
-      <select
+      <Select
         id="layers"
         value={kind}
         disabled={layers.length < 2 || state.growing.value}
-        onChange={(event) => (span.value = { from, to, kind: event.currentTarget.value as Span["kind"] })}
-      >
-        {SPANS.map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
+        options={SPANS}
+        choose={(other) => (span.value = { from, to, kind: other })}
+      />
       {(kind === "one" || kind === "range") && (
         <span id="layer-range">
           <label for="from-layer">{kind === "one" ? "layer" : "from"}</label>{" "}
-          {layerList("from-layer", from, (layer) => chooseRange(layer, to))}
+          <Select id="from-layer" value={from} options={options} choose={(layer) => chooseRange(layer, to)} />
           {kind === "range" && (
             <>
               {" "}
-              <label for="to-layer">to</label> {layerList("to-layer", to, (layer) => chooseRange(from, layer))}
+              <label for="to-layer">to</label>{" "}
+              <Select id="to-layer" value={to} options={options} choose={(layer) => chooseRange(from, layer)} />
             </>
           )}
         </span>
