@@ -8,7 +8,7 @@ import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
 import { wholeOf, type Drawn } from "./filters";
 import type { Method } from "./report/document";
-import type { Recipe } from "./report/recipe";
+import { recipeOf, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import type { Numbers } from "./report/values";
 import { WordReport } from "./report/words";
@@ -76,22 +76,21 @@ export class Viewer {
     this.state =
       pieces && report instanceof WordReport ? wordState(pieces.state, report) : new State(report, {}, served);
     const { choices } = this.state;
-    this.explanation = computed(
-      () =>
-        new Explanation(
-          this.report,
-          {
+    this.explanation = computed(() => {
+      const now = this.report;
+      // The report of a generation is what its numbers were made by, also when another one takes its place.
+      const recipe: Recipe = now.document.generation
+        ? recipeOf(now)
+        : {
             toLayer: choices.toLayer.value,
             heads: choices.heads.value,
             residual: choices.residual.value,
             setAside: choices.setAside.value,
             discard: choices.discard.value,
             normalize: choices.normalize.value,
-          },
-          this.answers.value,
-          choices.normalized.value,
-        ),
-    );
+          };
+      return new Explanation(now, recipe, this.answers.value, choices.normalized.value);
+    });
     this.ranking = computed(() => {
       const method = choices.method.value;
       return this.explanation.value.ranking(method, this.layersOf(method), this.output, this.state.counts.value);

@@ -4,13 +4,13 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { collectEnds, endsOf, EndsOf, type Ends } from "../color/ends";
 import { Card } from "../components/card";
-import { CellPicture, exportedCells, type CellPictureProps } from "../components/cell_picture";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
 import { Scroller } from "../components/scroller";
 import type { Exporter } from "../export/exporter";
 import { layersWords } from "../report/setting_words";
 import { percent } from "../report/text";
+import { CellPicture, exportedCells, type CellPictureProps } from "./cell_picture";
 import { useGeneration } from "./generation_viewer";
 
 /** Columns of both pictures: as many as there are values. */
