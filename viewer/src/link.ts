@@ -148,11 +148,18 @@ const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated
 const namesOf = ({ document }: Report) =>
   document.generation ? [...SHARED, ...GENERATION] : NAMES.filter((name) => !GENERATION.includes(name));
 
-/** The fragment of what is chosen, without "#"; "" when it is what the page opens with. */
-export function writeLink(choices: Choices, initial: Choices, address: Readonly<Record<string, string>> = {}): string {
+/**
+ * The fragment of what is chosen, without "#"; "" when it is what the page opens with.
+ * @param names of the choices that the page has
+ */
+export function writeLink(
+  choices: Choices,
+  initial: Choices,
+  address: Readonly<Record<string, string>> = {},
+  names: readonly (keyof Choices)[] = NAMES,
+): string {
   const parts = new URLSearchParams(address);
-  for (const name of NAMES) {
-    if (choices[name] === initial[name]) continue;
+  for (const name of names) {
     const field = FIELDS[name] as Field<unknown>;
     const text = field.write(choices[name]);
     if (text !== field.write(initial[name])) parts.set(field.key, text);
@@ -180,11 +187,11 @@ export function restoreLink(fragment: string, state: State) {
   state.restore(readLink(fragment, state.report, state.initial));
 }
 
-const fragmentOf = (state: State) => writeLink(state.snapshot(), state.initial, state.address);
+const fragmentOf = (state: State, choices = state.snapshot()) =>
+  writeLink(choices, state.initial, state.address, namesOf(state.report));
 
 /** Whether everything is chosen as the page opens. */
-export const untouched = (state: State): boolean =>
-  fragmentOf(state) === writeLink(state.initial, state.initial, state.address);
+export const untouched = (state: State): boolean => fragmentOf(state) === fragmentOf(state, state.initial);
 
 /** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
 export function followLink(state: State): () => void {
@@ -216,5 +223,5 @@ export function followLink(state: State): () => void {
 export function linkOf(state: State, other = false): string {
   const choices = state.snapshot();
   if (other) choices.comparison = null;
-  return addressWith(writeLink(choices, state.initial, state.address));
+  return addressWith(fragmentOf(state, choices));
 }
