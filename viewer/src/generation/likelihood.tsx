@@ -1,4 +1,5 @@
 // How likely the chosen token was, beside its alternatives.
+import { Bar } from "../components/bar";
 import { Card } from "../components/card";
 import { Piece } from "../components/own_text";
 import { pictureOf } from "../export/element_picture";
@@ -39,14 +40,11 @@ export function Likelihood() {
       <ol class="bars" id="choices">
         {choices.map(({ label, probability }, k) => {
           const { text, space } = pieceName("", label, k);
+          const marks = k === chosen ? ({ class: "chosen", "aria-current": "true" } as const) : {};
           return (
-            <li key={k} class={k === chosen ? "chosen" : ""} aria-current={k === chosen ? "true" : undefined}>
+            <Bar key={k} share={probability} words={format(probability)} {...marks}>
               <Piece label={text} space={space} />
-              <span class="track" aria-hidden="true">
-                <span class="bar" style={{ width: `${100 * probability}%` }} />
-              </span>
-              <span class="number">{format(probability)}</span>
-            </li>
+            </Bar>
           );
         })}
       </ol>

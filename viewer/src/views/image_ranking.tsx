@@ -1,5 +1,6 @@
 // How much lies on patches and on special tokens, and which patches are strongest, with what they show.
 import { useSignal } from "@preact/signals";
+import { Bar, Degenerate } from "../components/bar";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { Scroller } from "../components/scroller";
@@ -26,11 +27,17 @@ export function ImageShares() {
     <Card id="share" title="Patches and special tokens">
       {row && (
         <ol class="bars" id="shares">
-          <Bar share={share(patches)} all>
+          <Bar share={share(patches)} words={percent(share(patches))} class="all">
             <bdi>{`${picture.patches} patches`}</bdi>
           </Bar>
           {picture.specials.map((token) => (
-            <Bar key={token} share={share(row[token])} token={token} value={row[token]}>
+            <Bar
+              key={token}
+              share={share(row[token])}
+              words={percent(share(row[token]))}
+              data-token={token}
+              title={format(row[token])}
+            >
               <Own text={report.tokens[token].label} />
             </Bar>
           ))}
@@ -47,26 +54,6 @@ export function ImageShares() {
           "Special tokens stand for no part of the picture and are not on the map."}
       </p>
     </Card>
-  );
-}
-
-interface BarProps {
-  share: number;
-  all?: boolean;
-  token?: number;
-  value?: number;
-  children: preact.ComponentChildren;
-}
-
-function Bar({ share, all = false, token, value, children }: BarProps) {
-  return (
-    <li class={all ? "all" : undefined} data-token={token} title={value === undefined ? undefined : format(value)}>
-      {children}
-      <span class="track" aria-hidden="true">
-        <span class="bar" style={{ width: `${100 * Math.max(0, Math.min(1, share))}%` }} />
-      </span>
-      <span class="number">{percent(share)}</span>
-    </li>
   );
 }
 
@@ -156,11 +143,7 @@ export function ImageRanking() {
                   style={{ "--share": String(largest > 0 ? value / largest : 0) }}
                 >
                   {format(value)}
-                  {flags?.[token] ? (
-                    <span class="mark" data-mark="degenerate">
-                      °
-                    </span>
-                  ) : null}
+                  {flags?.[token] ? <Degenerate /> : null}
                 </td>
                 {method !== "flow" && <td class="number">{percent(all > 0 ? value / all : 0)}</td>}
               </tr>

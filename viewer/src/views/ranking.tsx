@@ -2,6 +2,7 @@
 // normalised beside what is not, and shares of the prompt's part.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { Degenerate } from "../components/bar";
 import { Card } from "../components/card";
 import { Piece, TokenName } from "../components/own_text";
 import { readoutOf } from "../components/readout";
@@ -232,11 +233,7 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
           style={by ? { "--share": String(largest > 0 ? value / largest : 0) } : undefined}
         >
           {format(row?.[token])}
-          {method === "flow" && degenerate && (
-            <span class="mark" data-mark="degenerate" title={DEGENERATE_WORDS}>
-              °
-            </span>
-          )}
+          {method === "flow" && degenerate && <Degenerate />}
         </td>
       ))}
       {mass !== null && <td class="number">{generated ? "–" : percent(mass > 0 ? value / mass : 0)}</td>}
