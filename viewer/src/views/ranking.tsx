@@ -1,6 +1,7 @@
 // The strongest input tokens of the chosen output token, with every method's values; of a generation, with what is
 // normalised beside what is not, and shares of the prompt's part.
 import { useSignal, useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { Degenerate } from "../components/bar";
 import { Card } from "../components/card";
@@ -10,7 +11,7 @@ import { Scroller } from "../components/scroller";
 import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { pictureOf } from "../export/element_picture";
-import type { Table } from "../export/exporter";
+import type { Exporter, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { METHODS } from "../report/document";
 import { DEGENERATE_WORDS } from "../report/setting_words";
@@ -99,18 +100,25 @@ function tableOf(viewer: Viewer, columns: readonly Column[]): Table {
   };
 }
 
-export function Ranking() {
-  const viewer = useViewer();
-  const { report, state } = viewer;
-  const { choices, pointed } = state;
+interface RankTableProps<T extends { token: number }> {
+  title: string;
+  exporter?: Exporter;
+  heads: readonly { words: string; class?: string; sorted?: boolean }[];
+  ranking: readonly T[];
+  line(entry: T): ComponentChildren;
+  /** a click on a line, with the control key or without */
+  onPick?(token: number, control: boolean): void;
+  children: ComponentChildren;
+}
+
+/** A ranking as a card: its first lines, or all; below it what it says of itself. */
+export function RankTable<T extends { token: number }>(props: RankTableProps<T>) {
+  const { title, exporter, heads, ranking, line, onPick, children } = props;
+  const { report, state } = useViewer();
+  const { pointed } = state;
   const all = useSignal(false);
   const body = useRef<HTMLTableSectionElement>(null);
-  const ranking = viewer.ranking.value;
-  const generation = viewer instanceof GenerationViewer ? viewer : null;
   const top = report.settings.top_k;
-  const shown = ranking.slice(0, all.value ? MOST_ROWS : top);
-  const columns = columnsOf(viewer);
-  const mass = generation?.report.promptShare(...generation.place) ?? null;
   useSignalEffect(() => {
     const token = pointed.value?.input;
     for (const line of body.current?.querySelectorAll("tr.pointed") ?? []) line.classList.remove("pointed");
@@ -121,42 +129,19 @@ export function Ranking() {
     return line ? Number(line.dataset.token) : null;
   };
   return (
-    <Card
-      id="rank"
-      title={generation ? "Drew most on" : "Strongest input tokens"}
-      exporter={
-        ranking.length > 0 || generation
-          ? { svg: () => pictureOf("rank"), rows: () => tableOf(viewer, columns) }
-          : undefined
-      }
-    >
+    <Card id="rank" title={title} exporter={exporter}>
       <Scroller id="rank" tabIndex={0} role="group" aria-label="The ranking, which scrolls">
         <table>
           <thead>
             <tr>
-              <th scope="col" class="number">
-                Rank
-              </th>
-              {generation && (
-                <th scope="col" class="number">
-                  Position
-                </th>
-              )}
-              <th scope="col">Token</th>
-              {columns.map(({ title, by }) => (
-                <th
-                  scope="col"
-                  key={title}
-                  class={by ? "number by" : "number"}
-                  aria-sort={by ? "descending" : undefined}
-                >
-                  {title}
-                </th>
-              ))}
-              {mass !== null && (
-                <th scope="col" class="number">
-                  of the prompt
-                </th>
+              {heads.map(({ words, class: kind, sorted }) =>
+                words ? (
+                  <th scope="col" key={words} class={kind} aria-sort={sorted ? "descending" : undefined}>
+                    {words}
+                  </th>
+                ) : (
+                  <td />
+                ),
               )}
             </tr>
           </thead>
@@ -169,20 +154,15 @@ export function Ranking() {
             onPointerLeave={() => (pointed.value = null)}
             onClick={(event) => {
               const token = tokenAt(event);
-              if (token === null) return;
-              if (event.ctrlKey || event.metaKey) state.toggle(token);
-              else if (!generation) choices.input.value = token;
+              if (token !== null) onPick?.(token, event.ctrlKey || event.metaKey);
             }}
           >
-            {shown.map((entry) => (
-              <Line key={entry.token} entry={entry} largest={ranking[0].value} columns={columns} mass={mass} />
-            ))}
+            {ranking.slice(0, all.value ? MOST_ROWS : top).map(line)}
           </tbody>
         </table>
       </Scroller>
       <p class="help key" id="rank-help">
-        {ranking.length === 0 && generation && readoutOf(viewer, "rank")}
-        {helpOf(viewer)}
+        {children}
       </p>
       <button type="button" id="rank-all" hidden={ranking.length <= top} onClick={() => (all.value = !all.value)}>
         {all.value
@@ -192,6 +172,40 @@ export function Ranking() {
             : `Show all ${ranking.length}`}
       </button>
     </Card>
+  );
+}
+
+export function Ranking() {
+  const viewer = useViewer();
+  const { state } = viewer;
+  const ranking = viewer.ranking.value;
+  const generation = viewer instanceof GenerationViewer ? viewer : null;
+  const columns = columnsOf(viewer);
+  const mass = generation?.report.promptShare(...generation.place) ?? null;
+  const exporter = { svg: () => pictureOf("rank"), rows: () => tableOf(viewer, columns) };
+  return (
+    <RankTable
+      title={generation ? "Drew most on" : "Strongest input tokens"}
+      exporter={ranking.length > 0 || generation ? exporter : undefined}
+      heads={[
+        { words: "Rank", class: "number" },
+        ...(generation ? [{ words: "Position", class: "number" }] : []),
+        { words: "Token" },
+        ...columns.map(({ title, by }) => ({ words: title, class: by ? "number by" : "number", sorted: by })),
+        ...(mass === null ? [] : [{ words: "of the prompt", class: "number" }]),
+      ]}
+      ranking={ranking}
+      line={(entry) => (
+        <Line key={entry.token} entry={entry} largest={ranking[0].value} columns={columns} mass={mass} />
+      )}
+      onPick={(token, control) => {
+        if (control) state.toggle(token);
+        else if (!generation) state.choices.input.value = token;
+      }}
+    >
+      {ranking.length === 0 && generation && readoutOf(viewer, "rank")}
+      {helpOf(viewer)}
+    </RankTable>
   );
 }
 
