@@ -1,4 +1,5 @@
-// The page of one report: text or picture; a generation has its own (generation_app.tsx).
+// The frame of every page, and the page of one report: text or picture; a generation has its own
+// (generation_app.tsx).
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
@@ -13,7 +14,7 @@ import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
-import { followKeys, SHORTCUTS } from "./shortcuts";
+import { followKeys, SHORTCUTS, type Shortcut } from "./shortcuts";
 import { format } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
@@ -34,6 +35,57 @@ const KEYS_OF_TEXTS: readonly Keys[] = [
   { keys: ["x"], does: "leave the token out of rankings and colours, or take it back in" },
 ];
 
+export interface PageProps {
+  viewer: Viewer;
+  /** the viewer whose choices the address keeps, where it is another one */
+  pieces?: Viewer;
+  class?: string;
+  /** above the page's head */
+  top?: ComponentChildren;
+  heading: ComponentChildren;
+  controls: ComponentChildren;
+  shortcuts: readonly Shortcut[];
+  /** the keys that the help names, where these are more */
+  keys?: readonly Keys[];
+  /** of the help: what is no key */
+  help: string;
+  children: ComponentChildren;
+}
+
+/** What every page has: its head, controls, views, keys and link. */
+export function Page({ viewer, pieces = viewer, class: kind, top, heading, controls, children, ...rest }: PageProps) {
+  const { shortcuts, keys = shortcuts, help } = rest;
+  // Before the first drawing: a link's choices never flash past.
+  useLayoutEffect(() => followLink(pieces.state), [pieces]);
+  useEffect(() => followKeys(viewer, shortcuts), [viewer, shortcuts]);
+  useEffect(() => announceChoices(viewer), [viewer]);
+  // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
+  const part = viewer === pieces ? "pieces" : "words";
+  const classes = [kind, viewer.report.n > MOST_DRAWN && "large"].filter(Boolean).join(" ");
+  return (
+    <ViewerContext.Provider value={viewer}>
+      <div id="page" class={classes || undefined}>
+        {top}
+        <header key={`head ${part}`}>
+          <Toolbar />
+          {heading}
+          <PrintFacts facts={() => captionOf(viewer, "", {}).facts} />
+        </header>
+        {controls}
+        <main key={`main ${part}`}>
+          <p id="live" class="visually-hidden" aria-live="polite">
+            {viewer.announcement}
+          </p>
+          {children}
+        </main>
+        <KeysDialog key={`help ${part}`} keys={keys}>
+          Pointing at a token in one view points at it in all. {help}
+        </KeysDialog>
+      </div>
+    </ViewerContext.Provider>
+  );
+}
+
 export interface ReportAppProps {
   viewer: Viewer;
   /** after the text: what only a server can do */
@@ -41,88 +93,78 @@ export interface ReportAppProps {
 }
 
 export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
-  // Before the first drawing: a link's choices never flash past.
-  useLayoutEffect(() => followLink(pieces.state), [pieces]);
   const viewer = pieces.shown;
-  useEffect(() => followKeys(viewer), [viewer]);
-  useEffect(() => announceChoices(viewer), [viewer]);
   const { report } = viewer;
-  // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
-  const part = viewer === pieces ? "pieces" : "words";
   const pictured = report.document.input.kind === "image";
   const predicted = (report.document.predictions ?? []).length > 0;
   return (
-    <ViewerContext.Provider value={viewer}>
-      <div id="page" class={report.n > MOST_DRAWN ? "large" : undefined}>
-        <Header key={`head ${part}`} />
-        <Controls key={`controls ${part}`} />
-        <RecipeControls />
-        <main key={`main ${part}`}>
-          <p id="live" class="visually-hidden" aria-live="polite">
-            {viewer.announcement}
-          </p>
-          <Notes />
-          {pictured ? (
-            <ImageViews />
-          ) : (
-            <div class={predicted ? "lead wide with-aside" : "lead wide"}>
-              <div class="pile">
-                <Strip />
-                <Methods />
-              </div>
-              {predicted && (
-                <aside class="card" aria-label="Prediction">
-                  <Predictions report={report} id="predictions" />
-                </aside>
-              )}
-            </div>
-          )}
-          {children}
-          <Compare />
-          {!pictured && <LayerMap />}
-          <div class="pair wide">
-            <div class="pile">
-              {!pictured && <Ranking />}
-              <SettingsCard />
-            </div>
-            <Matrix />
+    <Page
+      viewer={viewer}
+      pieces={pieces}
+      heading={<Heading />}
+      controls={
+        <>
+          <Controls key={viewer === pieces ? "pieces" : "words"} />
+          <RecipeControls />
+        </>
+      }
+      shortcuts={SHORTCUTS}
+      keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
+      help="A click chooses; with the control (⌘) key it leaves a token out. The address keeps what is chosen: back and forward step through it."
+    >
+      <Notes />
+      {pictured ? (
+        <ImageViews />
+      ) : (
+        <div class={predicted ? "lead wide with-aside" : "lead wide"}>
+          <div class="pile">
+            <Strip />
+            <Methods />
           </div>
-          <FlowGraph />
-          <HeadGrid />
-          <Referents />
-        </main>
-        <KeysDialog key={`help ${part}`} keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}>
-          Pointing at a token in one view points at it in all. A click chooses; with the control (⌘) key it leaves a
-          token out. The address keeps what is chosen: back and forward step through it.
-        </KeysDialog>
+          {predicted && (
+            <aside class="card" aria-label="Prediction">
+              <Predictions report={report} id="predictions" />
+            </aside>
+          )}
+        </div>
+      )}
+      {children}
+      <Compare />
+      {!pictured && <LayerMap />}
+      <div class="pair wide">
+        <div class="pile">
+          {!pictured && <Ranking />}
+          <SettingsCard />
+        </div>
+        <Matrix />
       </div>
-    </ViewerContext.Provider>
+      <FlowGraph />
+      <HeadGrid />
+      <Referents />
+    </Page>
   );
 }
 
-/** Says the choice and its three strongest input tokens, once a choice rests. */
+/** Says the choice and its three strongest input tokens, once a choice rests; not while tokens go by or arrive. */
 function announceChoices(viewer: Viewer) {
-  const { report, state, explanation, announcement } = viewer;
-  const { method, layer, token } = state.choices;
-  const plain = (i: number) => `${i} “${report.tokens[i].label}”`;
+  const { state, ranking, announcement } = viewer;
   let first = true;
   return effect(() => {
-    const best = explanation.value.ranking(method.value, layer.value, token.value, state.counts.value).slice(0, 3);
-    const strongest = best.map(({ token, value }) => `${plain(token)} ${format(value)}`).join(", ");
-    const text = `Output token ${plain(token.value)}, ${method.value}, layer ${layer.value}: ${strongest || "not computed"}`;
+    const best = ranking.value.slice(0, 3);
+    const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${format(value)}`).join(", ");
+    const text = `${viewer.chosenText()}: ${strongest || (viewer.row() ? "nothing" : "not computed")}`;
+    if (state.playing.value || state.arriving.value) return;
     if (!first) announcement.value = text;
     first = false;
   });
 }
 
-function Header() {
-  const viewer = useViewer();
-  const { report, state } = viewer;
+function Heading() {
+  const { report, state } = useViewer();
   const { text, text_pair: pair, kind, image } = report.document.input;
   const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
-    <header>
-      <Toolbar />
+    <>
       <p id="input-text" hidden={texts.length === 0}>
         {texts.map((part) => (
           <span title={part} key={part}>
@@ -139,7 +181,6 @@ function Header() {
           </>
         )}
       </h1>
-      <PrintFacts facts={() => captionOf(viewer, "", {}).facts} />
-    </header>
+    </>
   );
 }

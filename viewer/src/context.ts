@@ -5,10 +5,12 @@ import { useContext } from "preact/hooks";
 import type { Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
-import { Explanation } from "./explanation";
+import { Explanation, type Ranked } from "./explanation";
+import { wholeOf, type Drawn } from "./filters";
 import type { Method } from "./report/document";
-import type { Recipe } from "./report/recipe";
-import type { Report } from "./report/report";
+import { recipeOf, type Recipe } from "./report/recipe";
+import type { Layers, Report } from "./report/report";
+import type { Numbers } from "./report/values";
 import { WordReport } from "./report/words";
 import { State, wordState } from "./state";
 import { dark } from "./theme";
@@ -54,11 +56,12 @@ export class Viewer {
 
   /** The viewer of the same report whose words are not merged; possibly this one. */
   readonly pieces: Viewer;
+  /** Of what is chosen. */
+  readonly ranking: ReadonlySignal<Ranked[]>;
+  readonly drawn: ReadonlySignal<Drawn>;
 
-  constructor(
-    readonly report: Report,
-    pieces?: Viewer,
-  ) {
+  /** @param served the text has just come (see State) */
+  constructor(report: Report, pieces?: Viewer, served = false) {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
     this.asking = pieces?.asking ?? signal(null);
@@ -70,25 +73,80 @@ export class Viewer {
       const words = pieces ? null : WordReport.of(report);
       return words && new Viewer(words, this);
     });
-    this.state = pieces && report instanceof WordReport ? wordState(pieces.state, report) : new State(report);
+    this.state =
+      pieces && report instanceof WordReport ? wordState(pieces.state, report) : new State(report, {}, served);
     const { choices } = this.state;
-    this.explanation = computed(
-      () =>
-        new Explanation(
-          report,
-          {
+    this.explanation = computed(() => {
+      const now = this.report;
+      // The report of a generation is what its numbers were made by, also when another one takes its place.
+      const recipe: Recipe = now.document.generation
+        ? recipeOf(now)
+        : {
             toLayer: choices.toLayer.value,
             heads: choices.heads.value,
             residual: choices.residual.value,
             setAside: choices.setAside.value,
             discard: choices.discard.value,
             normalize: choices.normalize.value,
-          },
-          this.answers.value,
-        ),
-    );
+          };
+      return new Explanation(now, recipe, this.answers.value, choices.normalized.value);
+    });
+    this.ranking = computed(() => {
+      const method = choices.method.value;
+      return this.explanation.value.ranking(method, this.layersOf(method), this.output, this.state.counts.value);
+    });
+    this.drawn = computed(() => this.drawnOn());
     this.scale = computed(() => new Scale(dark.value, choices.palette.value));
     this.differenceScale = computed(() => new DivergingScale(dark.value));
+  }
+
+  /** Read where it follows: a generation that grows has another one for each token. */
+  get report(): Report {
+    return this.state.report;
+  }
+
+  /** The position whose row is shown. */
+  get output(): number {
+    return this.report.outputOf(this.state.choices.token.value);
+  }
+
+  /** The layer that is shown of a method, or those whose mean is. */
+  layersOf(method: Method): Layers {
+    void method;
+    return this.state.choices.layer.value;
+  }
+
+  /** In words: "layer 3", "mean over layers 1–6". */
+  layersText(method: Method = this.state.choices.method.value): string {
+    return `layer ${String(this.layersOf(method))}`;
+  }
+
+  /** What the chosen output token draws on by a method; null where that is not known. */
+  row(method: Method = this.state.choices.method.value): Numbers | null {
+    return this.explanation.value.row(method, this.layersOf(method), this.output);
+  }
+
+  /** Flags of the flow values that are shown; null where none are. */
+  degenerate(): Numbers | null {
+    const { method } = this.state.choices;
+    if (method.value !== "flow" || !this.row()) return null;
+    return this.explanation.value.degenerate(this.layersOf("flow"), this.output);
+  }
+
+  /** A token as plain text. */
+  plainName(token: number): string {
+    return `${token} “${this.report.tokens[token].label}”`;
+  }
+
+  /** What is chosen, as plain text. */
+  chosenText(): string {
+    const { method, layer, token } = this.state.choices;
+    return `Output token ${this.plainName(token.value)}, ${method.value}, layer ${layer.value}`;
+  }
+
+  protected drawnOn(): Drawn {
+    const values = this.row();
+    return { values, whole: wholeOf(values), among: this.report.n };
   }
 
   /** This viewer, or the one with words merged, as is chosen. */
@@ -103,7 +161,7 @@ export class Viewer {
   }
 
   /** What a token is called where one is named: its label and, in grey, its position. */
-  name(token: number): { label: string; index: number } {
+  name(token: number): { label: string; index: number | string } {
     return { label: this.report.tokens[token].label, index: token };
   }
 }

@@ -4,8 +4,9 @@
 // the page where the document holds the layers' attention; flow, which is expensive, is asked of the server or said to
 // be missing.
 import type { Method } from "./report/document";
+import { GenerationReport } from "./report/generation_report";
 import type { Recipe } from "./report/recipe";
-import type { Report } from "./report/report";
+import type { Layers, Report } from "./report/report";
 import type { Numbers } from "./report/values";
 import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
 
@@ -24,6 +25,8 @@ export interface Ranked {
   /** from 1; values that their errors or, of flow, their enclosures cannot tell apart share one */
   rank: number;
   value: number;
+  /** a flow that equals a cut at an end of the network */
+  degenerate: boolean;
 }
 
 /** Whether a report's settings are those of a recipe. */
@@ -46,6 +49,8 @@ export class Explanation {
     readonly report: Report,
     readonly recipe: Recipe,
     answers: readonly Report[] = [],
+    /** of a generation: normalised values where there are some */
+    private readonly normalized = false,
   ) {
     this.every = report.tokens.map((token) => token.index);
     this.answers = answers.filter((answer) => answersRecipe(answer, recipe));
@@ -59,14 +64,22 @@ export class Explanation {
     return answersRecipe(this.report, this.recipe);
   }
 
+  /** What holds a method's values in the document. */
+  arrayOf(method: Method): string {
+    const { report } = this;
+    return this.normalized && report instanceof GenerationReport && report.hasNormalized(method)
+      ? `${method}_normalized`
+      : method;
+  }
+
   /** What `outputToken` after `layer` draws on, or null where that is not known here. */
-  result(method: Method, layer: number, outputToken: number): RowResult | null {
+  result(method: Method, layer: Layers, outputToken: number): RowResult | null {
     const key = `${method} ${layer} ${outputToken}`;
     const known = this.cache.get(key);
     if (known !== undefined) return known;
     let result: RowResult | null = null;
     if (this.asComputed) {
-      const values = this.report.row(method, layer, outputToken);
+      const values = this.report.row(this.arrayOf(method), layer, outputToken);
       if (values)
         result = { values, source: "document", error: this.report.rowError(method, outputToken), from: this.report };
     }
@@ -74,7 +87,7 @@ export class Explanation {
       const values = result ? null : answer.row(method, layer, outputToken);
       if (values) result = { values, source: "server", error: answer.rowError(method, outputToken), from: answer };
     }
-    if (!result) {
+    if (!result && typeof layer === "number") {
       const values = recomputedRow(this.report, this.recipe, method, layer, outputToken);
       if (values) result = { values, source: "page", error: recomputedError(this.report, this.recipe), from: null };
     }
@@ -84,17 +97,17 @@ export class Explanation {
     return result;
   }
 
-  row(method: Method, layer: number, outputToken: number): Numbers | null {
+  row(method: Method, layer: Layers, outputToken: number): Numbers | null {
     return this.result(method, layer, outputToken)?.values ?? null;
   }
 
   /** Flags of flow values that repeat an end of the network; null where there are none. */
-  degenerate(layer: number, outputToken: number): Numbers | null {
+  degenerate(layer: Layers, outputToken: number): Numbers | null {
     return this.besideFlow("flow_degenerate", layer, outputToken);
   }
 
   /** What the report that has the flow says of it: the document may know a recipe and lack its flow, of words above all. */
-  private besideFlow(array: string, layer: number, outputToken: number): Numbers | null {
+  private besideFlow(array: string, layer: Layers, outputToken: number): Numbers | null {
     return this.result("flow", layer, outputToken)?.from?.row(array, layer, outputToken) ?? null;
   }
 
@@ -131,21 +144,24 @@ export class Explanation {
     return [...new Set([...this.report.outputTokens(method), ...answered])].sort((a, b) => a - b);
   }
 
-  /** Input tokens of one output token that count, strongest first. */
-  ranking(method: Method, layer: number, outputToken: number, counts: readonly boolean[]): Ranked[] {
+  /** Input tokens of one output token that count, strongest first; of a generation, those that hold something. */
+  ranking(method: Method, layer: Layers, outputToken: number, counts: readonly boolean[]): Ranked[] {
     const result = this.result(method, layer, outputToken);
     if (!result) return [];
     const { values, error } = result;
-    const gaps = method === "flow" ? this.besideFlow("flow_gap", layer, outputToken) : null;
+    const all = !this.report.document.generation;
+    // Flow stands beside other methods, but for generations.
+    const flags = all || method === "flow" ? this.degenerate(layer, outputToken) : null;
+    const gaps = this.arrayOf(method) === "flow" ? this.besideFlow("flow_gap", layer, outputToken) : null;
     const widest = method === "flow" && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
-    const order = [...values.keys()].filter((i) => counts[i]);
+    const order = [...values.keys()].filter((i) => counts[i] && (all || values[i] > 0));
     order.sort((a, b) => (values[b] || 0) - (values[a] || 0) || a - b);
     let rank = 0;
     let first = NaN;
     return order.map((i, at) => {
-      const high = (values[i] + (gaps ? gaps[i] : widest)) * (1 + error);
+      const high = (values[i] + (gaps ? (gaps[i] ?? 0) : widest)) * (1 + error);
       if (!(high >= first)) [rank, first] = [at + 1, values[i] * (1 - error)];
-      return { token: i, rank, value: values[i] };
+      return { token: i, rank, value: values[i], degenerate: Boolean(flags?.[i]) };
     });
   }
 }

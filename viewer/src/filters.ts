@@ -1,4 +1,6 @@
-// Which tokens are left out of rankings and of colour scales. They take part in every computation all the same.
+// Which tokens are left out of rankings and of colour scales, and why: by kind, by the report's rules, by an expression,
+// by hand. They take part in every computation all the same.
+import type { Report } from "./report/report";
 
 const STOP_WORDS = new Set(
   (
@@ -60,13 +62,105 @@ export function readPattern(text: string): { expression: RegExp | null; problem:
 
 export const matches = (pattern: RegExp, label: string) => pattern.test(label.slice(0, LONGEST_TEXT));
 
-/** What share of a row's sum lies on tokens that do not count; null where there is nothing to share. */
-export function massSetAside(values: ArrayLike<number>, counts: readonly boolean[]): number | null {
-  let [all, aside] = [0, 0];
-  for (let i = 0; i < values.length; ++i) {
-    if (!(values[i] > 0 && values[i] < Infinity)) continue;
-    all += values[i];
-    if (!counts[i]) aside += values[i];
+export interface Filters {
+  /** special tokens, wherever they stand; also those that the report's rule of that name holds */
+  special: boolean;
+  /** English stop words, and what is punctuation */
+  stopWords: boolean;
+  /** tokens generated before */
+  generated: boolean;
+  /** which of the report's rules hold */
+  rules: readonly boolean[];
+  pattern: RegExp | null;
+  /** tokens whose place was changed by hand: true is left out */
+  byHand: ReadonlyMap<number, boolean>;
+}
+
+/** The report's own name of the rule for special tokens (attnflow/text/token_filter.h). */
+export const SPECIAL = "special tokens";
+
+/** Special tokens: those that are marked, and those of the report's rule. */
+export function specialTokens({ tokens, dropped }: Report): Set<number> {
+  const special = tokens.filter((token) => token.special).map(({ index }) => index);
+  return new Set([...special, ...dropped.filter(({ rule }) => rule === SPECIAL).flatMap((rule) => rule.tokens)]);
+}
+
+/** Why each token is left out; "" where it is not. */
+export function reasonsAside(report: Report, filters: Filters): string[] {
+  const { m, tokens, dropped } = report;
+  const special = specialTokens(report);
+  const reasons = tokens.map((_, j): string => {
+    if (filters.generated && j >= m) return "generated tokens";
+    return filters.special && special.has(j) ? SPECIAL : "";
+  });
+  for (const [k, { rule, tokens: held }] of dropped.entries()) {
+    for (const j of held) if (filters.rules[k] && rule !== SPECIAL) reasons[j] ||= rule;
   }
-  return all > 0 ? aside / all : null;
+  for (const [j, { label }] of tokens.entries()) {
+    if (filters.stopWords && !special.has(j) && isStopWord(label)) reasons[j] ||= "stop words and punctuation";
+    if (filters.pattern && matches(filters.pattern, label)) reasons[j] ||= "the expression";
+    const byClick = filters.byHand.get(j);
+    if (byClick !== undefined) reasons[j] = byClick ? "by hand" : "";
+  }
+  return reasons;
+}
+
+/** The clicks after another one on a token: it changes sides. */
+export function toggled(report: Report, filters: Filters, token: number): Map<number, boolean> {
+  const byHand = new Map(filters.byHand);
+  const isAside = reasonsAside(report, filters)[token] !== "";
+  // Without the clicks it may stand where this click wants it.
+  byHand.delete(token);
+  if ((reasonsAside(report, { ...filters, byHand })[token] !== "") === isAside) byHand.set(token, !isAside);
+  return byHand;
+}
+
+/** A row of values, as far as it can be shared out. */
+export interface Drawn {
+  values: ArrayLike<number> | null;
+  /** all that was drawn on, which the values need not cover; null where they are no shares */
+  whole: number | null;
+  /** how many tokens could be drawn on, of those that the values tell of */
+  among: number;
+}
+
+/** The sum of what is finite; null where there is nothing to share. */
+export function wholeOf(values: ArrayLike<number> | null): number | null {
+  const all = values ? shareOf(values, 1, () => true) : 0;
+  return all > 0 ? all : null;
+}
+
+/** Of all that was drawn on, the share that tokens hold. */
+export function shareOf(values: ArrayLike<number>, whole: number, holds: (token: number) => boolean): number {
+  let held = 0;
+  for (let j = 0; j < values.length; ++j) if (values[j] > 0 && values[j] < Infinity && holds(j)) held += values[j];
+  return whole > 0 ? held / whole : 0;
+}
+
+/** Tokens, with their share of all that was drawn on; null where values are no shares. */
+export interface Part {
+  count: number;
+  share: number | null;
+}
+
+/** Some of the tokens that could be drawn on. */
+export function partOf({ values, whole, among }: Drawn, holds: (token: number) => boolean): Part {
+  let count = 0;
+  for (let j = 0; j < among; ++j) if (holds(j)) ++count;
+  const shared = values && whole !== null;
+  return { count, share: shared ? shareOf(values, whole, (j) => j < among && holds(j)) : null };
+}
+
+/** What is left out of those that could be drawn on: all of it, and each reason's part. */
+export function asideOf(
+  drawn: Drawn,
+  reasons: readonly string[],
+): { among: number; all: Part; parts: (Part & { reason: string })[] } {
+  const { among } = drawn;
+  const names = [...new Set(reasons.slice(0, among).filter(Boolean))];
+  return {
+    among,
+    all: partOf(drawn, (j) => reasons[j] !== ""),
+    parts: names.map((reason) => ({ reason, ...partOf(drawn, (j) => reasons[j] === reason) })),
+  };
 }

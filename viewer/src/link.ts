@@ -13,8 +13,8 @@ const VERSION = "1";
 interface Field<T> {
   key: string;
   write(value: T): string;
-  /** undefined: not a value of this report */
-  read(text: string, report: Report): T | undefined;
+  /** undefined: not a value of this report. `read` holds the method, which comes first */
+  read(text: string, report: Report, read: Choices): T | undefined;
 }
 
 const whole = (text: string, from: number, to: number) => {
@@ -42,10 +42,31 @@ const layerOf = (text: string, report: Report) => {
 };
 
 const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
-  method: { key: "m", write: String, read: (text) => method(text) },
+  method: {
+    key: "m",
+    write: String,
+    read(text, report) {
+      const found = method(text);
+      return found && (!report.document.generation || report.methods.includes(found)) ? found : undefined;
+    },
+  },
   layer: { key: "l", write: String, read: layerOf },
   toLayer: { key: "d", write: String, read: (text, report) => whole(text, 0, Math.max(...report.layers) - 1) },
-  token: { key: "t", write: String, read: (text, report) => whole(text, 0, report.n - 1) },
+  span: {
+    key: "l",
+    write: ({ kind, from, to }) => (kind === "one" ? String(from) : kind === "range" ? `${from}-${to}` : kind),
+    read(text, report, { method, span }) {
+      const kind = oneOf("all", "last")(text);
+      if (kind) return { ...span, kind };
+      const [from, to] = text.split("-", 2).map((part) => whole(part, 1, 100_000));
+      const has = (layer?: number): layer is number => report.layersOf(method).includes(layer ?? 0);
+      if (!has(from)) return undefined;
+      if (!text.includes("-")) return { ...span, kind: "one", from };
+      return has(to) && to >= from ? { kind: "range", from, to } : undefined;
+    },
+  },
+  token: { key: "t", write: String, read: (text, report) => whole(text, 0, report.choosable - 1) },
+  normalized: flag("n"),
   heads: {
     key: "h",
     write: String,
@@ -69,16 +90,22 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
     write: String,
     read: (text) => (text.length <= LONGEST_PATTERN ? text : undefined),
   },
-  leftOut: {
+  generated: flag("g"),
+  rules: {
+    key: "f",
+    write: (rules) => rules.map((on) => (on ? "1" : "0")).join(""),
+    read: (text, { dropped }) =>
+      /^[01]+$/.test(text) && text.length === dropped.length ? [...text].map((on) => on === "1") : undefined,
+  },
+  byHand: {
     key: "x",
-    write: (tokens) => tokens.join("."),
-    read: (text, report) => {
-      if (text === "") return [];
-      const tokens = text.split(".", report.n + 1).map((part) => whole(part, 0, report.n - 1));
-      const known = tokens.filter((token): token is number => token !== undefined);
-      return known.length === tokens.length && tokens.length <= report.n
-        ? [...new Set(known)].sort((a, b) => a - b)
-        : undefined;
+    // A minus: a token that was taken in.
+    write: (byHand) => [...byHand].map(([token, aside]) => (aside ? "" : "-") + token).join("."),
+    read(text, { n }) {
+      const parts = text === "" ? [] : text.split(".", n + 1);
+      const tokens = parts.map((part) => whole(part.replace(/^-/, ""), 0, n - 1));
+      if (parts.length > n || tokens.includes(undefined)) return undefined;
+      return new Map(parts.map((part, k) => [tokens[k] ?? 0, !part.startsWith("-")]));
     },
   },
   words: flag("w"),
@@ -109,13 +136,30 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   gridLines: flag("il"),
   fromLeast: flag("im"),
   sideBySide: flag("ib"),
+  comparing: flag("b"),
 };
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
+/** Choices of both kinds of page, and those of generations alone: some keys mean another thing in each. */
+const SHARED: readonly (keyof Choices)[] = [
+  ...(["method", "token", "skipSpecial", "skipStopWords", "pattern", "byHand"] as const),
+  ...(["palette", "threshold", "fromLeast"] as const),
+];
+const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];
+const namesOf = ({ document }: Report) =>
+  document.generation ? [...SHARED, ...GENERATION] : NAMES.filter((name) => !GENERATION.includes(name));
 
-/** The fragment of what is chosen, without "#"; "" when it is what the page opens with. */
-export function writeLink(choices: Choices, initial: Choices, address: Readonly<Record<string, string>> = {}): string {
+/**
+ * The fragment of what is chosen, without "#"; "" when it is what the page opens with.
+ * @param names of the choices that the page has
+ */
+export function writeLink(
+  choices: Choices,
+  initial: Choices,
+  address: Readonly<Record<string, string>> = {},
+  names: readonly (keyof Choices)[] = NAMES,
+): string {
   const parts = new URLSearchParams(address);
-  for (const name of NAMES) {
+  for (const name of names) {
     const field = FIELDS[name] as Field<unknown>;
     const text = field.write(choices[name]);
     if (text !== field.write(initial[name])) parts.set(field.key, text);
@@ -129,31 +173,45 @@ export function readLink(fragment: string, report: Report, initial: Choices): Ch
   const choices = { ...initial } as Record<keyof Choices, unknown>;
   const parts = fragmentParts(fragment);
   if (parts.get("v") !== VERSION) return { ...initial };
-  for (const name of NAMES) {
+  for (const name of namesOf(report)) {
     const field = FIELDS[name] as Field<unknown>;
     const text = parts.get(field.key);
-    const value = text === null ? undefined : field.read(text, report);
+    const value = text === null ? undefined : field.read(text, report, choices as unknown as Choices);
     if (value !== undefined) choices[name] = value;
   }
   return choices as unknown as Choices;
 }
 
+/** Chooses what a fragment says; the rest is as the page opens. */
+export function restoreLink(fragment: string, state: State) {
+  state.restore(readLink(fragment, state.report, state.initial));
+}
+
+const fragmentOf = (state: State, choices = state.snapshot()) =>
+  writeLink(choices, state.initial, state.address, namesOf(state.report));
+
+/** Whether everything is chosen as the page opens. */
+export const untouched = (state: State): boolean => fragmentOf(state) === fragmentOf(state, state.initial);
+
 /** Keeps the address and what is chosen alike; back and forward step through settled choices. Returns how to stop. */
 export function followLink(state: State): () => void {
-  const { report, initial } = state;
   // An address that asked something else says nothing of this report.
   const mine = () => {
     const parts = new URLSearchParams(location.hash.slice(1));
     return (parts.get("ask") ?? "") === (state.address.ask ?? "");
   };
+  const restore = () => {
+    if (mine()) restoreLink(location.hash, state);
+  };
   // A page that is shown again is as it was left.
-  if (mine() && !state.followed) state.restore(readLink(location.hash, report, initial));
+  if (!state.followed && /^#v=/.test(location.hash)) restore();
   state.followed = true;
   return followAddress({
-    fragment: () => writeLink(state.snapshot(), initial, state.address),
-    settled: () => true,
+    fragment: () => fragmentOf(state),
+    settled: () => !state.playing.value && !state.arriving.value,
     onMove() {
-      if (mine()) state.restore(readLink(location.hash, report, initial));
+      // What an address says fits a complete report.
+      if (!state.growing.peek()) restore();
     },
   });
 }
@@ -165,5 +223,5 @@ export function followLink(state: State): () => void {
 export function linkOf(state: State, other = false): string {
   const choices = state.snapshot();
   if (other) choices.comparison = null;
-  return addressWith(writeLink(choices, state.initial, state.address));
+  return addressWith(fragmentOf(state, choices));
 }

@@ -2,6 +2,8 @@
 import { copyText } from "./components/copy_text";
 import { showHelp, type Keys } from "./components/help";
 import type { Viewer } from "./context";
+import { specialTokens } from "./filters";
+import { GenerationViewer } from "./generation/generation_viewer";
 import { linkOf } from "./link";
 import { METHODS, type Method } from "./report/document";
 import type { Comparison } from "./state";
@@ -12,19 +14,15 @@ export function lackingIn({ pieces, other }: Viewer): string {
   return pieces.state.lacks || (other.value ? "the other report" : "");
 }
 
-/** What became of copying a link, in words. */
-export function linkAnnouncement(copied: boolean, lacks: string, link: string): string {
-  if (!copied) return `The link could not be copied: ${link}`;
-  return lacks ? `The link was copied; it holds what is chosen, without ${lacks}` : "The link was copied";
-}
-
 /** Copies the page's address with what is chosen; whether that was possible. */
 export async function copyLink(viewer: Viewer): Promise<boolean> {
   // Words are a way to look at pieces: the address counts pieces.
   const { state } = viewer.pieces;
   const link = linkOf(state, viewer.other.value !== null);
   const copied = await copyText(link);
-  viewer.announcement.value = linkAnnouncement(copied, lackingIn(viewer), link);
+  const lacks = lackingIn(viewer);
+  const without = lacks && `; it holds what is chosen, without ${lacks}`;
+  viewer.announcement.value = copied ? `The link was copied${without}` : `The link could not be copied: ${link}`;
   return copied;
 }
 
@@ -41,21 +39,42 @@ export function compareWith(viewer: Viewer): NonNullable<Comparison> {
   return { method: other, layer: layer.value, shares: (other === "flow") !== (method.value === "flow") };
 }
 
+/** Whether something is compared. */
+export function isComparing({ state, other }: Viewer): boolean {
+  return state.choices.comparing.value || state.choices.comparison.value !== null || other.value !== null;
+}
+
 export function toggleComparison(viewer: Viewer) {
-  const { comparison } = viewer.state.choices;
-  if (comparison.value || viewer.other.value) {
-    comparison.value = null;
-    viewer.other.value = null;
-    return;
+  const { comparison, comparing } = viewer.state.choices;
+  const starts = !isComparing(viewer);
+  if (viewer instanceof GenerationViewer) {
+    if (!viewer.comparable) return;
+    comparing.value = starts;
+  } else {
+    comparison.value = starts ? compareWith(viewer) : null;
+    if (!starts) viewer.other.value = null;
   }
-  comparison.value = compareWith(viewer);
+  if (!starts) return;
   requestAnimationFrame(() => {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    document.getElementById("compare-card")?.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+    const card = document.getElementById("compare-card") ?? document.getElementById("methods-card");
+    card?.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
   });
 }
 
-interface Shortcut extends Keys {
+/** One layer alone, and from then on the one below or above. */
+function stepLayer(viewer: Viewer, by: number) {
+  const { layer, method, span } = viewer.state.choices;
+  const layers = viewer.report.layersOf(method.value);
+  if (!(viewer instanceof GenerationViewer)) layer.value = step(layers, layer.value, by);
+  else if (!viewer.state.growing.value) {
+    const { kind, from } = viewer.span.value;
+    const one = kind === "one" ? step(layers, from, by) : layers[layers.length - 1];
+    span.value = { ...span.value, kind: "one", from: one };
+  }
+}
+
+export interface Shortcut extends Keys {
   run(viewer: Viewer, key: string): void;
 }
 
@@ -74,24 +93,19 @@ export const SHORTCUTS: readonly Shortcut[] = [
   {
     keys: ["[", "]"],
     does: "the layer below, above",
-    run({ report, state }, key) {
-      const { layer } = state.choices;
-      layer.value = step(report.layers, layer.value, key === "]" ? 1 : -1);
-    },
+    run: (viewer, key) => stepLayer(viewer, key === "]" ? 1 : -1),
   },
   {
     keys: ["j", "k"],
     does: "the next output token, the one before",
-    run({ report, state }, key) {
-      const { token } = state.choices;
-      token.value = Math.max(0, Math.min(report.n - 1, token.value + (key === "j" ? 1 : -1)));
-    },
+    run: ({ state }, key) => state.step(state.choices.token.value + (key === "j" ? 1 : -1)),
   },
   {
     keys: ["s"],
     does: "leave special tokens out, or take them in",
     run({ report, state }) {
-      if (report.hasSpecial) state.choices.skipSpecial.value = !state.choices.skipSpecial.value;
+      const { skipSpecial } = state.choices;
+      if (specialTokens(report).size > 0) skipSpecial.value = !skipSpecial.value;
     },
   },
   { keys: ["f"], does: "filters", run: () => document.getElementById("filters-button")?.click() },
@@ -101,18 +115,66 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: ["?"], does: "this list", run: showHelp },
 ];
 
+/** As KeyboardEvent.key names them. */
+const NAMES: Record<string, string> = { "←": "ArrowLeft", "→": "ArrowRight", space: " " };
+
+/** Keys of the page of a generation. */
+export const GENERATION_KEYS: readonly Shortcut[] = [
+  {
+    keys: ["space"],
+    does: "play, pause",
+    run({ report, state }) {
+      if (report.choosable > 1) state.playing.value = !state.playing.value;
+    },
+  },
+  {
+    keys: ["←", "→"],
+    does: "the generated token before, after",
+    run: ({ state }, key) => state.step(state.choices.token.value + (key === "→" ? 1 : -1)),
+  },
+  {
+    keys: ["Home", "End"],
+    does: "the first, the last generated token",
+    run: ({ state }, key) => state.step(key === "Home" ? 0 : Infinity),
+  },
+  {
+    keys: ["a"],
+    does: "mean over all layers",
+    run: ({ state: { choices } }) => (choices.span.value = { ...choices.span.value, kind: "all" }),
+  },
+  {
+    keys: ["x"],
+    does: "in the texts: leave the token out of rankings and colours, or take it back in",
+    // In a text, the one that has the focus does.
+    run({ state }) {
+      if (state.pointed.value) state.toggle(state.pointed.value.input);
+    },
+  },
+  ...SHORTCUTS,
+];
+
+/** What keys move in, or scroll. */
+const MOVING = ".strip, .scroll, .half-text";
+
+/** What is focused keeps the keys that move in it and press it. */
+const keeps = (target: Element, key: string) =>
+  key === "space"
+    ? target.closest(`button, a, label, input, summary, ${MOVING}`)
+    : ["←", "→", "Home", "End"].includes(key) && target.closest(`input, ${MOVING}`);
+
 /** Listens for the keys; returns how to stop. */
-export function followKeys(viewer: Viewer): () => void {
+export function followKeys(viewer: Viewer, shortcuts: readonly Shortcut[]): () => void {
   const onKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing) return;
     const target = event.target as Element;
     // Fields take letters; an open dialog or menu has keys of its own.
     if (target.closest("textarea, select, [contenteditable], dialog, [role=menu]")) return;
     if (target instanceof HTMLInputElement && !["checkbox", "radio", "range", "button"].includes(target.type)) return;
-    const shortcut = SHORTCUTS.find(({ keys }) => keys.includes(event.key));
-    if (!shortcut) return;
+    const key = Object.keys(NAMES).find((name) => NAMES[name] === event.key) ?? event.key;
+    const shortcut = shortcuts.find(({ keys }) => keys.includes(key));
+    if (!shortcut || keeps(target, key)) return;
     event.preventDefault();
-    shortcut.run(viewer, event.key);
+    shortcut.run(viewer, key);
   };
   document.addEventListener("keydown", onKey);
   return () => document.removeEventListener("keydown", onKey);

@@ -4,8 +4,9 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
-import { isStopWord, matches, readPattern } from "./filters";
+import { readPattern, reasonsAside, toggled, type Filters } from "./filters";
 import type { Method } from "./report/document";
+import { GenerationReport } from "./report/generation_report";
 import type { Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
 import type { WordReport } from "./report/words";
@@ -20,20 +21,35 @@ export type Comparison = {
   shares: boolean;
 } | null;
 
+/** Layers of a generation, whose mean is shown; `from` alone, or from `from` to `to`. */
+export interface Span {
+  kind: "all" | "last" | "one" | "range";
+  from: number;
+  to: number;
+}
+
 export interface Choices extends Recipe {
   method: Method;
   /** l, counted from 1 */
   layer: number;
-  /** position of the output token */
+  /** of a generation, in place of one layer */
+  span: Span;
+  /** position of the output token; of a generation, which generated token */
   token: number;
+  /** of a generation: normalised by receptive field */
+  normalized: boolean;
   /** special tokens are left out of rankings and of colour scales */
   skipSpecial: boolean;
   /** and so are English stop words and punctuation */
   skipStopWords: boolean;
   /** and tokens that this regular expression finds something in; "" finds none */
   pattern: string;
-  /** tokens that are left out besides, by hand */
-  leftOut: readonly number[];
+  /** tokens generated before are left out */
+  generated: boolean;
+  /** which of the report's own rules leave tokens out */
+  rules: readonly boolean[];
+  /** tokens that are left out (true) or taken in (false) by hand, whatever the filters say */
+  byHand: ReadonlyMap<number, boolean>;
   /** pieces of a word shown as one */
   words: boolean;
   /** each layer (head) on a colour scale of its own */
@@ -60,8 +76,10 @@ export interface Choices extends Recipe {
   gridLines: boolean;
   /** the colours begin at the least value, not at 0 */
   fromLeast: boolean;
-  /** all methods side by side */
+  /** of a picture: all methods side by side */
   sideBySide: boolean;
+  /** of a generation: all methods side by side */
+  comparing: boolean;
 }
 
 export type ChoiceSignals = { readonly [K in keyof Choices]: Signal<Choices[K]> };
@@ -77,51 +95,109 @@ export interface Pointed {
   view: string;
 }
 
+/** Maps have no JSON of their own. */
+const textOf = (value: unknown) =>
+  JSON.stringify(value, (_, part: unknown) => (part instanceof Map ? [...part] : part));
+
 export class State {
   readonly choices: ChoiceSignals;
   readonly pointed = signal<Pointed | null>(null);
-  /** Tokens that count in rankings and colour scales. */
+  readonly filters: ReadonlySignal<Filters>;
+  /** Why each token is left out of rankings and colour scales; "" where it counts. */
+  readonly reasons: ReadonlySignal<string[]>;
+  /** Tokens that count. */
   readonly counts: ReadonlySignal<boolean[]>;
-  readonly initial: Choices;
+  /** A generation's tokens are shown one after another. */
+  readonly playing = signal(false);
+  /** Its report is not complete: rollout's mean over all layers is there, of the tokens so far. */
+  readonly growing = signal(false);
+  /** More tokens come. */
+  readonly arriving = signal(false);
   /** Other parts of the address that lead here: what the server was asked. */
   address: Readonly<Record<string, string>> = {};
   /** What a link cannot hold, for people; "" when it holds all. */
   lacks = "";
-  /** The address has been read once. */
+  /** The address has been read once, or says nothing of what has just come. */
   followed = false;
+  protected readonly source: Signal<Report>;
 
-  /** @param shared choices that another state has already */
+  /**
+   * @param shared choices that another state has already
+   * @param served the text has just come: the page opens at its end
+   */
   constructor(
-    readonly report: Report,
+    report: Report,
     shared: Partial<ChoiceSignals> = {},
+    readonly served = false,
   ) {
-    this.initial = initialChoices(report);
+    this.source = signal(report);
     this.choices = {
       ...(Object.fromEntries(
         Object.entries(this.initial).map(([name, value]) => [name, signal(value)]),
       ) as unknown as ChoiceSignals),
       ...shared,
     };
-    this.counts = computed(() => {
-      const skipSpecial = this.choices.skipSpecial.value;
-      const skipStopWords = this.choices.skipStopWords.value;
-      const pattern = readPattern(this.choices.pattern.value).expression;
-      const leftOut = new Set(this.choices.leftOut.value);
-      return report.tokens.map(
-        (token) =>
-          !(skipSpecial && token.special) &&
-          !leftOut.has(token.index) &&
-          !(skipStopWords && !token.special && isStopWord(token.label)) &&
-          !(pattern && matches(pattern, token.label)),
-      );
+    const { choices } = this;
+    this.filters = computed(() => ({
+      special: choices.skipSpecial.value,
+      stopWords: choices.skipStopWords.value,
+      generated: choices.generated.value,
+      rules: choices.rules.value,
+      pattern: readPattern(choices.pattern.value).expression,
+      byHand: choices.byHand.value,
+    }));
+    this.reasons = computed(() => reasonsAside(this.report, this.filters.value));
+    this.counts = computed(() => this.reasons.value.map((reason) => reason === ""));
+  }
+
+  /** Read where it follows: a generation that grows has another one for each token. */
+  get report(): Report {
+    return this.source.value;
+  }
+
+  /** Another report of the same generation: more tokens, or more numbers. What is chosen stays as far as it fits. */
+  replace(report: Report, growing: boolean) {
+    const { choices } = this;
+    const before = this.source.peek();
+    const wasNewest = before instanceof GenerationReport && choices.token.peek() === before.newest;
+    batch(() => {
+      this.source.value = report;
+      this.growing.value = growing;
+      this.arriving.value = growing;
+      // Who is at the newest token goes on to the next one.
+      if (wasNewest && report instanceof GenerationReport && !this.playing.peek()) this.step(report.newest);
+      else this.step(choices.token.peek());
+      if (!report.methods.includes(choices.method.peek())) choices.method.value = report.methods[0];
+      const { rules } = this.initial;
+      if (choices.rules.peek().length !== rules.length) choices.rules.value = rules;
+      choices.byHand.value = new Map([...choices.byHand.peek()].filter(([token]) => token < report.n));
     });
   }
 
+  /** What the page opens with. */
+  get initial(): Choices {
+    return initialChoices(this.report, this.served);
+  }
+
+  /** Another output token, as far as there are any. */
+  step(token: number) {
+    this.choices.token.value = Math.max(0, Math.min(this.report.choosable - 1, token));
+  }
+
   /** Leaves a token out, or takes it back in. */
-  toggleLeftOut(token: number) {
-    const { leftOut } = this.choices;
-    const others = leftOut.value.filter((other) => other !== token);
-    leftOut.value = others.length < leftOut.value.length ? others : [...others, token].sort((a, b) => a - b);
+  toggle(token: number) {
+    this.choices.byHand.value = toggled(this.report, this.filters.value, token);
+  }
+
+  /** Leaves no token out. */
+  countAll() {
+    const { skipSpecial, skipStopWords, generated, rules, pattern, byHand } = this.choices;
+    batch(() => {
+      for (const filter of [skipSpecial, skipStopWords, generated]) filter.value = false;
+      rules.value = rules.value.map(() => false);
+      pattern.value = "";
+      byHand.value = new Map();
+    });
   }
 
   /** Chooses all at once. */
@@ -129,7 +205,7 @@ export class State {
     batch(() => {
       for (const [name, value] of Object.entries(choices)) {
         const target = this.choices[name as keyof Choices] as Signal<unknown>;
-        if (JSON.stringify(target.peek()) !== JSON.stringify(value)) target.value = value;
+        if (textOf(target.peek()) !== textOf(value)) target.value = value;
       }
     });
   }
@@ -169,33 +245,38 @@ export function wordState({ choices }: State, report: WordReport): State {
       maybe((piece) => wordOf[piece]),
       maybe(first),
     ),
-    leftOut: translated(
-      choices.leftOut,
-      (pieces) => [...new Set(pieces.map((piece) => wordOf[piece]))],
-      (words) => words.flatMap((word) => groups[word]),
+    byHand: translated<ReadonlyMap<number, boolean>, ReadonlyMap<number, boolean>>(
+      choices.byHand,
+      (pieces) => new Map([...pieces].map(([piece, aside]) => [wordOf[piece], aside])),
+      (words) => new Map([...words].flatMap(([word, aside]) => groups[word].map((piece) => [piece, aside]))),
     ),
   });
 }
 
 /** What a report shows when it is opened. */
-export function initialChoices(report: Report): Choices {
+export function initialChoices(report: Report, served = false): Choices {
   const { settings, document } = report;
+  const generation = report instanceof GenerationReport ? report : null;
   return {
     // Rollout's values neither stay in one layer nor saturate.
     method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(-1) ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
     toLayer: settings.to_layer,
-    token: document.output_token ?? 0,
+    span: { kind: "all", from: 0, to: Infinity },
+    token: served && generation ? generation.newest : (document.output_token ?? 0),
+    normalized: false,
     heads: settings.heads,
     residual: settings.residual,
     setAside: settings.set_aside,
     discard: settings.discard,
     normalize: settings.normalize,
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
-    skipSpecial: report.hasSpecial,
+    skipSpecial: generation !== null || report.hasSpecial,
     skipStopWords: false,
     pattern: "",
-    leftOut: [],
+    generated: false,
+    rules: report.dropped.map(() => true),
+    byHand: new Map(),
     words: false,
     ownScale: false,
     palette: "blue",
@@ -211,5 +292,6 @@ export function initialChoices(report: Report): Choices {
     gridLines: false,
     fromLeast: false,
     sideBySide: false,
+    comparing: false,
   };
 }

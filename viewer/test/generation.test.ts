@@ -1,24 +1,29 @@
-import { describe, expect, test } from "vitest";
-import { GenerationReport, type Selection } from "../src/generation/generation_report";
-import { readGenerationLink, writeGenerationLink } from "../src/generation/generation_link";
-import { GenerationState } from "../src/generation/generation_state";
+import { describe, expect, test, vi } from "vitest";
+import { endsOf } from "../src/color/ends";
+import { captionOf, savingOf } from "../src/export/name";
+import { GenerationViewer } from "../src/generation/generation_viewer";
 import { GenerationLive } from "../src/generation/live";
 import { alternatives } from "../src/generation/likelihood";
 import { LONGEST_ASK } from "../src/address";
-import { settingsRows } from "../src/generation/settings_view";
-import { pieceName } from "../src/generation/piece";
-import { generationCaption, generationSaving } from "../src/generation/generation_caption";
-import { methodsShown } from "../src/generation/methods_view";
-import { writePromptAsk } from "../src/server/ask";
+import { Explanation } from "../src/explanation";
 import {
-  asideOf,
+  asideOf as asideOfDrawn,
   reasonsAside,
   shareOf,
   SPECIAL,
-  specialColumns,
+  specialTokens,
   toggled,
   type Filters,
-} from "../src/generation/set_aside";
+} from "../src/filters";
+import { linkOf, restoreLink } from "../src/link";
+import type { Method } from "../src/report/document";
+import { GenerationReport } from "../src/report/generation_report";
+import { pieceName } from "../src/report/piece";
+import { recipeOf } from "../src/report/recipe";
+import { writePromptAsk } from "../src/server/ask";
+import type { State } from "../src/state";
+import { methodsShown } from "../src/views/methods";
+import { generationSettings } from "../src/views/settings";
 
 type Cube = number[][][];
 
@@ -127,6 +132,57 @@ function sample(changes: Record<string, unknown> = {}, arrays: Record<string, un
 }
 
 const read = (changes = {}, arrays = {}) => GenerationReport.read(sample(changes, arrays));
+
+/** Values of one generated token: which, of which method, and the mean over which of the method's layers. */
+interface Selection {
+  method: Method;
+  normalized: boolean;
+  token: number;
+  layers: number[];
+}
+const placeOf = (report: GenerationReport, { method, normalized, token, layers }: Selection) =>
+  [
+    normalized ? `${method}_normalized` : method,
+    layers.map((at) => report.layersOf(method)[at]),
+    report.outputOf(token),
+  ] as const;
+const valuesOf = (report: GenerationReport, selection: Selection) => report.row(...placeOf(report, selection));
+const promptValues = (report: GenerationReport, selection: Selection) =>
+  valuesOf(report, selection)?.subarray(0, report.m) ?? null;
+const ranked = (report: GenerationReport, { method, layers, token }: Selection, reasons: string[]) =>
+  new Explanation(report, recipeOf(report)).ranking(
+    method,
+    layers.map((at) => report.layersOf(method)[at]),
+    report.outputOf(token),
+    reasons.map((reason) => reason === ""),
+  );
+const scaleOf = (report: GenerationReport, rows: (Float64Array | null)[], [token]: number[], reasons: string[]) =>
+  endsOf(
+    report,
+    rows,
+    report.outputOf(token),
+    reasons.map((reason) => reason === ""),
+  );
+const asideOf = (report: GenerationReport, of: Selection, values: Float64Array | null, reasons: string[]) =>
+  asideOfDrawn(
+    {
+      values,
+      whole: report.isShare(placeOf(report, of)[0]) ? report.whole(...placeOf(report, of)) : null,
+      among: values && values.length > report.m ? report.m + of.token : report.m,
+    },
+    reasons,
+  );
+const writeLink = (state: State) => {
+  vi.stubGlobal("location", { href: "" });
+  return linkOf(state).replace("#", "");
+};
+const layersAt = (viewer: GenerationViewer) => {
+  const method = viewer.state.choices.method.value;
+  return viewer.layersOf(method).map((layer) => viewer.report.layersOf(method).indexOf(layer));
+};
+const span = ({ state, span: { value } }: GenerationViewer, kind: typeof value.kind, from = value.from) =>
+  (state.choices.span.value = { ...value, kind, from });
+
 const rollout = (token: number, layers: number[]): Selection => ({
   method: "rollout",
   normalized: false,
@@ -150,15 +206,15 @@ const nothing: Filters = {
 describe("values of a generated token", () => {
   test("are means over the layers asked for, of prompt and generated tokens", async () => {
     const report = await read();
-    close(report.promptValues(rollout(0, [0, 1])), [0.3, 0.2, 0.2, 0.3]);
-    close(report.promptValues(rollout(0, [1])), [0.2, 0.3, 0.1, 0.4]);
-    close(report.values(rollout(2, [0, 1])), [0.475, 0.03, 0.03, 0.03, 0.165, 0.27, 0]);
-    close(report.values(flow), [1, 0.5, 0.5, 0.25]);
-    expect(report.values({ ...flow, token: 0 })).toBeNull();
-    expect(report.values(rollout(0, []))).toBeNull();
-    expect(report.values({ ...rollout(0, [0]), normalized: true })).toBeNull();
-    expect(report.sinkShare(1, 5)).toBe(0.4);
-    expect(report.sinkShare(1, 3)).toBeNull();
+    close(promptValues(report, rollout(0, [0, 1])), [0.3, 0.2, 0.2, 0.3]);
+    close(promptValues(report, rollout(0, [1])), [0.2, 0.3, 0.1, 0.4]);
+    close(valuesOf(report, rollout(2, [0, 1])), [0.475, 0.03, 0.03, 0.03, 0.165, 0.27, 0]);
+    close(valuesOf(report, flow), [1, 0.5, 0.5, 0.25]);
+    expect(valuesOf(report, { ...flow, token: 0 })).toBeNull();
+    expect(valuesOf(report, rollout(0, []))).toBeNull();
+    expect(valuesOf(report, { ...rollout(0, [0]), normalized: true })).toBeNull();
+    expect(report.sinkShare(report.outputOf(1), 5)).toBe(0.4);
+    expect(report.sinkShare(report.outputOf(1), 3)).toBeNull();
   });
 
   test("of compressed and logarithmic arrays are decoded", async () => {
@@ -177,7 +233,7 @@ describe("values of a generated token", () => {
       error: 0.023,
     };
     const report = await read({}, { raw });
-    const values = report.promptValues({ method: "raw", normalized: false, token: 0, layers: [0] });
+    const values = promptValues(report, { method: "raw", normalized: false, token: 0, layers: [0] });
     expect(values?.[0]).toBeCloseTo(0.5, 6);
     expect(values?.[1]).toBeCloseTo(0.5 * 10 ** ((-5 * 127) / 254), 6);
     expect(values?.[2]).toBe(0);
@@ -204,7 +260,7 @@ describe("values of a generated token", () => {
     for (const token of [0, 1, 2]) {
       for (const layer of [0, 1]) {
         const row = 2 * token + layer;
-        const values = report.promptValues({ method: "raw", normalized: false, token, layers: [layer] });
+        const values = promptValues(report, { method: "raw", normalized: false, token, layers: [layer] });
         exponents.forEach((e, j) => {
           const expected = (row + 1) * 10 ** -((e + row) % 4);
           expect(Math.abs((values?.[j] ?? 0) - expected)).toBeLessThan(0.023 * expected);
@@ -215,11 +271,11 @@ describe("values of a generated token", () => {
 
   test("on generated tokens are the rest; of flow nobody can say", async () => {
     const report = await read();
-    expect(report.generatedShare(rollout(0, [0]))).toBe(0);
-    expect(report.generatedShare(rollout(1, [0]))).toBeCloseTo(0.2, 12);
-    expect(report.generatedShare(flow)).toBeNull();
-    expect(report.isShare(flow)).toBe(false);
-    expect(report.isShare({ ...flow, normalized: true })).toBe(true);
+    expect(report.generatedShare(...placeOf(report, rollout(0, [0])))).toBe(0);
+    expect(report.generatedShare(...placeOf(report, rollout(1, [0])))).toBeCloseTo(0.2, 12);
+    expect(report.generatedShare(...placeOf(report, flow))).toBeNull();
+    expect(report.isShare("flow")).toBe(false);
+    expect(report.isShare("flow_normalized")).toBe(true);
   });
 
   test("documents of another kind and without values are refused", async () => {
@@ -235,8 +291,8 @@ describe("values of a generated token", () => {
 describe("rankings", () => {
   test("hold what is not set aside, strongest first, with equal values on one rank", async () => {
     const report = await read();
-    const ranks = report.ranking(rollout(1, [0]), reasonsAside(report, nothing));
-    expect(ranks.map(({ column, rank }) => [column, rank])).toEqual([
+    const ranks = ranked(report, rollout(1, [0]), reasonsAside(report, nothing));
+    expect(ranks.map(({ token, rank }) => [token, rank])).toEqual([
       [0, 1],
       [4, 2],
       [1, 3],
@@ -244,7 +300,7 @@ describe("rankings", () => {
       [3, 3],
     ]);
     const aside = reasonsAside(report, { ...nothing, rules: [true], generated: true });
-    expect(report.ranking(rollout(1, [0]), aside).map(({ column, rank }) => [column, rank])).toEqual([
+    expect(ranked(report, rollout(1, [0]), aside).map(({ token, rank }) => [token, rank])).toEqual([
       [0, 1],
       [3, 2],
     ]);
@@ -253,8 +309,8 @@ describe("rankings", () => {
   test("flow values whose enclosures meet share a rank; degenerate ones are named", async () => {
     const flows = { flow: array([[[1], [0.5 + 5e-10], [0.5], [0.5 - 2e-9]]]) };
     const report = await read({}, flows);
-    const ranking = report.ranking(flow, reasonsAside(report, nothing));
-    expect(ranking.map(({ column, rank, degenerate }) => [column, rank, degenerate])).toEqual([
+    const ranking = ranked(report, flow, reasonsAside(report, nothing));
+    expect(ranking.map(({ token, rank, degenerate }) => [token, rank, degenerate])).toEqual([
       [0, 1, true],
       [1, 2, false],
       [2, 2, false],
@@ -265,15 +321,15 @@ describe("rankings", () => {
   test("the scale leaves out the first token when it towers, and says how far", async () => {
     const report = await read();
     const none = reasonsAside(report, nothing);
-    const row = report.values(rollout(2, [0]));
-    expect(report.scale([row], [2], none)).toEqual({ least: 0.01, top: 0.03, above: 0.9 });
+    const row = valuesOf(report, rollout(2, [0]));
+    expect(scaleOf(report, [row], [2], none)).toEqual({ least: 0.01, top: 0.03, above: 0.9 });
     // Generated token 1 chose token 2: it does not set the top either.
-    const second = report.values(rollout(2, [1]));
-    const scale = report.scale([second], [2], none);
+    const second = valuesOf(report, rollout(2, [1]));
+    const scale = scaleOf(report, [second], [2], none);
     expect(scale.top).toBe(0.5);
-    expect(report.scale([Float64Array.of(0.1, 0.08, 0, 0)], [2], none)).toEqual({ least: 0, top: 0.1, above: 0.1 });
-    expect(report.scale([null], [0], none)).toEqual({ least: 0, top: 0, above: 0 });
-    expect(report.scale([Float64Array.of(NaN, 0.2, Infinity, 0)], [2], none)).toEqual({
+    expect(scaleOf(report, [Float64Array.of(0.1, 0.08, 0, 0)], [2], none)).toEqual({ least: 0, top: 0.1, above: 0.1 });
+    expect(scaleOf(report, [null], [0], none)).toEqual({ least: 0, top: 0, above: 0 });
+    expect(scaleOf(report, [Float64Array.of(NaN, 0.2, Infinity, 0)], [2], none)).toEqual({
       least: 0,
       top: 0.2,
       above: 0.2,
@@ -287,7 +343,7 @@ describe("what is set aside", () => {
     const filters = { ...nothing, special: true, rules: [true], pattern: /^bad$/iu };
     const reasons = reasonsAside(report, filters);
     expect(reasons).toEqual(["special tokens", "stop words (en)", "stop words (en)", "the expression", "", "", ""]);
-    const values = report.values(rollout(1, [0])) as Float64Array;
+    const values = valuesOf(report, rollout(1, [0])) as Float64Array;
     const { among, all, parts } = asideOf(report, rollout(1, [0]), values, reasons);
     expect(among).toBe(5);
     expect(all.count).toBe(4);
@@ -302,7 +358,7 @@ describe("what is set aside", () => {
     // What comes after the token is no part of it.
     const later = asideOf(report, rollout(1, [0]), values, ["", "", "", "", "", "by hand", "by hand"]);
     expect(later).toEqual({ among: 5, all: { count: 0, share: 0 }, parts: [] });
-    expect(asideOf(report, flow, report.values(flow), reasons)).toMatchObject({
+    expect(asideOf(report, flow, valuesOf(report, flow), reasons)).toMatchObject({
       among: 4,
       all: { count: 4, share: null },
     });
@@ -312,7 +368,7 @@ describe("what is set aside", () => {
     const document = sample();
     Reflect.deleteProperty(document.arrays, "rollout_generated");
     const alone = await GenerationReport.read(document);
-    expect(alone.whole(rollout(1, [0]))).toBeCloseTo(1, 12);
+    expect(alone.whole(...placeOf(alone, rollout(1, [0])))).toBeCloseTo(1, 12);
   });
 
   test("a click changes sides, and a second one undoes it", async () => {
@@ -326,9 +382,9 @@ describe("what is set aside", () => {
   });
 
   test("special tokens are those that are marked and those of the report's rule, with one switch", async () => {
-    expect([...specialColumns(await read())]).toEqual([0]);
+    expect([...specialTokens(await read())]).toEqual([0]);
     const report = await read({ dropped: [{ rule: "special tokens", tokens: [0, 3] }] });
-    expect([...specialColumns(report)]).toEqual([0, 3]);
+    expect([...specialTokens(report)]).toEqual([0, 3]);
     const filters = { ...nothing, rules: [true] };
     expect(reasonsAside(report, filters).filter(Boolean)).toEqual([]);
     expect(reasonsAside(report, { ...filters, special: true }).slice(0, 4)).toEqual([SPECIAL, "", "", SPECIAL]);
@@ -339,143 +395,154 @@ describe("what is set aside", () => {
   });
 
   test("the page opens without special tokens, and a button counts every token", async () => {
-    const state = new GenerationState(await read());
-    expect(state.reasons.value).toEqual([SPECIAL, "stop words (en)", "stop words (en)", "", "", "", ""]);
-    expect(state.ranking.value.map(({ column }) => column)).toEqual([3]);
-    state.skipStopWords.value = true;
-    state.countAll();
-    expect(state.reasons.value.every((reason) => reason === "")).toBe(true);
-    state.skipStopWords.value = true;
-    expect(state.reasons.value.slice(0, 4)).toEqual(["", ...Array(2).fill("stop words and punctuation"), ""]);
-    expect(state.reasons.value.slice(4)).toEqual(Array(3).fill("stop words and punctuation"));
+    const viewer = new GenerationViewer(await read());
+    expect(viewer.state.reasons.value).toEqual([SPECIAL, "stop words (en)", "stop words (en)", "", "", "", ""]);
+    expect(viewer.ranking.value.map(({ token }) => token)).toEqual([3]);
+    viewer.state.choices.skipStopWords.value = true;
+    viewer.state.countAll();
+    expect(viewer.state.reasons.value.every((reason) => reason === "")).toBe(true);
+    viewer.state.choices.skipStopWords.value = true;
+    expect(viewer.state.reasons.value.slice(0, 4)).toEqual(["", ...Array(2).fill("stop words and punctuation"), ""]);
+    expect(viewer.state.reasons.value.slice(4)).toEqual(Array(3).fill("stop words and punctuation"));
   });
 });
 
 describe("captions of saved pictures", () => {
-  const facts = (state: GenerationState, shown = {}) =>
-    Object.fromEntries(generationCaption(state, "T", shown).facts) as Record<string, string | undefined>;
+  const facts = (viewer: GenerationViewer, shown = {}) =>
+    Object.fromEntries(captionOf(viewer, "T", shown).facts) as Record<string, string | undefined>;
 
   test("count what is left out of what the token could draw on, as the panel does", async () => {
-    const state = new GenerationState(await read({ dropped: [{ rule: "stop words (en)", tokens: [1, 2, 5, 6] }] }));
+    const viewer = new GenerationViewer(await read({ dropped: [{ rule: "stop words (en)", tokens: [1, 2, 5, 6] }] }));
     const term = "Out of ranking and scale";
-    state.span.value = "one";
-    state.from.value = 2;
-    state.step(1);
-    expect(facts(state)[term]).toBe("3 of 5 tokens, 70%: special tokens (1, 50%), stop words (en) (2, 20%)");
-    state.step(2);
-    expect(facts(state)[term]).toBe("4 of 6 tokens, 96%: special tokens (1, 90%), stop words (en) (3, 6%)");
-    state.choose("flow");
-    state.step(1);
-    expect(facts(state)[term]).toBe("3 of 4 tokens: special tokens (1), stop words (en) (2)");
-    state.countAll();
-    expect(facts(state)[term]).toBeUndefined();
+    span(viewer, "one", 2);
+    viewer.state.step(1);
+    expect(facts(viewer)[term]).toBe("3 of 5 tokens, 70%: special tokens (1, 50%), stop words (en) (2, 20%)");
+    viewer.state.step(2);
+    expect(facts(viewer)[term]).toBe("4 of 6 tokens, 96%: special tokens (1, 90%), stop words (en) (3, 6%)");
+    viewer.state.choices.method.value = "flow";
+    viewer.state.step(1);
+    expect(facts(viewer)[term]).toBe("3 of 4 tokens: special tokens (1), stop words (en) (2)");
+    viewer.state.countAll();
+    expect(facts(viewer)[term]).toBeUndefined();
   });
 
   test("say from which value on is drawn", async () => {
-    const state = new GenerationState(await read());
-    expect(facts(state).Drawn).toBeUndefined();
-    state.threshold.value = 0.1;
-    expect(facts(state).Drawn).toBe("values from 10% of the largest");
+    const viewer = new GenerationViewer(await read());
+    expect(facts(viewer).Drawn).toBeUndefined();
+    viewer.state.choices.threshold.value = 0.1;
+    expect(facts(viewer).Drawn).toBe("values from 10% of the largest");
   });
 
   test("name every method where all are drawn, and the layers of each", async () => {
-    const state = new GenerationState(await read());
-    state.step(1);
-    const shown = methodsShown(state, ["rollout", "flow"]);
-    expect(facts(state, shown)).toMatchObject({
+    const viewer = new GenerationViewer(await read());
+    viewer.state.step(1);
+    const shown = methodsShown(viewer, ["rollout", "flow"]);
+    expect(facts(viewer, shown)).toMatchObject({
       Method: "rollout, flow",
       Layers: "rollout: mean over 2 of the layers 2–5, flow: 5",
     });
     // Each has shares of its own.
-    expect(facts(state, shown)["Out of ranking and scale"]).toBe(
+    expect(facts(viewer, shown)["Out of ranking and scale"]).toBe(
       "3 of 5 tokens: special tokens (1), stop words (en) (2)",
     );
-    state.span.value = "last";
-    expect(facts(state, methodsShown(state, ["rollout", "flow"])).Layers).toBe("5");
-    expect(generationCaption(state, "T", shown).notes).toHaveLength(1);
+    span(viewer, "last");
+    expect(facts(viewer, methodsShown(viewer, ["rollout", "flow"])).Layers).toBe("5");
+    expect(captionOf(viewer, "T", shown).notes).toHaveLength(1);
   });
 });
 
 describe("what is chosen", () => {
   test("layers by span", async () => {
-    const state = new GenerationState(await read());
-    expect(state.layers.value).toEqual([0, 1]);
-    expect(state.spanText()).toBe("mean over 2 of the layers 2–5");
-    state.span.value = "last";
-    expect(state.spanText()).toBe("layer 5");
-    state.span.value = "range";
-    expect([state.from.value, state.to.value]).toEqual([2, 5]);
-    state.span.value = "one";
-    expect(state.layers.value).toEqual([0]);
-    state.choose("flow");
-    expect(state.from.value).toBe(5);
-    expect(state.layers.value).toEqual([0]);
+    const viewer = new GenerationViewer(await read());
+    expect(layersAt(viewer)).toEqual([0, 1]);
+    expect(viewer.layersText()).toBe("mean over 2 of the layers 2–5");
+    span(viewer, "last");
+    expect(viewer.layersText()).toBe("layer 5");
+    span(viewer, "range");
+    expect([viewer.span.value.from, viewer.span.value.to]).toEqual([2, 5]);
+    span(viewer, "one");
+    expect(layersAt(viewer)).toEqual([0]);
+    viewer.state.choices.method.value = "flow";
+    expect(viewer.span.value.from).toBe(5);
+    expect(layersAt(viewer)).toEqual([0]);
   });
 
   test("says which layers each method has, and counts generated tokens from 1", async () => {
-    const state = new GenerationState(await read());
-    state.span.value = "all";
-    expect(state.spanText(state.selectionOf("rollout"))).toBe("mean over 2 of the layers 2–5");
-    expect(state.spanText(state.selectionOf("flow"))).toBe("layer 5");
-    state.step(2);
-    const facts = new Map(generationSaving(state).caption("", {}).facts);
+    const viewer = new GenerationViewer(await read());
+    span(viewer, "all");
+    expect(viewer.layersText("rollout")).toBe("mean over 2 of the layers 2–5");
+    expect(viewer.layersText("flow")).toBe("layer 5");
+    viewer.state.step(2);
+    const facts = new Map(savingOf(viewer).caption("", {}).facts);
     expect(facts.get("Generated token")).toMatch(/^3 of 3 “/u);
-    expect(settingsRows(state.report).find(([term]) => term === "Layers")?.[1]).toBe("2, 5");
+    expect(generationSettings(viewer.report).find(({ term }) => term === "Layers")?.text).toBe("2, 5");
   });
 
   test("colours run from 0 or the least value to the top, and leave small ones blank", async () => {
-    const state = new GenerationState(await read());
+    const viewer = new GenerationViewer(await read());
     const ends = { least: 0.2, top: 0.6, above: 0.6 };
-    const step = (value: number) => state.shades(ends).step(value, ends.top);
+    const step = (value: number) => viewer.shades(ends).step(value, ends.top);
     expect([0, 0.3, 0.6].map(step)).toEqual([0, 128, 255]);
-    state.threshold.value = 0.5;
+    viewer.state.choices.threshold.value = 0.5;
     expect([0.29, 0.3].map(step)).toEqual([0, 128]);
-    state.fromLeast.value = true;
+    viewer.state.choices.fromLeast.value = true;
     expect([0.2, 0.29, 0.4, 0.6, 0.9].map(step)).toEqual([0, 0, 128, 255, 255]);
   });
 
   test("stands in the link, and comes back from it", async () => {
     const report = await read();
-    const state = new GenerationState(report);
-    expect(writeGenerationLink(state)).toBe("");
-    state.step(2);
-    state.skipSpecial.value = false;
-    state.skipStopWords.value = true;
-    state.palette.value = "cividis";
-    state.threshold.value = 0.12;
-    state.fromLeast.value = true;
-    state.comparing.value = true;
-    state.toggle(4);
-    state.rules.value = [false];
-    state.span.value = "one";
-    state.toggle(3);
-    state.pattern.value = "it|so";
-    const other = new GenerationState(report);
-    readGenerationLink(`#${writeGenerationLink(state)}`, other);
-    expect(other.token.value).toBe(2);
-    expect(other.values.value).toEqual(state.values.value);
-    expect(other.reasons.value).toEqual(state.reasons.value);
-    expect(other.reasons.value[4]).toBe("");
-    expect([other.palette.value, other.threshold.value, other.fromLeast.value]).toEqual(["cividis", 0.12, true]);
-    expect(other.comparing.value).toBe(true);
-    expect(writeGenerationLink(other)).toBe(writeGenerationLink(state));
+    const viewer = new GenerationViewer(report);
+    expect(writeLink(viewer.state)).toBe("");
+    viewer.state.step(2);
+    viewer.state.choices.skipSpecial.value = false;
+    viewer.state.choices.skipStopWords.value = true;
+    viewer.state.choices.palette.value = "cividis";
+    viewer.state.choices.threshold.value = 0.12;
+    viewer.state.choices.fromLeast.value = true;
+    viewer.state.choices.comparing.value = true;
+    viewer.state.toggle(4);
+    viewer.state.choices.rules.value = [false];
+    span(viewer, "one");
+    viewer.state.toggle(3);
+    viewer.state.choices.pattern.value = "it|so";
+    const other = new GenerationViewer(report);
+    restoreLink(`#${writeLink(viewer.state)}`, other.state);
+    expect(other.state.choices.token.value).toBe(2);
+    expect(other.row()).toEqual(viewer.row());
+    expect(other.state.reasons.value).toEqual(viewer.state.reasons.value);
+    expect(other.state.reasons.value[4]).toBe("");
+    expect([
+      other.state.choices.palette.value,
+      other.state.choices.threshold.value,
+      other.state.choices.fromLeast.value,
+    ]).toEqual(["cividis", 0.12, true]);
+    expect(other.state.choices.comparing.value).toBe(true);
+    expect(writeLink(other.state)).toBe(writeLink(viewer.state));
     // Behind the longest prompt as well.
-    state.address = {
+    viewer.state.address = {
       ask: writePromptAsk({ prompt: "漢".repeat(LONGEST_ASK - writePromptAsk({ prompt: "" }).length) }),
     };
-    expect(state.address.ask).not.toBe("");
-    const third = new GenerationState(report);
-    third.address = state.address;
-    readGenerationLink(`#${writeGenerationLink(state)}`, third);
-    expect(writeGenerationLink(third)).toBe(writeGenerationLink(state));
+    expect(viewer.state.address.ask).not.toBe("");
+    const third = new GenerationViewer(report);
+    third.state.address = viewer.state.address;
+    restoreLink(`#${writeLink(viewer.state)}`, third.state);
+    expect(writeLink(third.state)).toBe(writeLink(viewer.state));
     // What does not fit is left alone.
-    readGenerationLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1&p=red&c=9&im=x", other);
-    expect([other.method.value, other.token.value, other.span.value]).toEqual(["rollout", 0, "all"]);
-    expect(other.rules.value).toEqual([true]);
-    expect(other.byHand.value.size).toBe(0);
-    expect([other.palette.value, other.threshold.value, other.fromLeast.value]).toEqual(["blue", 0, false]);
-    expect([other.skipSpecial.value, other.skipStopWords.value]).toEqual([true, false]);
-    expect(other.selection.value.normalized).toBe(false);
+    restoreLink("#v=1&m=raw&t=-1&l=3&f=000&x=9.-9.1e3&n=1&p=red&c=9&im=x", other.state);
+    expect([other.state.choices.method.value, other.state.choices.token.value, other.span.value.kind]).toEqual([
+      "rollout",
+      0,
+      "all",
+    ]);
+    expect(other.state.choices.rules.value).toEqual([true]);
+    expect(other.state.choices.byHand.value.size).toBe(0);
+    expect([
+      other.state.choices.palette.value,
+      other.state.choices.threshold.value,
+      other.state.choices.fromLeast.value,
+    ]).toEqual(["blue", 0, false]);
+    expect([other.state.choices.skipSpecial.value, other.state.choices.skipStopWords.value]).toEqual([true, false]);
+    expect(other.normalized).toBe(false);
   });
 });
 
@@ -514,12 +581,12 @@ describe("a generation while it happens", () => {
     await live.report(sample());
     expect(live.phase.value).toBe("done");
     // The newest token is shown; what is chosen then stays when a further report comes.
-    expect(live.state.value?.token.value).toBe(2);
-    live.state.value?.step(1);
-    live.state.value?.choose("flow");
+    expect(live.viewer.value?.state.choices.token.value).toBe(2);
+    live.viewer.value?.state.step(1);
+    if (live.viewer.value) live.viewer.value.state.choices.method.value = "flow";
     await live.report(sample());
-    expect(live.state.value?.token.value).toBe(1);
-    expect(live.state.value?.method.value).toBe("flow");
+    expect(live.viewer.value?.state.choices.token.value).toBe(1);
+    expect(live.viewer.value?.state.choices.method.value).toBe("flow");
   });
 
   test("shows what each token drew on as it comes, and goes on with the report", async () => {
@@ -530,26 +597,30 @@ describe("a generation while it happens", () => {
     const token = (index: number, text: string, rollout: number[], generated?: number[]) =>
       live.token({ index, text, piece: text, probability: 0.5, choices: [], rollout, rollout_generated: generated });
     token(0, "So", [0.4, 0.3, 0.2, 0.1]);
-    const state = live.state.value;
-    expect(state?.growing.value).toBe(true);
-    expect([...(state?.values.value ?? [])]).toEqual([0.4, 0.3, 0.2, 0.1, 0]);
-    expect(state?.spanText()).toBe("mean over 2 of the layers 2–5");
+    const viewer = live.viewer.value;
+    expect(viewer?.state.growing.value).toBe(true);
+    expect([...(viewer?.row() ?? [])]).toEqual([0.4, 0.3, 0.2, 0.1, 0]);
+    expect(viewer?.layersText()).toBe("mean over 2 of the layers 2–5");
     token(1, " it", [0.1, 0.2, 0.3, 0.1], [0.3]);
-    expect(live.state.value).toBe(state);
-    expect(state?.token.value).toBe(1);
-    expect([...(state?.values.value ?? [])]).toEqual([0.1, 0.2, 0.3, 0.1, 0.3, 0]);
-    expect(state?.report.fields.text).toBe("So it");
+    expect(live.viewer.value).toBe(viewer);
+    expect(viewer?.state.choices.token.value).toBe(1);
+    expect([...(viewer?.row() ?? [])]).toEqual([0.1, 0.2, 0.3, 0.1, 0.3, 0]);
+    expect(viewer?.report.fields.text).toBe("So it");
     // Whoever looks at an earlier token goes on looking at it.
-    state?.step(0);
+    viewer?.state.step(0);
     // A token without its row, or out of order, has its text only.
     live.token({ index: 2, text: " is" });
     token(4, "!", [1, 0, 0, 0]);
-    expect([state?.token.value, state?.report.n, live.tokens.value.length]).toEqual([0, 2, 5]);
+    expect([viewer?.state.choices.token.value, viewer?.report.choosable, live.tokens.value.length]).toEqual([0, 2, 5]);
     await live.report(document);
-    expect(live.state.value).toBe(state);
-    expect([state?.token.value, state?.report.n, state?.growing.value]).toEqual([0, 3, false]);
-    expect(state?.rules.value).toEqual([true]);
-    expect(state?.report.methods).toContain("flow");
+    expect(live.viewer.value).toBe(viewer);
+    expect([viewer?.state.choices.token.value, viewer?.report.choosable, viewer?.state.growing.value]).toEqual([
+      0,
+      3,
+      false,
+    ]);
+    expect(viewer?.state.choices.rules.value).toEqual([true]);
+    expect(viewer?.report.methods).toContain("flow");
   });
 
   test("stops once, and says why it failed", async () => {

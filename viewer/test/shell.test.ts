@@ -5,7 +5,7 @@ import { fragmentParts, LONGEST_ASK } from "../src/address";
 import { barOf, DivergingScale, PALETTES, Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
-import { isStopWord, LONGEST_PATTERN, massSetAside, readPattern } from "../src/filters";
+import { asideOf, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
 import { readLink, writeLink } from "../src/link";
 import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
@@ -45,6 +45,11 @@ function report(pieces: string[], layers = [1, 2, 3]) {
     arrays: {},
   });
 }
+
+const massSetAside = (values: number[], counts: boolean[]) => {
+  const reasons = counts.map((count) => (count ? "" : "by hand"));
+  return asideOf({ values, whole: wholeOf(values), among: values.length }, reasons).all.share;
+};
 
 describe("filters", () => {
   test("stop words, punctuation, and what is neither", () => {
@@ -108,7 +113,10 @@ describe("the link", () => {
       normalize: "row" as const,
       skipStopWords: true,
       pattern: "^a&b=c#$",
-      leftOut: [1, 2],
+      byHand: new Map([
+        [1, true],
+        [2, true],
+      ]),
       words: true,
       ownScale: true,
       palette: "cividis" as const,

@@ -1,9 +1,11 @@
 // What is shown: method, layer, output token, and what changes the numbers.
 import { useMemo } from "preact/hooks";
-import { METHODS } from "../report/document";
+import type { Method } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
+import { Slider } from "./fields";
 import { Look } from "./look";
+import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
 import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
@@ -13,11 +15,11 @@ export function Controls() {
   const { choices } = state;
   const { layers, tokens } = report;
   const layerIndex = layers.indexOf(choices.layer.value);
-  const has = (method: (typeof METHODS)[number]) =>
+  const has = (method: Method) =>
     explanation.value.row(method, choices.layer.value, choices.token.value) !== null || report.methods.includes(method);
   // What a server can be asked for can be chosen.
   const served = askServer.value !== null;
-  const lacking = (method: string) =>
+  const lacking = (method: Method) =>
     report instanceof WordReport
       ? `This report holds no ${method} of whole words${served ? "; the server computes it" : " (attnflow --words --method)"}`
       : `This report holds no ${method}${served ? "; the server computes it" : " (attnflow --method)"}`;
@@ -33,22 +35,7 @@ export function Controls() {
   );
   return (
     <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
-      <fieldset id="methods">
-        <legend class="visually-hidden">Method</legend>
-        {METHODS.map((method) => (
-          <label key={method} title={has(method) ? undefined : lacking(method)}>
-            <input
-              type="radio"
-              name="method"
-              value={method}
-              disabled={!has(method) && !served}
-              checked={choices.method.value === method}
-              onChange={() => (choices.method.value = method)}
-            />
-            <span>{method}</span>
-          </label>
-        ))}
-      </fieldset>
+      <MethodChoice has={has} missing={lacking} asks={served} />
       <div class="control">
         <label for="layer">
           Layer{" "}
@@ -56,16 +43,15 @@ export function Controls() {
             {choices.layer.value} of {report.model.layers}
           </output>
         </label>
-        <input
+        <Slider
           id="layer"
-          type="range"
           min={0}
           max={layers.length - 1}
           step={1}
           value={layerIndex}
           disabled={layers.length < 2}
           aria-valuetext={`layer ${choices.layer.value}`}
-          onInput={(event) => (choices.layer.value = layers[Number(event.currentTarget.value)])}
+          choose={(index) => (choices.layer.value = layers[index])}
         />
       </div>
       <div class="control">
@@ -78,7 +64,7 @@ export function Controls() {
           {options}
         </select>
       </div>
-      {report.hasSpecial && <SpecialCheck on={choices.skipSpecial} />}
+      <SpecialCheck />
       <div class="panels">
         <Filters />
         <Look />

@@ -2,7 +2,7 @@
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ViewerContext } from "../context";
 import { kindsOf, type Exporter, type ExportKind } from "../export/exporter";
-import { SavingContext, savingOf } from "../export/name";
+import { savingOf } from "../export/name";
 import { save } from "../export/save";
 import "../styles/export.css";
 
@@ -15,7 +15,7 @@ const NAMES: Record<ExportKind, string> = {
 
 export function ExportMenu({ card, title, exporter }: { card: string; title: string; exporter: Exporter }) {
   const viewer = useContext(ViewerContext);
-  const saving = useContext(SavingContext) ?? (viewer && savingOf(viewer));
+  const saving = viewer && savingOf(viewer);
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);

@@ -1,66 +1,45 @@
 // Which tokens are left out of rankings and colours, and what share of the mass that is.
-import type { Signal } from "@preact/signals";
-import { massSetAside, readPattern, LONGEST_PATTERN } from "../filters";
+import { asideOf, readPattern, LONGEST_PATTERN, shareOf, SPECIAL } from "../filters";
 import { useViewer } from "../context";
+import { GenerationReport } from "../report/generation_report";
+import { format, percent } from "../report/text";
 import { CheckBox } from "./check_box";
 import { Own } from "./own_text";
 import { Popover } from "./popover";
 
-const percent = (share: number) => `${share > 0 && share < 0.01 ? "<1" : (100 * share).toFixed(0)}%`;
-
 export function Filters() {
-  const { report, state, explanation } = useViewer();
-  const { choices, counts } = state;
-  const left = counts.value.filter((counted) => !counted).length;
-  const row = explanation.value.row(choices.method.value, choices.layer.value, choices.token.value);
-  const share = row ? massSetAside(row, counts.value) : null;
-  const said =
-    left === 0
-      ? "Every token counts."
-      : `${left} of ${report.n} tokens are left out` +
-        (share === null ? "." : `: ${percent(share)} of what the output token draws on.`);
+  const { report, state, drawn } = useViewer();
+  const reasons = state.reasons.value;
+  const { among, all } = asideOf(drawn.value, reasons);
+  const share = all.count > 0 ? all.share : null;
+  const holding = report.document.generation ? ", " : ": ";
+  const [draws, draw] = report.document.generation ? ["the token", "drew"] : ["the output token", "draws"];
   return (
-    <Popover
-      id="filters"
-      label="Filters"
-      title="Filters"
-      badge={left > 0 && share !== null ? `−${percent(share)}` : ""}
-    >
+    <Popover id="filters" label="Filters" title="Filters" badge={share === null ? "" : `−${percent(share)}`}>
       <p class="help">Tokens left out of rankings and of colours. They take part in every computation all the same.</p>
-      <FilterFields
-        skipStopWords={choices.skipStopWords}
-        pattern={choices.pattern}
-        byHand={choices.leftOut.value.map((token) => ({ key: token, label: report.tokens[token].label, place: token }))}
-        takeBack={(token) => state.toggleLeftOut(token)}
-        clear={() => (choices.leftOut.value = [])}
-      />
+      <OwnRules />
+      <FilterFields />
       <p id="set-aside-share" class="strong">
-        {said}
+        {all.count === 0
+          ? "Every token counts."
+          : `${all.count} of ${among} tokens are left out${share === null ? "" : `${holding}${percent(share)} of what ${draws} ${draw} on`}.`}
       </p>
+      <button
+        type="button"
+        id="reset"
+        disabled={reasons.every((reason) => reason === "") && state.choices.pattern.value === ""}
+        onClick={() => state.countAll()}
+      >
+        Count every token
+      </button>
     </Popover>
   );
 }
 
-export interface ByHand {
-  key: number;
-  label: string;
-  /** its position, for people */
-  place: number | string;
-  /** it counts by hand, though a filter would leave it out */
-  kept?: boolean;
-}
-
-interface FilterFieldsProps {
-  skipStopWords: Signal<boolean>;
-  /** as it is typed */
-  pattern: Signal<string>;
-  byHand: readonly ByHand[];
-  takeBack: (key: number) => void;
-  clear: () => void;
-}
-
-/** What the filters of every kind of page have. */
-export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }: FilterFieldsProps) {
+function FilterFields() {
+  const viewer = useViewer();
+  const { state } = viewer;
+  const { skipStopWords, pattern, byHand } = state.choices;
   const { problem } = readPattern(pattern.value);
   return (
     <>
@@ -89,22 +68,13 @@ export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }
         <p class="help">
           By hand: click a token with the control (⌘) key, or press <kbd>x</kbd> on it.
         </p>
-        {byHand.length > 0 && (
+        {byHand.value.size > 0 && (
           <ul class="chips" id="left-out-chips">
-            {byHand.map(({ key, label, place, kept }) => (
-              <li key={key}>
-                <button
-                  type="button"
-                  onClick={() => takeBack(key)}
-                  aria-label={kept ? `counts: ${label} ${place}, by hand; undo` : `${label} ${place}, take it back in`}
-                >
-                  {kept && "counts: "}
-                  <Own text={label} most={16} /> <span class="index">{place}</span> <span aria-hidden="true">×</span>
-                </button>
-              </li>
+            {[...byHand.value].map(([token, aside]) => (
+              <Chip key={token} {...viewer.name(token)} kept={!aside} undo={() => state.toggle(token)} />
             ))}
             <li>
-              <button type="button" class="quiet" onClick={clear}>
+              <button type="button" class="quiet" onClick={() => (byHand.value = new Map())}>
                 Clear
               </button>
             </li>
@@ -112,5 +82,79 @@ export function FilterFields({ skipStopWords, pattern, byHand, takeBack, clear }
         )}
       </div>
     </>
+  );
+}
+
+interface ChipProps {
+  label: string;
+  index: number | string;
+  /** it counts by hand, though a filter would leave it out */
+  kept: boolean;
+  undo: () => void;
+}
+
+function Chip({ label, index, kept, undo }: ChipProps) {
+  return (
+    <li>
+      <button
+        type="button"
+        onClick={undo}
+        aria-label={kept ? `counts: ${label} ${index}, by hand; undo` : `${label} ${index}, take it back in`}
+      >
+        {kept && "counts: "}
+        <Own text={label} most={16} /> <span class="index">{index}</span> <span aria-hidden="true">×</span>
+      </button>
+    </li>
+  );
+}
+
+/** What the report itself leaves out, and generated tokens; nothing in the page of an explanation. */
+function OwnRules() {
+  const { report, state, drawn, explanation } = useViewer();
+  const { rules, generated, method } = state.choices;
+  if (!(report instanceof GenerationReport)) return null;
+  const { values, whole, among } = drawn.value;
+  /** "3 tokens, 12%"; of flow the largest value, for its values are no shares. */
+  const held = (tokens: readonly number[]) => {
+    const own = new Set(tokens.filter((j) => j < among));
+    const count = `${own.size} ${own.size === 1 ? "token" : "tokens"}`;
+    if (!values) return count;
+    if (whole !== null) return `${count}, ${percent(shareOf(values, whole, (j) => own.has(j)))}`;
+    return `${count}, at most ${format(Math.max(0, ...[...own].map((j) => values[j])))} each`;
+  };
+  const shared = explanation.value.arrayOf(method.value) === method.value && whole !== null && values !== null;
+  return (
+    <div id="filters" role="group" aria-label="Tokens of a kind">
+      {report.dropped.map(({ rule, tokens }, k) =>
+        rule === SPECIAL ? null : (
+          <Rule
+            key={k}
+            name={rule}
+            held={held(tokens)}
+            on={rules.value[k]}
+            set={(on) => (rules.value = rules.value.map((was, at) => (at === k ? on : was)))}
+          />
+        ),
+      )}
+      {report.hasGenerated(method.value) && (
+        <Rule
+          name="generated tokens"
+          held={shared ? percent(shareOf(values, 1, (j) => j >= report.m)) : ""}
+          on={generated.value}
+          set={(on) => (generated.value = on)}
+        />
+      )}
+    </div>
+  );
+}
+
+function Rule({ name, held, on, set }: { name: string; held: string; on: boolean; set: (on: boolean) => void }) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={on} onChange={(event) => set(event.currentTarget.checked)} />{" "}
+      <span>
+        <Own text={name} most={80} /> {held && <span class="index">{held}</span>}
+      </span>
+    </label>
   );
 }

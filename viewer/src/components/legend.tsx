@@ -3,7 +3,6 @@ import type { Signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { Ends } from "../color/ends";
 import { barOf } from "../color/scale";
-import type { Shades } from "../color/shades";
 import { format } from "../report/text";
 import { useViewer } from "../context";
 
@@ -32,18 +31,9 @@ export function useMarking(marking: Signal<boolean> | undefined, cell: number): 
 /** The corner of a cell whose upper right end is here: a part of a path. */
 export const cornerAt = (right: number, top: number) => `M${right - 6} ${top}h6v6z`;
 
-export function Legend(props: LegendProps) {
-  return <ShadesLegend {...props} shades={useViewer().shades(props.ends)} />;
-}
-
-/** Of any page. */
-export function ShadesLegend({
-  ends: { top, above },
-  of,
-  each,
-  marked = true,
-  shades,
-}: LegendProps & { shades: Shades }) {
+export function Legend({ ends, of, each, marked = true }: LegendProps) {
+  const { top, above } = ends;
+  const shades = useViewer().shades(ends);
   const { low } = shades;
   const bar = barOf((t) => shades.css(low + t * (top - low), top));
   const clipped = above > top;

@@ -1,29 +1,18 @@
 // How values are drawn: palette, threshold, light or dark.
 import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useViewer } from "../context";
 import { barOf, PALETTES, Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
 import { CheckBox } from "./check_box";
+import { Radios, Slider } from "./fields";
 import { Popover } from "./popover";
 
 const LABELS: Record<PaletteName, string> = { blue: "Blue", cividis: "Cividis (colour-blind safe)", grey: "Grey" };
-const THEMES: { name: Theme; label: string }[] = [
-  { name: "system", label: "As the system" },
-  { name: "light", label: "Light" },
-  { name: "dark", label: "Dark" },
+const THEMES: { value: Theme; words: string }[] = [
+  { value: "system", words: "As the system" },
+  { value: "light", words: "Light" },
+  { value: "dark", words: "Dark" },
 ];
-
-export function Look() {
-  const { report, state } = useViewer();
-  const { palette, threshold, fromLeast } = state.choices;
-  return (
-    <LookPanel palette={palette} threshold={threshold}>
-      {/* Pictures have it beside their other choices. */}
-      {report.document.input.kind !== "image" && <FromLeast on={fromLeast} />}
-    </LookPanel>
-  );
-}
 
 /** For flow above all, whose values lie close together far above 0. */
 export const FromLeast = ({ on }: { on: Signal<boolean> }) => (
@@ -32,65 +21,55 @@ export const FromLeast = ({ on }: { on: Signal<boolean> }) => (
   </CheckBox>
 );
 
-interface LookPanelProps {
-  palette: Signal<PaletteName>;
-  threshold: Signal<number>;
-  /** what one kind of page has besides */
-  children?: ComponentChildren;
+function Ramp({ name }: { name: PaletteName }) {
+  const scale = new Scale(dark.value, name);
+  return (
+    <>
+      <span class="ramp" aria-hidden="true" style={{ background: barOf((t) => scale.css(t, 1)) }} />
+      {LABELS[name]}
+    </>
+  );
 }
 
-/** The panel, for pages of every kind. */
-export function LookPanel({ palette, threshold, children }: LookPanelProps) {
+export function Look() {
+  const { report, state } = useViewer();
+  const { palette, threshold, fromLeast } = state.choices;
   return (
     <Popover id="look" label="Look" title="Look">
       <fieldset class="stack" id="palettes">
         <legend>Colours</legend>
-        {PALETTES.map((name) => {
-          const scale = new Scale(dark.value, name);
-          return (
-            <label class="check" key={name}>
-              <input
-                type="radio"
-                name="palette"
-                value={name}
-                checked={palette.value === name}
-                onChange={() => (palette.value = name)}
-              />
-              <span class="ramp" aria-hidden="true" style={{ background: barOf((t) => scale.css(t, 1)) }} />
-              {LABELS[name]}
-            </label>
-          );
-        })}
+        <Radios
+          name="palette"
+          value={palette.value}
+          class="check"
+          options={PALETTES.map((name) => ({ value: name, words: <Ramp name={name} /> }))}
+          choose={(name) => (palette.value = name)}
+        />
       </fieldset>
       <div class="field">
         <label for="threshold">
           Draw values from <output for="threshold">{(100 * threshold.value).toFixed(0)}%</output> of the largest
         </label>
-        <input
+        <Slider
           id="threshold"
-          type="range"
           min={0}
           max={0.5}
           step={0.01}
           value={threshold.value}
-          onInput={(event) => (threshold.value = Number(event.currentTarget.value))}
+          choose={(share) => (threshold.value = share)}
         />
       </div>
-      {children}
+      {/* Pictures have it beside their other choices. */}
+      {report.document.input.kind !== "image" && <FromLeast on={fromLeast} />}
       <fieldset class="stack" id="themes">
         <legend>Page</legend>
-        {THEMES.map(({ name, label }) => (
-          <label class="check" key={name}>
-            <input
-              type="radio"
-              name="theme"
-              value={name}
-              checked={theme.value === name}
-              onChange={() => (theme.value = name)}
-            />
-            {label}
-          </label>
-        ))}
+        <Radios
+          name="theme"
+          value={theme.value}
+          class="check"
+          options={THEMES}
+          choose={(name) => (theme.value = name)}
+        />
       </fieldset>
     </Popover>
   );

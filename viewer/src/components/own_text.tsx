@@ -9,18 +9,50 @@ export function Own({ text, most = 40, class: name }: { text: string; most?: num
   );
 }
 
-/** A token where it is named: label and position. @param said in a sentence, among its own full stops and brackets */
-export function TokenName({ label, index, said = false }: { label: string; index: number; said?: boolean }) {
-  if (said && isPunctuation(label)) {
-    return (
-      <span class="token-name">
-        “<Own text={label} />” <span class="index">(position {index})</span>
+/** Stands for a space that a piece begins with. */
+export const SPACE_SIGN = "␣";
+
+interface PieceProps {
+  label: string;
+  space?: boolean;
+  most?: number;
+  class?: string;
+}
+
+/** A piece where it is named: a grey sign for the space that it begins with, its characters. */
+export function Piece({ label, space = false, most = 40, class: kind }: PieceProps) {
+  // The sign stands where the piece begins, on the right of Arabic and Hebrew: direction is that of the piece itself.
+  return (
+    <span class="piece" dir="auto" lang="">
+      {space && (
+        <span class="space" aria-hidden="true">
+          {SPACE_SIGN}
+        </span>
+      )}
+      <span class={kind} title={label.length > most ? label : undefined}>
+        {shorten(label, most)}
       </span>
-    );
-  }
+    </span>
+  );
+}
+
+interface TokenNameProps extends PieceProps {
+  /** its place; none where the page says it elsewhere */
+  index?: number | string;
+  /** in a sentence, among its own full stops and brackets */
+  said?: boolean;
+}
+
+/** A token where it is named: label and position. */
+export function TokenName({ label, space, index, said = false }: TokenNameProps) {
+  const quoted = said && isPunctuation(label);
+  const position = typeof index === "number" ? `position ${index}` : index;
   return (
     <span class="token-name">
-      <Own text={label} /> <span class="index">{index}</span>
+      {quoted && "“"}
+      <Piece label={label} space={space} class="name" />
+      {quoted && "”"}
+      {index !== undefined && <span class="index"> {quoted ? `(${position})` : index}</span>}
     </span>
   );
 }

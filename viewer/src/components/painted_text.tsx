@@ -20,6 +20,8 @@ export interface Look {
 export interface PaintedTextProps {
   id: string;
   report: Report;
+  /** of this text alone; its elements count from 0, everything else from the report's first token */
+  segment?: number;
   /** of a token */
   role: "button" | "option";
   labelledby: string;
@@ -49,7 +51,9 @@ export function PaintedText(props: PaintedTextProps) {
   latest.current = props;
   // Elements outlive a report that grows; what they look like is theirs.
   const painted = useRef(new WeakMap<HTMLElement, Look>());
-  const { report } = props;
+  const { report, segment } = props;
+  const first = segment ? report.m : 0;
+  const n = segment === 0 ? report.m : report.n - first;
   const elementsOf = () => {
     const elements: HTMLElement[] = [];
     for (const element of root.current?.querySelectorAll<HTMLElement>(".token") ?? []) {
@@ -73,15 +77,15 @@ export function PaintedText(props: PaintedTextProps) {
     const stopPointing = effect(() => {
       const token = latest.current.pointed();
       marked?.classList.remove("pointed");
-      marked = token === null ? undefined : elements[token];
+      marked = token === null ? undefined : elements[token - first];
       marked?.classList.add("pointed");
     });
     const stopPainting = effect(() => {
       const { look, current, follow } = latest.current;
       const paint = look();
-      const at = current();
+      const at = current() - first;
       for (const [token, element] of elements.entries()) {
-        const next = paint(token);
+        const next = paint(first + token);
         const before = painted.current.get(element);
         painted.current.set(element, next);
         looks[token] = next;
@@ -112,10 +116,13 @@ export function PaintedText(props: PaintedTextProps) {
   }, [report]);
 
   // The same elements as long as the text is the same.
-  const tokens = useMemo(() => <Tokens report={report} role={props.role} />, [report, props.role]);
+  const tokens = useMemo(
+    () => <Tokens report={report} segment={segment} first={first} role={props.role} />,
+    [report, props.role],
+  );
   const tokenOf = (event: Event) => {
     const element = (event.target as Element).closest<HTMLElement>(".token");
-    return element ? Number(element.dataset.token) : null;
+    return element ? first + Number(element.dataset.token) : null;
   };
   // With the next drawing: asking for the focus would lay the page out at once, and again for what is drawn next. Until
   // then keys mean the token that gets it; nothing is taken from somebody who has left the text meanwhile.
@@ -127,7 +134,7 @@ export function PaintedText(props: PaintedTextProps) {
         const next = focusing.current;
         focusing.current = null;
         const at = document.activeElement;
-        if (next !== null && (at === from || root.current?.contains(at))) elementsOf()[next]?.focus();
+        if (next !== null && (at === from || root.current?.contains(at))) elementsOf()[next - first]?.focus();
       });
     }
     focusing.current = token;
@@ -138,7 +145,6 @@ export function PaintedText(props: PaintedTextProps) {
     const token = focusing.current ?? tokenOf(event);
     const line = (event.target as Element).closest(".line");
     const forward = line && getComputedStyle(line).direction === "rtl" ? -1 : 1;
-    const n = report.n;
     const moves: Record<string, number> = {
       ArrowRight: forward,
       ArrowLeft: -forward,
@@ -148,7 +154,7 @@ export function PaintedText(props: PaintedTextProps) {
       End: n,
     };
     if (event.key in moves) {
-      const next = Math.max(0, Math.min(n - 1, current() + moves[event.key]));
+      const next = first + Math.max(0, Math.min(n - 1, current() - first + moves[event.key]));
       onMove(next);
       focus(next);
     } else if (event.key === "x" && onToggle) {
@@ -186,12 +192,16 @@ export function PaintedText(props: PaintedTextProps) {
   );
 }
 
-function Tokens({ report, role }: Pick<PaintedTextProps, "report" | "role">) {
+interface TokensProps extends Pick<PaintedTextProps, "report" | "segment" | "role"> {
+  first: number;
+}
+
+function Tokens({ report, segment, first, role }: TokensProps) {
   const lines: ComponentChildren[][] = [[]];
-  for (const [k, part] of report.stripParts().entries()) {
+  for (const [k, part] of report.stripParts(segment).entries()) {
     if ("line" in part) lines.push([]);
     else if ("gap" in part) lines.at(-1)?.push(part.gap);
-    else lines.at(-1)?.push(<Token key={k} {...part} report={report} role={role} />);
+    else lines.at(-1)?.push(<Token key={k} {...part} {...{ report, first, role }} />);
   }
   return (
     <>
@@ -204,12 +214,12 @@ function Tokens({ report, role }: Pick<PaintedTextProps, "report" | "role">) {
   );
 }
 
-interface TokenProps extends Pick<PaintedTextProps, "report" | "role"> {
+interface TokenProps extends Omit<TokensProps, "segment"> {
   token: number;
   chip: boolean;
 }
 
-function Token({ token, chip, report, role }: TokenProps) {
+function Token({ token, chip, report, first, role }: TokenProps) {
   const { label, special, unknown, segment, begin, end } = report.tokens[token];
   // A token whose characters an earlier one has shown already (a piece of an emoji) continues it.
   const text = chip ? (begin === end ? label : `…${label}`) : report.slice(segment, begin, end);
@@ -220,7 +230,7 @@ function Token({ token, chip, report, role }: TokenProps) {
   if (!chip && text.includes("\n")) classes.push("line-break");
   return (
     // A chip is not part of the text: the direction of the line must not depend on it.
-    <span role={role} data-token={token} class={classes.join(" ")} dir={chip ? "auto" : undefined}>
+    <span role={role} data-token={token - first} class={classes.join(" ")} dir={chip ? "auto" : undefined}>
       {text}
     </span>
   );

@@ -1,4 +1,5 @@
 // What the model said, as bars beside what it drew on.
+import { Bar } from "./bar";
 import { Own, TokenName } from "./own_text";
 import { format } from "../report/text";
 import type { Choice, Prediction } from "../report/document";
@@ -6,18 +7,11 @@ import type { Report } from "../report/report";
 
 const MOST = 5;
 
-function Bar({ choice }: { choice: Choice }) {
-  const percent = `${Math.min(100, Math.max(0, 100 * choice.probability))}%`;
-  return (
-    <li data-value={choice.probability}>
-      <Own text={choice.label} />
-      <span class="track" aria-hidden="true">
-        <span class="bar" style={{ width: percent }} />
-      </span>
-      <span class="number">{format(choice.probability)}</span>
-    </li>
-  );
-}
+const ChoiceBar = ({ choice: { label, probability } }: { choice: Choice }) => (
+  <Bar share={probability} words={format(probability)} data-value={probability}>
+    <Own text={label} />
+  </Bar>
+);
 
 interface PredictionsProps {
   report: Report;
@@ -43,11 +37,11 @@ function One({ prediction, report, heading }: { prediction: Prediction; report: 
       </h3>
       <ol class="bars">
         {choices.slice(0, MOST).map((choice, k) => (
-          <Bar key={k} choice={choice} />
+          <ChoiceBar key={k} choice={choice} />
         ))}
         {candidates.length > 0 && <li class="help">Candidates</li>}
         {candidates.map((choice, k) => (
-          <Bar key={`c${k}`} choice={choice} />
+          <ChoiceBar key={`c${k}`} choice={choice} />
         ))}
       </ol>
     </section>

@@ -1,60 +1,108 @@
 // What the pointer is over, in words; without one, what the chosen output token draws on most.
 import type { ComponentChildren } from "preact";
-import { useViewer } from "../context";
-import { format, isPunctuation } from "../report/text";
+import { useViewer, type Viewer } from "../context";
+import { GenerationViewer } from "../generation/generation_viewer";
+import { sum } from "../report/generation_report";
+import type { Layers } from "../report/report";
+import { format, isPunctuation, percent } from "../report/text";
+import type { Numbers } from "../report/values";
 import { TokenName } from "./own_text";
 
-/** @param view the view it stands under: it answers to pointers in that view and, softly, to those in others */
-export function Readout({ view }: { view: string }) {
-  const viewer = useViewer();
-  const { state, explanation } = viewer;
-  const { choices, counts } = state;
+export interface ReadoutProps {
+  /** the view it stands under: it answers to pointers in that view and, softly, to those in others */
+  view: string;
+  /** said to screen readers whenever it changes */
+  live?: boolean;
+}
+
+export function Readout({ view, live = false }: ReadoutProps) {
+  return (
+    <p class="readout" id={`${view}-readout`} role={live ? "status" : undefined}>
+      {readoutOf(useViewer(), view)}
+    </p>
+  );
+}
+
+export function readoutOf(viewer: Viewer, view: string): ComponentChildren {
+  const { report, state, explanation } = viewer;
   const pointed = state.pointed.value;
   const here = pointed?.view === view ? pointed : null;
-  const method = choices.method.value;
-  const layer = here?.layer ?? choices.layer.value;
-  const output = here?.output ?? choices.token.value;
+  const method = state.choices.method.value;
+  const layers: Layers = here?.layer ?? viewer.layersOf(method);
+  const output = here?.output ?? viewer.output;
   const input = pointed?.input ?? null;
-  const row = explanation.value.row(method, layer, output);
+  const row = explanation.value.row(method, layers, output);
   const name = (token: number) => <TokenName {...viewer.name(token)} said />;
-  let content: ComponentChildren;
+  const generation = viewer instanceof GenerationViewer ? viewer : null;
+  // The page of a generation says elsewhere where the chosen token stands.
+  const own = generation && output === viewer.output ? { index: undefined } : {};
+  const named = <TokenName {...viewer.name(report.namedBy(output))} said {...own} />;
   if (row === null) {
-    const rows = explanation.value.outputTokens(method);
-    content = (
+    const rows = explanation.value.outputTokens(method).map((position) => report.namedBy(position));
+    return (
       <>
-        No {method} values for {name(output)} here
-        {rows.length > 0 && (
-          <>
-            ; there are for{" "}
-            {rows.slice(0, 4).map((token) => (
-              <span key={token}>{name(token)} </span>
-            ))}
-          </>
-        )}
+        No {method} values for {named} here
+        {rows.length > 0 && "; there are for "}
+        {rows.slice(0, 4).map((token) => (
+          <span key={token}>{name(token)} </span>
+        ))}
         {rows.length > 4 && "and others"}.
       </>
     );
-  } else if (input === null) {
-    const best = explanation.value.ranking(method, layer, output, counts.value)[0];
-    content = (
+  }
+  const normalized = generation?.normalized ? ", normalised" : "";
+  const layersText = here?.layer === undefined ? viewer.layersText() : `layer ${here.layer}`;
+  const where = `${method}${normalized}, ${layersText}: `;
+  const draws = generation ? "drew" : "draws";
+  if (input === null) {
+    const best = viewer.ranking.value[0];
+    const value = best && format(best.value) + (generation && best.degenerate ? "°" : "");
+    return (
       <>
-        {method}, layer {layer}: {name(output)} draws most on {best ? name(best.token) : "nothing"}
-        {best &&
-          (isPunctuation(viewer.name(best.token).label) ? `, ${format(best.value)}` : ` (${format(best.value)})`)}
-      </>
-    );
-  } else {
-    const flag = method === "flow" ? explanation.value.degenerate(layer, output)?.[input] : 0;
-    content = (
-      <>
-        {method}, layer {layer}: {name(output)} draws <b>{format(row[input])}</b> on {name(input)}
-        {flag ? " (repeats the first layer, or as large as it can be)" : ""}
+        {where}
+        {named} {draws} most on {best ? name(best.token) : generation ? "nothing that is not left out" : "nothing"}
+        {best && (isPunctuation(report.tokens[best.token].label) ? `, ${value}` : ` (${value})`)}
       </>
     );
   }
+  if (generation && input > output) {
+    return input === output + 1 ? (
+      <>{named} is the token that is explained</>
+    ) : (
+      <>
+        {name(input)} came after {named}
+      </>
+    );
+  }
+  if (input >= row.length) {
+    return (
+      <>
+        What was drawn on generated tokens, such as {name(input)}, was not kept
+        {normalized ? " of normalised values" : " (--generated-columns keeps it)"}
+      </>
+    );
+  }
+  const flag = method === "flow" ? explanation.value.degenerate(layers, output)?.[input] : 0;
   return (
-    <p class="readout" id={`${view}-readout`}>
-      {content}
-    </p>
+    <>
+      {where}
+      {named} {draws} <b>{format(row[input])}</b> on {name(input)}
+      {flag ? " (repeats the first layer, or as large as it can be)" : ""}
+      {generation && <Besides viewer={generation} input={input} row={row} />}
+    </>
+  );
+}
+
+/** Of a generation: the value's share of the prompt's part, and why the token is left out. */
+function Besides({ viewer, input, row }: { viewer: GenerationViewer; input: number; row: Numbers }) {
+  const { m } = viewer.report;
+  const prompt = sum(row.subarray(0, m));
+  const shares = viewer.report.isShare(viewer.place[0]) && input < m && prompt > 0;
+  const reason = viewer.state.reasons.value[input];
+  return (
+    <>
+      {shares && `, ${percent(row[input] / prompt)} of the prompt's part`}
+      {reason && ` (left out: ${reason})`}
+    </>
   );
 }

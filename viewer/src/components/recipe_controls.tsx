@@ -1,28 +1,25 @@
 // What changes the numbers: heads, residual, layers, set-aside columns, discard, normalisation, words. It says where the
 // numbers shown come from, and how to get those that the page cannot compute.
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
 import { inSlices } from "../compute/slices";
 import { useViewer } from "../context";
-import type { Normalize, Recipe } from "../report/recipe";
+import { recipeOf, type Normalize, type Recipe } from "../report/recipe";
+import type { Report } from "../report/report";
+import { downToWords } from "../report/setting_words";
 import { asideText, WordReport } from "../report/words";
 import { AskFor } from "./ask_for";
 import { CheckBox } from "./check_box";
+import { Select, Slider, type Option } from "./fields";
 import "../styles/pictures.css";
 
-export function RecipeControls() {
-  const viewer = useViewer();
-  const { report, state } = viewer;
-  const { choices } = state;
-  const { settings, model } = report;
+/** Applies what takes matrices that are made first, without blocking the page; and whether that is under way. */
+function useFusing(pieces: Report, recipe: Recipe) {
   const fusing = useSignal(false);
   const stop = useRef<(() => void) | null>(null);
   useEffect(() => () => stop.current?.(), []);
-  const recipe = viewer.explanation.value.recipe;
-  const pieces = report instanceof WordReport ? report.pieces : report;
-  const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
-  /** Matrices that take long to make are made before they are used, without blocking the page. */
   const afterFusing = (change: Partial<Recipe>, apply: () => void) => {
     stop.current?.();
     stop.current = null;
@@ -41,143 +38,145 @@ export function RecipeControls() {
       },
     );
   };
+  return { fusing: fusing.value, afterFusing };
+}
+
+interface ControlProps {
+  id: string;
+  label: ComponentChildren;
+  children: ComponentChildren;
+}
+
+const Control = ({ id, label, children }: ControlProps) => (
+  <div class="control">
+    <label for={id}>{label}</label>
+    {children}
+  </div>
+);
+
+interface ShareProps {
+  id: string;
+  label: string;
+  share: Signal<number>;
+  words: string;
+  max: number;
+  step: number;
+  disabled?: boolean;
+}
+
+/** A share, with a slider. */
+const Share = ({ id, label, share, words, ...range }: ShareProps) => (
+  <Control
+    id={id}
+    label={
+      <>
+        {label} <output for={id}>{words}</output>
+      </>
+    }
+  >
+    <Slider id={id} min={0} {...range} value={share.value} choose={(value) => (share.value = value)} />
+  </Control>
+);
+
+const NORMALISATIONS: readonly Option<Normalize>[] = [
+  ["none", "not at all"],
+  ["row", "rows"],
+  ["receptive-field", "by receptive field"],
+];
+
+export function RecipeControls() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { choices } = state;
+  const { settings, model } = report;
+  const { recipe } = viewer.explanation.value;
+  const pieces = report instanceof WordReport ? report.pieces : report;
+  const { fusing, afterFusing } = useFusing(pieces, recipe);
+  const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
   const anything = report.hasGraph || report.hasHeads;
-  const fusions = ["mean", "max", "min"].filter((heads) => heads === settings.heads || can({ heads }));
-  const single = Array.from({ length: model.heads }, (_, h) => String(h)).filter(
-    (heads) => heads === settings.heads || can({ heads }),
-  );
+  const single = Array.from({ length: model.heads }, (_, h): Option<string> => [String(h), `head ${h}`]);
+  const fusions = [["mean"], ["max"], ["min"], ...single].filter(
+    ([heads]) => heads === settings.heads || can({ heads }),
+  ) as Option<string>[];
   const asides = ["none", "first", ...(report.hasSpecial ? ["special"] : [])].filter((setAside) => can({ setAside }));
   for (const positions of [settings.set_aside, recipe.setAside])
     if (!asides.includes(positions)) asides.push(positions);
-  const changed = !viewer.explanation.value.asComputed;
-  const reset = () => {
-    choices.heads.value = settings.heads;
-    choices.residual.value = settings.residual;
-    choices.toLayer.value = settings.to_layer;
-    choices.setAside.value = settings.set_aside;
-    choices.discard.value = settings.discard;
-    choices.normalize.value = settings.normalize;
-  };
   const hasWords = report instanceof WordReport || viewer.merged.value !== null;
   if (!anything && !hasWords) return null;
   const lowest = Math.max(0, Math.min(...report.layers) - 1);
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
+  const chooseToLayer = (toLayer: number) => {
+    choices.toLayer.value = toLayer;
+    // Layers that are no longer above it have no explanation.
+    const above = report.layers.find((layer) => layer > toLayer);
+    if (choices.layer.value <= toLayer && above) choices.layer.value = above;
+  };
   return (
     <form id="recipe" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
       {anything && !report.gradient && (
-        <div class="control">
-          <label for="residual">
-            Residual <output for="residual">{choices.residual.value.toFixed(2)}</output>
-          </label>
-          <input
-            id="residual"
-            type="range"
-            min={0}
-            max={1}
-            step={0.01}
-            value={choices.residual.value}
-            disabled={!can({})}
-            onInput={(event) => (choices.residual.value = Number(event.currentTarget.value))}
-          />
-        </div>
+        <Share
+          id="residual"
+          label="Residual"
+          share={choices.residual}
+          words={choices.residual.value.toFixed(2)}
+          max={1}
+          step={0.01}
+          disabled={!can({})}
+        />
       )}
-      {fusions.length + single.length > 1 && (
-        <div class="control">
-          <label for="head-fusion">Heads</label>
-          <select
+      {fusions.length > 1 && (
+        <Control id="head-fusion" label="Heads">
+          <Select
             id="head-fusion"
             value={choices.heads.value}
-            disabled={fusing.value}
-            onChange={(event) => {
-              const heads = event.currentTarget.value;
-              afterFusing({ heads }, () => (choices.heads.value = heads));
-            }}
-          >
-            {fusions.map((heads) => (
-              <option key={heads} value={heads}>
-                {heads}
-              </option>
-            ))}
-            {single.map((heads) => (
-              <option key={heads} value={heads}>
-                head {heads}
-              </option>
-            ))}
-          </select>
-        </div>
+            disabled={fusing}
+            options={fusions}
+            choose={(heads) => afterFusing({ heads }, () => (choices.heads.value = heads))}
+          />
+        </Control>
       )}
       {anything && highest > 0 && (
-        <div class="control">
-          <label for="to-layer">Down to</label>
-          <select
+        <Control id="to-layer" label="Down to">
+          <Select
             id="to-layer"
             value={choices.toLayer.value}
             disabled={!can({})}
-            onChange={(event) => {
-              choices.toLayer.value = Number(event.currentTarget.value);
-              // Layers that are no longer above it have no explanation.
-              const above = report.layers.find((layer) => layer > choices.toLayer.value);
-              if (choices.layer.value <= choices.toLayer.value && above) choices.layer.value = above;
-            }}
-          >
-            {Array.from({ length: highest + 1 }, (_, m) => (
-              <option key={m} value={m}>
-                {m === 0 ? "the input" : `layer ${m}`}
-              </option>
-            ))}
-          </select>
-        </div>
+            options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
+            choose={chooseToLayer}
+          />
+        </Control>
       )}
       {asides.length > 1 && (
-        <div class="control">
-          <label for="set-aside">Set aside</label>
-          <select
+        <Control id="set-aside" label="Set aside">
+          <Select
             id="set-aside"
             value={choices.setAside.value}
-            disabled={fusing.value}
-            onChange={(event) => {
-              const setAside = event.currentTarget.value;
-              afterFusing({ setAside }, () => (choices.setAside.value = setAside));
-            }}
-          >
-            {asides.map((setAside) => (
-              <option key={setAside} value={setAside}>
-                {asideText(report, setAside)}
-              </option>
-            ))}
-          </select>
-        </div>
+            disabled={fusing}
+            options={asides.map((setAside) => [setAside, asideText(report, setAside)])}
+            choose={(setAside) => afterFusing({ setAside }, () => (choices.setAside.value = setAside))}
+          />
+        </Control>
       )}
       {can({ discard: 0.5 }) && (
-        <div class="control">
-          <label for="discard">
-            Discard <output for="discard">{(100 * choices.discard.value).toFixed(0)}%</output>
-          </label>
-          <input
-            id="discard"
-            type="range"
-            min={0}
-            max={0.95}
-            step={0.05}
-            value={choices.discard.value}
-            onInput={(event) => (choices.discard.value = Number(event.currentTarget.value))}
-          />
-        </div>
+        <Share
+          id="discard"
+          label="Discard"
+          share={choices.discard}
+          words={`${(100 * choices.discard.value).toFixed(0)}%`}
+          max={0.95}
+          step={0.05}
+        />
       )}
       {anything && (
-        <div class="control">
-          <label for="normalize">Normalise</label>
-          <select
+        <Control id="normalize" label="Normalise">
+          <Select
             id="normalize"
             value={choices.normalize.value}
             disabled={!can({})}
-            onChange={(event) => (choices.normalize.value = event.currentTarget.value as Normalize)}
-          >
-            <option value="none">not at all</option>
-            <option value="row">rows</option>
-            <option value="receptive-field">by receptive field</option>
-          </select>
-        </div>
+            options={NORMALISATIONS}
+            choose={(normalize) => (choices.normalize.value = normalize)}
+          />
+        </Control>
       )}
       {hasWords && (
         <div class="control check">
@@ -187,11 +186,16 @@ export function RecipeControls() {
         </div>
       )}
       {anything && (
-        <button type="button" id="recipe-reset" disabled={!changed} onClick={reset}>
+        <button
+          type="button"
+          id="recipe-reset"
+          disabled={viewer.explanation.value.asComputed}
+          onClick={() => state.restore({ ...state.snapshot(), ...recipeOf(report) })}
+        >
           As computed
         </button>
       )}
-      <Source fusing={fusing.value} />
+      <Source fusing={fusing} />
     </form>
   );
 }

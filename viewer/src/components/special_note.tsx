@@ -1,37 +1,50 @@
-// Beside a text: whether its special tokens count, and how much they hold. One default and the same words in pages of
-// every kind.
-
-import type { Signal } from "@preact/signals";
+// Whether special tokens count, and how much they hold: one default and the same words in pages of every kind.
+import { useViewer, type Viewer } from "../context";
+import { partOf, specialTokens } from "../filters";
+import { format, percent } from "../report/text";
 import { CheckBox } from "./check_box";
 
-/** Among the controls: whether special tokens are left out. */
-export function SpecialCheck({ on }: { on: Signal<boolean> }) {
+/** Special tokens that can be drawn on: of a generation nothing comes after the last token. */
+function drawable({ report }: Viewer): Set<number> {
+  const { n, document } = report;
+  return new Set([...specialTokens(report)].filter((token) => !document.generation || token < n - 1));
+}
+
+/** Among the controls: whether special tokens are left out; only where some are and others are not. */
+export function SpecialCheck() {
+  const viewer = useViewer();
+  const { size } = drawable(viewer);
+  if (size === 0 || size === viewer.report.n) return null;
   return (
     <div class="control check" id="special-control">
-      <CheckBox id="skip-special" on={on}>
+      <CheckBox id="skip-special" on={viewer.state.choices.skipSpecial}>
         Leave special tokens out
       </CheckBox>
     </div>
   );
 }
 
-interface SpecialNoteProps {
-  count: number;
-  /** "41% of what it draws on"; "" where no values are known */
-  held: string;
-  /** left out of rankings and colours */
-  out: boolean;
-  set: (out: boolean) => void;
-}
-
-export function SpecialNote({ count, held, out, set }: SpecialNoteProps) {
+/** Beside a text: what special tokens hold of what was drawn on; of flow, whose values are no shares, the largest. */
+export function SpecialNote() {
+  const viewer = useViewer();
+  const { report, state, drawn } = viewer;
+  const { skipSpecial, method } = state.choices;
+  const special = drawable(viewer);
+  const { count, share } = partOf(drawn.value, (token) => special.has(token));
   if (count === 0) return null;
+  const row = viewer.row();
+  const generation = report.document.generation !== undefined;
+  const whose = generation ? "the token drew" : "the output token draws";
+  const shared = share !== null && (generation || method.value !== "flow");
+  const largest = () => format(Math.max(0, ...[...special].map((token) => row?.[token] ?? 0)));
+  const held = shared ? `${percent(share)} of what ${whose} on` : row && `the largest ${largest()}`;
+  const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">
       {out ? "Special tokens left out of colours and rankings" : "Special tokens count"}: {count}{" "}
       {count === 1 ? "token" : "tokens"}
       {held && `, ${held}`}.{" "}
-      <button type="button" id="special-toggle" onClick={() => set(!out)}>
+      <button type="button" id="special-toggle" onClick={() => (skipSpecial.value = !out)}>
         {out ? "Count them" : "Leave them out"}
       </button>
     </p>

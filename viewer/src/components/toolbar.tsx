@@ -1,22 +1,36 @@
 // The page's top line: what was explained, and what can be done with the page.
 import { useSignal } from "@preact/signals";
-import { useViewer } from "../context";
+import { useViewer, type Viewer } from "../context";
+import { GenerationViewer } from "../generation/generation_viewer";
+import type { Report } from "../report/report";
 import { modelWords, pixelWords } from "../report/setting_words";
-import { copyLink, lackingIn, toggleComparison } from "../shortcuts";
+import { copyLink, isComparing, lackingIn, toggleComparison } from "../shortcuts";
 import { dark, theme } from "../theme";
 import { showHelp } from "./help";
 
+/** "12 tokens"; of a generation, of the prompt and behind it. */
+function countsOf({ m, n, settings, document }: Report): string[] {
+  const tokens = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
+  if (!document.generation) return [tokens(n, "token")];
+  return [tokens(m, settings.words ? "prompt word" : "prompt token"), `${n - m} generated`];
+}
+
+/** Why nothing can be compared; "" where something can. */
+function missingComparison(viewer: Viewer): string {
+  if (!(viewer instanceof GenerationViewer) || viewer.comparable) return "";
+  return viewer.state.arriving.value
+    ? "Other methods may come with the report, when the text is complete"
+    : "This report holds one method";
+}
+
 export function Toolbar() {
   const viewer = useViewer();
-  const { report, state } = viewer;
+  const { report } = viewer;
   const { model } = report;
-  const parts = modelWords(model);
   const given = report.document.input.image?.model_input;
-  parts.push(
-    given ? pixelWords(given) : "",
-    model.causal ? "causal" : "",
-    `${report.n} ${report.n === 1 ? "token" : "tokens"}`,
-  );
+  const causal = model.causal && !report.document.generation;
+  const parts = [...modelWords(model), given ? pixelWords(given) : "", causal ? "causal" : "", ...countsOf(report)];
+  const missing = missingComparison(viewer);
   return (
     <div class="toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>
@@ -25,7 +39,9 @@ export function Toolbar() {
           type="button"
           class="quiet"
           id="compare-button"
-          aria-pressed={state.choices.comparison.value !== null || viewer.other.value !== null}
+          aria-pressed={isComparing(viewer) && !missing}
+          disabled={missing !== ""}
+          title={missing || undefined}
           onClick={() => toggleComparison(viewer)}
         >
           Compare

@@ -34,125 +34,117 @@ function ascent(style: CSSStyleDeclaration): number {
   return found;
 }
 
-/** The whole of an element, also what is scrolled out of sight. */
-export function elementPicture(root: HTMLElement, padding = 8): string {
-  const box = root.getBoundingClientRect();
-  const [dx, dy] = [root.scrollLeft - box.left, root.scrollTop - box.top];
-  const width = Math.ceil(Math.max(root.scrollWidth, box.width)) + 2 * padding;
-  const height = Math.ceil(Math.max(root.scrollHeight, box.height)) + 2 * padding;
-  const marks: string[] = [];
-  const fragments: Fragment[] = [];
+/** Where a text node stands: each of its lines, with the part of the text that is on it. */
+function* linesOf(node: Text): Generator<[part: string, place: DOMRect]> {
+  const text = node.data;
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const whole = [...range.getClientRects()].filter((r) => r.width > 0);
+  if (whole.length === 1) yield [text, whole[0]];
+  if (whole.length <= 1) return;
+  // Broken over lines: by characters, gathered line by line.
+  let [from, at] = [0, 0];
+  let run: DOMRect | null = null;
+  for (const character of graphemes(text)) {
+    range.setStart(node, at);
+    range.setEnd(node, at + character.length);
+    const r = range.getBoundingClientRect();
+    if (r.width > 0) {
+      if (run && Math.abs(r.top - run.top) < 2) {
+        const left: number = Math.min(run.left, r.left);
+        run = new DOMRect(left, run.top, Math.max(run.right, r.right) - left, run.height);
+      } else {
+        if (run) yield [text.slice(from, at), run];
+        [from, run] = [at, r];
+      }
+    }
+    at += character.length;
+  }
+  if (run) yield [text.slice(from, at), run];
+}
 
-  const shift = { x: dx + padding, y: dy + padding };
-  const definitions = new Definitions();
+/** Collects what an element and all in it show. */
+class Writer {
+  readonly marks: string[] = [];
+  readonly fragments: Fragment[] = [];
+  readonly definitions = new Definitions();
+
+  /** @param shift from the page to the picture */
+  constructor(private readonly shift: { x: number; y: number }) {}
+
+  private add(
+    text: string,
+    place: { left: number; right: number; top: number },
+    rest: Omit<Fragment, "text" | keyof typeof place>,
+  ) {
+    const { x, y } = this.shift;
+    this.fragments.push({ text, left: place.left + x, right: place.right + x, top: place.top + y, ...rest });
+  }
 
   /** What the style sheet puts before an element's words: ⏎. */
-  const writeBefore = (element: HTMLElement) => {
-    const before = getComputedStyle(element, "::before");
-    const text = /^"(.+)"$/.exec(before.content)?.[1];
+  private before(element: HTMLElement) {
+    const style = getComputedStyle(element, "::before");
+    const text = /^"(.+)"$/.exec(style.content)?.[1];
     const box = element.getClientRects()[0];
-    if (!text || !box || before.display === "none") return;
-    const size = parseFloat(before.fontSize);
-    const lineTop = box.top + (box.height - 1.2 * size) / 2;
+    if (!text || !box || style.display === "none") return;
+    const size = parseFloat(style.fontSize);
+    const top = box.top + (box.height - 1.2 * size) / 2;
     const rtl = getComputedStyle(element).direction === "rtl";
     const [left, right] = rtl ? [box.right - size, box.right] : [box.left, box.left + size];
-    fragments.push({
-      text,
-      left: left + shift.x,
-      right: right + shift.x,
-      top: lineTop + shift.y,
-      style: before,
-      rtl,
-      line: null,
-      mark: undefined,
-    });
-  };
+    this.add(text, { left, right, top }, { style, rtl, line: null, mark: undefined });
+  }
 
-  const write = (node: Text, style: CSSStyleDeclaration) => {
-    const text = node.data;
-    if (text.trim() === "" || !node.parentElement) return;
-    const range = document.createRange();
-    const add = (from: number, to: number, r: DOMRect) => {
-      const part = text.slice(from, to).replace(/\s+/g, " ");
-      if (part.trim() === "" || r.width === 0) return;
-      if (style.textDecorationStyle === "wavy") {
-        const y = r.top + shift.y + ascent(style) + 3.5;
-        const waves = "q1.5 -3 3 0t3 0".repeat(Math.max(1, Math.round(r.width / 6)));
-        marks.push(
-          `<path d="M${short(r.left + shift.x)} ${short(y)}${waves}" fill="none" stroke="${style.textDecorationColor}" data-mark="unknown"/>`,
-        );
-      }
-      fragments.push({
-        text: part,
-        left: r.left + dx + padding,
-        right: r.right + dx + padding,
-        top: r.top + dy + padding,
-        style,
-        rtl: RTL.test(part),
-        line: node.parentElement?.closest(".chip") ? null : (node.parentElement?.closest(".line") ?? null),
-        mark: node.parentElement?.dataset.mark,
-      });
-    };
-    range.selectNodeContents(node);
-    const whole = [...range.getClientRects()].filter((r) => r.width > 0);
-    if (whole.length <= 1) {
-      if (whole.length === 1) add(0, text.length, whole[0]);
-      return;
+  private text(node: Text, style: CSSStyleDeclaration) {
+    const parent = node.parentElement;
+    if (node.data.trim() === "" || !parent) return;
+    const line = parent.closest(".chip") ? null : parent.closest(".line");
+    for (const [part, r] of linesOf(node)) {
+      const words = part.replace(/\s+/g, " ");
+      if (words.trim() === "" || r.width === 0) continue;
+      if (style.textDecorationStyle === "wavy") this.wave(r, style);
+      this.add(words, r, { style, rtl: RTL.test(words), line, mark: parent.dataset.mark });
     }
-    // Broken over lines: by characters, gathered line by line.
-    let [from, at] = [0, 0];
-    let run: DOMRect | null = null;
-    for (const character of graphemes(text)) {
-      range.setStart(node, at);
-      range.setEnd(node, at + character.length);
-      const r = range.getBoundingClientRect();
-      if (r.width > 0) {
-        if (run && Math.abs(r.top - run.top) < 2) {
-          const left: number = Math.min(run.left, r.left);
-          run = new DOMRect(left, run.top, Math.max(run.right, r.right) - left, run.height);
-        } else {
-          if (run) add(from, at, run);
-          [from, run] = [at, r];
-        }
-      }
-      at += character.length;
-    }
-    if (run) add(from, at, run);
-  };
+  }
 
-  const walk = (element: Element) => {
+  private wave(r: DOMRect, style: CSSStyleDeclaration) {
+    const y = r.top + this.shift.y + ascent(style) + 3.5;
+    const waves = "q1.5 -3 3 0t3 0".repeat(Math.max(1, Math.round(r.width / 6)));
+    this.marks.push(
+      `<path d="M${short(r.left + this.shift.x)} ${short(y)}${waves}" fill="none" stroke="${style.textDecorationColor}" data-mark="unknown"/>`,
+    );
+  }
+
+  /** A picture in the element. */
+  private picture(element: SVGSVGElement | HTMLCanvasElement) {
+    const r = element.getBoundingClientRect();
+    const { x, y } = this.shift;
+    const place = `x="${short(r.left + x)}" y="${short(r.top + y)}" width="${short(r.width)}" height="${short(r.height)}"`;
+    const placed = (head: string) => `${head.replace(/ (width|height|x|y)="[^"]*"/g, "").slice(0, -1)} ${place}>`;
+    this.marks.push(
+      element instanceof HTMLCanvasElement
+        ? `<image ${place} preserveAspectRatio="none" image-rendering="pixelated" href="${canvasUrl(element)}"/>`
+        : standalone(element).replace(/^<svg\b[^>]*>/, placed),
+    );
+  }
+
+  walk(element: Element) {
     const style = getComputedStyle(element);
     if (style.display === "none" || style.visibility === "hidden" || element.classList.contains("visually-hidden"))
       return;
-    if (element instanceof SVGSVGElement || element instanceof HTMLCanvasElement) {
-      const r = element.getBoundingClientRect();
-      const place = `x="${short(r.left + dx + padding)}" y="${short(r.top + dy + padding)}" width="${short(r.width)}" height="${short(r.height)}"`;
-      if (element instanceof HTMLCanvasElement) {
-        marks.push(
-          `<image ${place} preserveAspectRatio="none" image-rendering="pixelated" href="${canvasUrl(element)}"/>`,
-        );
-      } else {
-        marks.push(
-          standalone(element).replace(
-            /^<svg\b[^>]*>/,
-            (head) => `${head.replace(/ (width|height|x|y)="[^"]*"/g, "").slice(0, -1)} ${place}>`,
-          ),
-        );
-      }
-      return;
-    }
+    if (element instanceof SVGSVGElement || element instanceof HTMLCanvasElement) return this.picture(element);
     if (element instanceof HTMLElement) {
-      marks.push(...marksOf(element, style, shift, definitions));
-      writeBefore(element);
+      this.marks.push(...marksOf(element, style, this.shift, this.definitions));
+      this.before(element);
     }
     for (const child of element.childNodes) {
-      if (child instanceof Element) walk(child);
-      else if (child instanceof Text) write(child, style);
+      if (child instanceof Element) this.walk(child);
+      else if (child instanceof Text) this.text(child, style);
     }
-  };
-  walk(root);
+  }
+}
 
-  const texts: string[] = [];
+/** Fragments of one word as one text each, so that letters of Arabic join. */
+function* textsOf(fragments: readonly Fragment[]): Generator<string> {
   const attributes = ({ style }: Fragment) => {
     const underline =
       style.textDecorationLine.includes("underline") && style.textDecorationStyle !== "wavy"
@@ -163,9 +155,9 @@ export function elementPicture(root: HTMLElement, padding = 8): string {
   };
   const span = ({ text, style, mark }: Fragment) =>
     `<tspan${mark ? ` data-mark="${xmlText(mark)}"` : ""} fill="${xmlText(style.color)}">${xmlText(text)}</tspan>`;
-  for (let k = 0; k < fragments.length;) {
+  for (let k = 0, end = 0; k < fragments.length; k = end) {
     const first = fragments[k];
-    let end = k + 1;
+    end = k + 1;
     // Pieces that touch, of one word: a space between words keeps its room.
     const joins = (next: Fragment | undefined) =>
       next !== undefined &&
@@ -180,15 +172,21 @@ export function elementPicture(root: HTMLElement, padding = 8): string {
     const y = short(first.top + ascent(first.style));
     const x = first.rtl ? Math.max(...parts.map(({ right }) => right)) : first.left;
     const direction = first.rtl ? ' direction="rtl"' : "";
-    texts.push(
-      `<text x="${short(x)}" y="${y}"${direction} xml:space="preserve" ${attributes(first)}>${parts.map(span).join("")}</text>`,
-    );
-    k = end;
+    yield `<text x="${short(x)}" y="${y}"${direction} xml:space="preserve" ${attributes(first)}>${parts.map(span).join("")}</text>`;
   }
+}
+
+/** The whole of an element, also what is scrolled out of sight. */
+export function elementPicture(root: HTMLElement, padding = 8): string {
+  const box = root.getBoundingClientRect();
+  const width = Math.ceil(Math.max(root.scrollWidth, box.width)) + 2 * padding;
+  const height = Math.ceil(Math.max(root.scrollHeight, box.height)) + 2 * padding;
+  const writer = new Writer({ x: root.scrollLeft - box.left + padding, y: root.scrollTop - box.top + padding });
+  writer.walk(root);
   const { paper } = themeOf();
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
-    `${String(definitions)}<rect width="${width}" height="${height}" fill="${paper}"/>\n${marks.join("\n")}\n${texts.join("\n")}\n</svg>\n`
+    `${String(writer.definitions)}<rect width="${width}" height="${height}" fill="${paper}"/>\n${writer.marks.join("\n")}\n${[...textsOf(writer.fragments)].join("\n")}\n</svg>\n`
   );
 }
 

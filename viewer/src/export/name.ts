@@ -1,5 +1,4 @@
 // What saved files are called, and what they say of what was chosen.
-import { createContext } from "preact";
 import type { Viewer } from "../context";
 import type { ReportDocument } from "../report/document";
 import {
@@ -12,8 +11,9 @@ import {
   normalisationWords,
   residualWords,
 } from "../report/setting_words";
-import { readPattern } from "../filters";
-import { shorten, visible } from "../report/text";
+import { asideOf, readPattern, SPECIAL } from "../filters";
+import { GenerationViewer } from "../generation/generation_viewer";
+import { percent, shorten, visible } from "../report/text";
 import { WordReport } from "../report/words";
 import type { Caption, Shown } from "./exporter";
 
@@ -28,9 +28,6 @@ export interface Saving {
   /** says a sentence to screen readers */
   announce(text: string): void;
 }
-
-/** Pages without a Viewer provide their own. */
-export const SavingContext = createContext<Saving | null>(null);
 
 const slug = (text: string) =>
   text
@@ -64,41 +61,74 @@ export const placeWords = (token: number, count: number, label: string) =>
 export const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
 
 /** Facts that say something. */
-export const said = (facts: readonly (readonly [string, string | null | undefined])[]) =>
+export const telling = (facts: readonly (readonly [string, string | null | undefined])[]) =>
   facts.filter((fact): fact is readonly [string, string] => Boolean(fact[1]));
 
 /** What is left out of rankings and colours, in words; "" for nothing. */
 function leftOutWords({ state, report }: Viewer): string {
-  const { skipSpecial, skipStopWords, pattern, leftOut } = state.choices;
-  const byHand = leftOut.value.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
-  if (leftOut.value.length > byHand.length) byHand.push(`${leftOut.value.length - byHand.length} tokens more`);
+  const { skipSpecial, skipStopWords, pattern, byHand } = state.choices;
+  const all = [...byHand.value].filter(([, aside]) => aside).map(([token]) => token);
+  const named = all.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
+  if (all.length > named.length) named.push(`${all.length - named.length} tokens more`);
   return [
-    skipSpecial.value && report.hasSpecial ? "special tokens" : "",
+    skipSpecial.value && report.hasSpecial ? SPECIAL : "",
     skipStopWords.value ? "stop words and punctuation" : "",
     readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
-    ...byHand,
+    ...named,
   ]
     .filter(Boolean)
     .join(", ");
 }
 
-/** What the page of one explanation shows. */
-export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption {
+/**
+ * "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": what takes no part in ranking and scale, and why.
+ * @param shared whether a picture is of the chosen method alone: each has shares of its own
+ */
+function asideReasons({ drawn, state }: Viewer, shared: boolean): string {
+  const { among, all, parts } = asideOf(drawn.value, state.reasons.value);
+  if (all.count === 0) return "";
+  const share = (of: number | null) => (of === null || !shared ? "" : `, ${percent(of)}`);
+  const why = parts.map((part) => `${part.reason} (${part.count}${share(part.share)})`);
+  return `${all.count} of ${among} tokens${share(all.share)}: ${why.join(", ")}`;
+}
+
+/** What is chosen, where a view shows nothing else: method, output token, layers. */
+function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | null])[] {
   const { report, state, explanation } = viewer;
-  const { choices } = state;
-  const { recipe } = explanation.value;
-  const { input, model } = report.document;
-  const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
-  const words = report instanceof WordReport || report.settings.words;
+  const { method, layer, token } = state.choices;
   const own = (name: "method" | "layers" | "output", usual: string) =>
     shown[name] === undefined ? usual : shown[name];
-  const down = `each layer down to ${downToWords(recipe.toLayer)}`;
-  const layer = `${choices.layer.value} of ${model.layers}, down to ${downToWords(recipe.toLayer)}`;
-  const facts: (readonly [string, string | null])[] = [
-    ["Method", own("method", choices.method.value)],
-    ["Output token", own("output", tokenWords(choices.token.value, report.tokens[choices.token.value].label))],
-    ["Layers", shown.layers ? `${shown.layers}${shown.recipe === false ? "" : `, ${down}`}` : own("layers", layer)],
+  const { label } = report.tokens[report.namedBy(viewer.output)];
+  const down = downToWords(explanation.value.recipe.toLayer);
+  if (viewer instanceof GenerationViewer) {
+    return [
+      ["Method", own("method", viewer.normalized ? `${method.value}, normalised` : method.value)],
+      ["Generated token", own("output", placeWords(token.value, report.choosable, label))],
+      ["Layers", own("layers", viewer.layersText().replace(/^layer /, ""))],
+      ["Down to", shown.recipe === false ? "" : down],
+    ];
+  }
+  const layers = `${layer.value} of ${report.model.layers}, down to ${down}`;
+  return [
+    ["Method", own("method", method.value)],
+    ["Output token", own("output", tokenWords(token.value, label))],
+    [
+      "Layers",
+      shown.layers
+        ? `${shown.layers}${shown.recipe === false ? "" : `, each layer down to ${down}`}`
+        : own("layers", layers),
+    ],
   ];
+}
+
+/** What the page shows. */
+export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption {
+  const { report, state, explanation } = viewer;
+  const { recipe } = explanation.value;
+  const { input, model, generation } = report.document;
+  const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
+  const words = report instanceof WordReport || report.settings.words;
+  const facts = chosenFacts(viewer, shown);
   if (shown.recipe !== false) {
     facts.push(
       ["Mixing", report.gradient ? gradientMixing(report) : ""],
@@ -112,32 +142,46 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   facts.push(["Tokens", words ? "pieces of a word merged" : ""]);
   if (shown.filters !== false) {
     facts.push(
-      ["Left out of rankings and colours", leftOutWords(viewer)],
-      ["Drawn", drawnWords(choices.threshold.value)],
+      generation
+        ? ["Out of ranking and scale", asideReasons(viewer, shown.method === undefined)]
+        : ["Left out of rankings and colours", leftOutWords(viewer)],
+      ["Drawn", drawnWords(state.choices.threshold.value)],
     );
   }
+  const said = generation
+    ? [`${quoted(input.text, 60)} continued with ${quoted(generation.text, 60)}`]
+    : texts.filter((text) => text?.trim()).map((text) => quoted(text ?? ""));
   return {
     title: titleOf(title, shown),
-    subject: [...texts.filter((text) => text?.trim()).map((text) => quoted(text ?? "")), model.name].filter(Boolean),
-    facts: said(facts),
+    subject: [...said, model.name].filter(Boolean),
+    facts: telling(facts),
     notes: shown.notes ?? [],
   };
 }
 
-/** Of the page of one explanation. */
+/** What the export menus of a page need of it. */
 export function savingOf(viewer: Viewer): Saving {
-  const { report, state } = viewer;
+  const { state } = viewer;
+  const { method, layer, token } = state.choices;
+  const choicesOf = () => {
+    const left_out = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
+    if (!(viewer instanceof GenerationViewer)) return { ...state.snapshot(), byHand: undefined, left_out };
+    const [, layers] = viewer.place;
+    return { method: method.value, normalized: viewer.normalized, token: token.value, layers, left_out };
+  };
   return {
-    stem(title, shown) {
-      const { method, layer, token } = state.choices;
-      return stemOf(report.document, title, shown, [method.value, `layer${layer.value}`, `token${token.value}`]);
+    stem: (title, shown) =>
+      stemOf(viewer.report.document, title, shown, [
+        method.value,
+        ...(viewer instanceof GenerationViewer
+          ? [`position${token.value}`]
+          : [`layer${layer.value}`, `token${token.value}`]),
+      ]),
+    about(card) {
+      const { model, input, generation } = viewer.report.document;
+      const generated = generation && { generated: generation.text };
+      return { view: card, model: model.name, text: input.text, ...generated, choices: choicesOf() };
     },
-    about: (card) => ({
-      view: card,
-      model: report.model.name,
-      text: report.document.input.text,
-      choices: state.snapshot(),
-    }),
     caption: (title, shown) => captionOf(viewer, title, shown),
     announce: (text) => (viewer.announcement.value = text),
   };

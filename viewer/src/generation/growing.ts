@@ -8,8 +8,7 @@ import {
   type ReportDocument,
   type TokenFields,
 } from "../report/document";
-import { Report } from "../report/report";
-import { GenerationReport, type Cube } from "./generation_report";
+import { GenerationReport, type Cube } from "../report/generation_report";
 
 /** `event: prompt` of the server. */
 export interface LivePrompt {
@@ -43,7 +42,6 @@ const encoder = new TextEncoder();
 
 export class GrowingGeneration {
   private readonly document: ReportDocument;
-  private readonly prompt: Report;
   private readonly fields: GenerationFields;
   private readonly rows: { prompt: readonly number[]; generated: readonly number[] }[] = [];
   private bytes = 0;
@@ -91,12 +89,11 @@ export class GrowingGeneration {
       notes: [],
       arrays: {},
     };
-    this.prompt = Report.withoutArrays(this.document);
   }
 
   /** Whether the token is the next one and has its row; others are not taken. */
   add({ index, text, piece, special, probability, choices, rollout, rollout_generated: generated }: LiveToken) {
-    if (index !== this.rows.length || rollout?.length !== this.prompt.n) return false;
+    if (index !== this.rows.length || rollout?.length !== this.document.input.tokens.length) return false;
     const begin = this.bytes;
     this.bytes += encoder.encode(text).length;
     this.fields.text += text;
@@ -113,11 +110,9 @@ export class GrowingGeneration {
     return true;
   }
 
-  /** What there is so far. The prompt is the same object every time. */
+  /** What there is so far. */
   report(): GenerationReport {
     const fields = { ...this.fields, tokens: [...this.fields.tokens] };
-    const { text, tokens } = fields;
-    const said = Report.withoutArrays({ ...this.document, input: { kind: "text", text, tokens } });
     // A token's row is the mean over layers already; the page offers no other choice until the report is there.
     const cube = (part: "prompt" | "generated", columns: number): Cube => ({
       mean: (token) => {
@@ -126,11 +121,11 @@ export class GrowingGeneration {
         return row;
       },
     });
-    const cubes = new Map([["rollout", cube("prompt", this.prompt.n)]]);
+    const cubes = new Map([["rollout", cube("prompt", this.document.input.tokens.length)]]);
     // The first token has none before it.
     if (this.rows.length < 2 || this.rows[1].generated.length > 0) {
-      cubes.set("rollout_generated", cube("generated", said.n));
+      cubes.set("rollout_generated", cube("generated", fields.tokens.length));
     }
-    return GenerationReport.of({ ...this.document, generation: fields }, fields, this.prompt, said, cubes);
+    return new GenerationReport({ ...this.document, generation: fields }, fields, cubes);
   }
 }

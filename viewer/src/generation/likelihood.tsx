@@ -1,11 +1,12 @@
 // How likely the chosen token was, beside its alternatives.
+import { Bar } from "../components/bar";
 import { Card } from "../components/card";
+import { Piece } from "../components/own_text";
 import { pictureOf } from "../export/element_picture";
 import { format } from "../report/text";
 import type { GeneratedToken } from "../report/document";
-import { useGeneration } from "./generation_state";
-import { Piece } from "./piece_view";
-import { pieceName } from "./piece";
+import { pieceName } from "../report/piece";
+import { useGeneration } from "./generation_viewer";
 
 /** The most probable tokens with the one that was chosen; `chosen` is its place. */
 export function alternatives(token: GeneratedToken) {
@@ -19,7 +20,8 @@ export function alternatives(token: GeneratedToken) {
 }
 
 export function Likelihood() {
-  const { report, token } = useGeneration();
+  const { report, state } = useGeneration();
+  const { token } = state.choices;
   const fields = report.fields.tokens[token.value];
   const { choices, chosen } = alternatives(fields);
   return (
@@ -36,15 +38,15 @@ export function Likelihood() {
       }}
     >
       <ol class="bars" id="choices">
-        {choices.map(({ label, probability }, k) => (
-          <li key={k} class={k === chosen ? "chosen" : ""} aria-current={k === chosen ? "true" : undefined}>
-            <Piece name={pieceName("", label, k)} />
-            <span class="track" aria-hidden="true">
-              <span class="bar" style={{ width: `${100 * probability}%` }} />
-            </span>
-            <span class="number">{format(probability)}</span>
-          </li>
-        ))}
+        {choices.map(({ label, probability }, k) => {
+          const { text, space } = pieceName("", label, k);
+          const marks = k === chosen ? ({ class: "chosen", "aria-current": "true" } as const) : {};
+          return (
+            <Bar key={k} share={probability} words={format(probability)} {...marks}>
+              <Piece label={text} space={space} />
+            </Bar>
+          );
+        })}
       </ol>
       <p class="help key" id="choices-help">
         Probability of the chosen token {format(fields.probability)}, with the most probable alternatives

@@ -14,10 +14,10 @@
 import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { restoreLink, untouched } from "../link";
+import { GenerationReport } from "../report/generation_report";
 import { GenerationApp } from "./generation_app";
-import { readGenerationLink, untouched } from "./generation_link";
-import { GenerationReport } from "./generation_report";
-import { GenerationState } from "./generation_state";
+import { GenerationViewer } from "./generation_viewer";
 import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
 import "../styles/generation.css";
 
@@ -28,8 +28,8 @@ export interface LiveOptions {
   ask?: string;
   /** ends the generation at the server; without it there is no button */
   stop?: () => void;
-  /** the page has a state now: for what it is to begin with */
-  opened?: (state: GenerationState) => void;
+  /** the page has a viewer now: for what it is to begin with */
+  opened?: (viewer: GenerationViewer) => void;
   /** what was chosen when the link was made that asked for this: chosen again with the report */
   fragment?: string;
 }
@@ -38,7 +38,7 @@ export type LivePhase = "running" | "stopping" | "done" | "failed";
 
 export class GenerationLive {
   private readonly texts = signal<readonly string[]>([]);
-  private readonly shown = signal<GenerationState | null>(null);
+  private readonly shown = signal<GenerationViewer | null>(null);
   private readonly stage = signal<LivePhase>("running");
   private readonly problem = signal("");
   private readonly given: Signal<string>;
@@ -61,8 +61,8 @@ export class GenerationLive {
     return this.texts;
   }
 
-  /** The page's state once there is a report. */
-  get state(): ReadonlySignal<GenerationState | null> {
+  /** The page's viewer once there is a report. */
+  get viewer(): ReadonlySignal<GenerationViewer | null> {
     return this.shown;
   }
 
@@ -97,9 +97,9 @@ export class GenerationLive {
       this.texts.value = texts;
       if (!this.growing?.add(token)) return;
       const report = this.growing.report();
-      const state = this.shown.peek();
-      if (state) state.replace(report, true);
-      else this.show(new GenerationState(report, true));
+      const viewer = this.shown.peek();
+      if (viewer) viewer.state.replace(report, true);
+      else this.show(new GenerationViewer(report, true));
     });
   }
 
@@ -111,14 +111,11 @@ export class GenerationLive {
         const before = this.shown.peek();
         const { fragment } = this.options;
         // Who has chosen something meanwhile keeps that.
-        const restores = fragment && (!before || untouched(before));
-        if (before) {
-          before.replace(report);
-        } else {
-          this.show(new GenerationState(report, false, true));
-        }
-        const state = this.shown.peek();
-        if (restores && state && this.stage.peek() === "running") readGenerationLink(fragment, state);
+        const restores = fragment && (!before || untouched(before.state));
+        if (before) before.state.replace(report, false);
+        else this.show(new GenerationViewer(report, false, true));
+        const viewer = this.shown.peek();
+        if (restores && viewer && this.stage.peek() === "running") restoreLink(fragment, viewer.state);
         this.stage.value = "done";
       });
     } catch (error) {
@@ -126,17 +123,17 @@ export class GenerationLive {
     }
   }
 
-  private show(state: GenerationState) {
-    this.options.opened?.(state);
-    this.shown.value = state;
+  private show(viewer: GenerationViewer) {
+    this.options.opened?.(viewer);
+    this.shown.value = viewer;
   }
 
   fail(message: string) {
     batch(() => {
       this.problem.value = message;
       this.stage.value = "failed";
-      const state = this.shown.peek();
-      if (state) state.arriving.value = false;
+      const viewer = this.shown.peek();
+      if (viewer) viewer.state.arriving.value = false;
     });
   }
 
@@ -149,10 +146,10 @@ export class GenerationLive {
 
 /** @param children above the page's head: the server's composer */
 export function GenerationLiveApp({ live, children }: { live: GenerationLive; children?: ComponentChildren }) {
-  const state = live.state.value;
-  if (state) {
+  const viewer = live.viewer.value;
+  if (viewer) {
     return (
-      <GenerationApp state={state} tools={<StopButton live={live} />}>
+      <GenerationApp viewer={viewer} tools={<StopButton live={live} />}>
         {children}
         <Failure live={live} />
       </GenerationApp>

@@ -1,294 +1,220 @@
 // Two pictures of cells: the chosen token after each layer, and all generated tokens at once.
-import { computed, useSignal } from "@preact/signals";
+import { computed, useSignal, type ReadonlySignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { collectEnds, endsOf, EndsOf, type Ends } from "../color/ends";
 import { Card } from "../components/card";
-import { CellPicture, exportedCells, type CellLabel } from "../components/cell_picture";
+import { Legend } from "../components/legend";
+import { Readout } from "../components/readout";
 import { Scroller } from "../components/scroller";
+import type { Exporter } from "../export/exporter";
 import { layersWords } from "../report/setting_words";
-import { format, percent } from "../report/text";
-import type { Ends } from "../color/ends";
-import { useGeneration, type GenerationState } from "./generation_state";
-import { Named } from "./piece_view";
-import { ScaleLegend } from "./scale_legend";
-
-const HINT = "Point at a cell to read its value, or walk through the picture with the arrow keys.";
-
-const labelOf = (state: GenerationState, column: number): CellLabel => state.report.columns[column].name;
+import { percent } from "../report/text";
+import { CellPicture, exportedCells, type CellPictureProps } from "./cell_picture";
+import { useGeneration } from "./generation_viewer";
 
 /** Columns of both pictures: as many as there are values. */
 function useColumns(count: number) {
-  const state = useGeneration();
+  const { report, state } = useGeneration();
   const reasons = state.reasons.value;
   return useMemo(
-    () => Array.from({ length: count }, (_, j) => ({ label: labelOf(state, j), aside: reasons[j] !== "" })),
-    [state, reasons, count],
+    () => report.tokens.slice(0, count).map((label, j) => ({ label, aside: reasons[j] !== "" })),
+    [report, reasons, count],
   );
 }
 
 /** The same colours as long as what they follow from is the same: pictures are made anew for others only. */
 function useShades(ends: Ends) {
-  const state = useGeneration();
-  return useMemo(() => state.shades(ends), [state.scale.value, state.fromLeast.value, state.threshold.value, ends]);
+  const viewer = useGeneration();
+  const { fromLeast, threshold } = viewer.state.choices;
+  return useMemo(() => viewer.shades(ends), [viewer.scale.value, fromLeast.value, threshold.value, ends]);
+}
+
+/** What is pointed at: its column, and its row where that is in this picture. */
+function usePointed(view: string, rowOf: (at: { layer?: number; output?: number }) => number, inputs: unknown[]) {
+  const { pointed } = useGeneration().state;
+  return useMemo(
+    () =>
+      computed(() => {
+        const at = pointed.value;
+        if (!at) return null;
+        const row = at.view === view ? rowOf(at) : -1;
+        return { row: row < 0 ? null : row, column: at.input };
+      }),
+    [pointed, ...inputs],
+  ) satisfies ReadonlySignal<unknown>;
+}
+
+type Picture = Omit<CellPictureProps, "id" | "name" | "marking" | "describedby">;
+
+interface CellCardProps {
+  id: "heat" | "map";
+  title: string;
+  /** of the picture, for screen readers */
+  name: string;
+  picture: Picture;
+  ends: Ends;
+  exporter: Exporter;
+  /** what it shows and what a click does */
+  children: ComponentChildren;
+}
+
+function CellCard({ id, title, name, picture, ends, exporter, children }: CellCardProps) {
+  const marking = useSignal(true);
+  return (
+    <Card id={id} title={title} wide exporter={{ svg: () => exportedCells(id, picture), ...exporter }}>
+      <Scroller id={id}>
+        <CellPicture {...picture} id={id} name={name} marking={marking} describedby={`${id}-readout`} />
+      </Scroller>
+      <Readout view={id} live />
+      <div class="foot">
+        <Legend ends={ends} marked={marking.value} />
+        <p class="help">
+          {children} Point at a cell to read its value, or walk through the picture with the arrow keys.
+        </p>
+      </div>
+    </Card>
+  );
 }
 
 /** The chosen token, a row for each layer, the last on top. */
 export function LayerPicture() {
-  const state = useGeneration();
-  const { report } = state;
+  const viewer = useGeneration();
+  const { report, state, explanation, output } = viewer;
   const { m } = report;
-  const marking = useSignal(true);
-  const method = state.method.value;
-  const selection = state.selection.value;
-  const { token, normalized } = selection;
-  const layers = report.layersOf(method);
-  const order = useMemo(() => [...layers.keys()].reverse(), [layers]);
+  const { method, span, token } = state.choices;
+  const layers = useMemo(() => [...report.layersOf(method.value)].reverse(), [report, method.value]);
+  const explained = explanation.value;
   const values = useMemo(
-    () => order.map((at) => report.values({ method, normalized, token, layers: [at] })),
-    [report, method, normalized, token, order],
+    () => layers.map((layer) => explained.row(method.value, layer, output)),
+    [explained, output, layers],
   );
-  const reasons = state.reasons.value;
-  const known = values[0] ?? null;
+  const counts = state.counts.value;
+  const known = values[0];
   const columns = useColumns(known?.length ?? m);
-  const scale = useMemo(() => report.scale(values, Array(values.length).fill(token), reasons), [values, reasons]);
-  const shades = useShades(scale);
-  const chosen = state.layers.value;
+  const ends = useMemo(() => endsOf(report, values, output, counts), [values, counts]);
+  const shades = useShades(ends);
+  const chosen = viewer.layersOf(method.value);
   const rows = useMemo(
     () =>
-      order.map((at) => {
-        const share = report.sinkShare(token, layers[at]);
-        return {
-          label: { text: `Layer ${layers[at]}` },
-          side: share === null ? undefined : percent(share),
-        };
+      layers.map((layer) => {
+        const share = report.sinkShare(output, layer);
+        return { label: { label: `Layer ${layer}` }, side: share === null ? undefined : percent(share) };
       }),
-    [report, token, order],
+    [report, output, layers],
   );
   const framed = useMemo(
-    () => (chosen.length < layers.length ? [...order.keys()].filter((r) => chosen.includes(order[r])) : []),
-    [order, chosen],
+    () => (chosen.length < layers.length ? [...layers.keys()].filter((r) => chosen.includes(layers[r])) : []),
+    [layers, chosen.join()],
   );
-  const pointed = useMemo(
-    () =>
-      computed(() => {
-        const at = state.pointed.value;
-        if (!at) return null;
-        const row = at.view === "heat" ? order.findIndex((l) => layers[l] === at.layer) : -1;
-        return { row: row < 0 ? null : row, column: at.column };
-      }),
-    [state, order, layers],
-  );
+  const pointed = usePointed("heat", ({ layer }) => layers.indexOf(layer ?? -1), [layers]);
   if (!known) return null;
   const hasShares = rows.some(({ side }) => side !== undefined);
-  const picture = {
+  const picture: Picture = {
     rows,
     chosen: framed,
     columns,
     values,
-    seen: () => m + token,
-    top: scale.top,
+    seen: () => output + 1,
+    top: ends.top,
     scale: shades,
     sideName: hasShares ? "on the first" : "",
     divider: columns.length > m ? m : undefined,
+    pointed,
+    onRow(row) {
+      if (layers.length > 1) span.value = { ...span.value, kind: "one", from: layers[row] };
+    },
+    onPoint: (cell) =>
+      (state.pointed.value = cell && { input: cell.column, view: "heat", layer: layers[cell.row], output }),
   };
-  const name = `Picture of ${layers.length} ${layers.length === 1 ? "layer" : "layers"} by ${columns.length} tokens that could be drawn on; the table has the numbers.`;
+  const table = () => ({
+    columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
+    rows: layers.flatMap((layer, r) =>
+      columns
+        .slice(0, output + 1)
+        .map((_, j) => [
+          layer,
+          token.value,
+          ...viewer.partOf(j),
+          values[r]?.[j] ?? null,
+          report.sinkShare(output, layer),
+        ]),
+    ),
+  });
   return (
-    <Card
+    <CellCard
       id="heat"
       title="By layer"
-      wide
-      exporter={{
-        svg: () => exportedCells("heat", picture),
-        shown: () => ({ layers: layersWords(layers) }),
-        rows: () => ({
-          columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
-          rows: layerRows(state, order, values, Math.min(columns.length, m + token)),
-        }),
-      }}
+      name={`Picture of ${layers.length} ${layers.length === 1 ? "layer" : "layers"} by ${columns.length} tokens that could be drawn on; the table has the numbers.`}
+      picture={picture}
+      ends={ends}
+      exporter={{ shown: () => ({ layers: layersWords([...layers].reverse()) }), rows: table }}
     >
-      <Scroller id="heat">
-        <CellPicture
-          {...picture}
-          id="heat"
-          name={name}
-          pointed={pointed}
-          marking={marking}
-          describedby="heat-readout"
-          onRow={(row) => {
-            if (layers.length < 2) return;
-            state.from.value = layers[order[row]];
-            state.span.value = "one";
-          }}
-          onPoint={(cell) =>
-            (state.pointed.value = cell && { column: cell.column, view: "heat", layer: layers[order[cell.row]] })
-          }
-        />
-      </Scroller>
-      <MapReadout view="heat" />
-      <div class="foot">
-        <ScaleLegend ends={scale} marked={marking.value} />
-        <p class="help">
-          The same generated token after each layer.
-          {hasShares &&
-            " On the right: the share of the layer's attention that falls on the first token of the prompt."}{" "}
-          Click a row for that layer alone.
-        </p>
-      </div>
-    </Card>
+      The same generated token after each layer.
+      {hasShares &&
+        " On the right: the share of the layer's attention that falls on the first token of the prompt."}{" "}
+      Click a row for that layer alone.
+    </CellCard>
   );
-}
-
-function* layerRows(
-  state: GenerationState,
-  order: readonly number[],
-  values: readonly (Float64Array | null)[],
-  count: number,
-): Generator<(string | number | null)[]> {
-  const { report } = state;
-  const token = state.token.value;
-  for (const [r, at] of order.entries()) {
-    const layer = report.layersOf(state.method.value)[at];
-    for (let j = 0; j < count; ++j) {
-      const { generated, position, name } = report.columns[j];
-      const part = generated ? "generated" : "prompt";
-      yield [layer, token, part, position, name.text, values[r]?.[j] ?? null, report.sinkShare(token, layer)];
-    }
-  }
 }
 
 /** All generated tokens that the method was computed for. */
 export function WholePicture() {
-  const state = useGeneration();
-  const { report } = state;
+  const viewer = useGeneration();
+  const { report, state, explanation, output } = viewer;
   const { m, n } = report;
-  const marking = useSignal(true);
-  const method = state.method.value;
-  const { normalized } = state.selection.value;
-  const layers = state.layers.value;
-  const tokens = report.rowsOf(method);
+  const method = state.choices.method.value;
+  const explained = explanation.value;
+  const layers = viewer.layersOf(method);
+  const outputs = useMemo(() => report.outputTokens(method), [report, method]);
   const values = useMemo(
-    () => tokens.map((token) => report.values({ method, normalized, token, layers })),
-    [report, method, normalized, layers, tokens.length],
+    () => outputs.map((position) => explained.row(method, layers, position)),
+    [explained, outputs, layers.join()],
   );
-  const reasons = state.reasons.value;
+  const counts = state.counts.value;
   const withGenerated = (values[0]?.length ?? 0) > m;
-  const columns = useColumns(withGenerated ? m + n : m);
-  const scale = useMemo(() => report.scale(values, tokens, reasons), [values, reasons]);
-  const shades = useShades(scale);
-  const chosen = state.token.value;
-  const rows = useMemo(
-    () => tokens.map((token) => ({ label: labelOf(state, m + token) })),
-    [state, tokens.length, method],
-  );
-  const framed = useMemo(() => [...tokens.keys()].filter((r) => tokens[r] === chosen), [tokens.length, method, chosen]);
-  const pointed = useMemo(
-    () =>
-      computed(() => {
-        const at = state.pointed.value;
-        if (!at) return null;
-        const row =
-          at.view === "map" && at.token !== undefined ? report.rowsOf(state.method.value).indexOf(at.token) : -1;
-        return { row: row < 0 ? null : row, column: at.column };
-      }),
-    [state],
-  );
-  const picture = {
+  const columns = useColumns(withGenerated ? n : m);
+  const ends = useMemo(() => {
+    const all = new EndsOf();
+    for (const [r, position] of outputs.entries()) all.include(collectEnds(report, [values[r]], position, counts));
+    return all.ends;
+  }, [values, counts]);
+  const shades = useShades(ends);
+  const nameOf = (position: number) => report.tokens[report.namedBy(position)];
+  const rows = useMemo(() => outputs.map((position) => ({ label: nameOf(position) })), [outputs]);
+  const framed = useMemo(() => [...outputs.keys()].filter((r) => outputs[r] === output), [outputs, output]);
+  const pointed = usePointed("map", (at) => outputs.indexOf(at.output ?? -1), [outputs]);
+  const picture: Picture = {
     rows,
     chosen: framed,
     columns,
     values,
-    seen: (row: number) => m + tokens[row],
-    top: scale.top,
+    seen: (row) => outputs[row] + 1,
+    top: ends.top,
     scale: shades,
     divider: withGenerated ? m : undefined,
+    pointed,
+    onRow: (row) => state.step(outputs[row] - (m - 1)),
+    onPoint: (cell) => (state.pointed.value = cell && { input: cell.column, view: "map", output: outputs[cell.row] }),
   };
+  const table = () => ({
+    columns: ["output_token", "output_text", "part", "input_token", "input_text", "value"],
+    rows: outputs.flatMap((position, r) => {
+      const seen = [...(values[r]?.subarray(0, position + 1) ?? [])];
+      return seen.map((value, j) => [position - (m - 1), nameOf(position).label, ...viewer.partOf(j), value]);
+    }),
+  });
   return (
-    <Card
+    <CellCard
       id="map"
       title="All generated tokens"
-      wide
-      exporter={{
-        svg: () => exportedCells("map", picture),
-        shown: () => ({ output: `all ${tokens.length}, a row each`, file: [method] }),
-        rows: () => ({
-          columns: ["output_token", "output_text", "part", "input_token", "input_text", "value"],
-          rows: wholeRows(state, tokens, values),
-        }),
-      }}
+      name={`Picture of ${outputs.length} generated tokens by ${columns.length} tokens that could be drawn on, ${viewer.layersText()}.`}
+      picture={picture}
+      ends={ends}
+      exporter={{ shown: () => ({ output: `all ${outputs.length}, a row each`, file: [method] }), rows: table }}
     >
-      <Scroller id="map">
-        <CellPicture
-          {...picture}
-          id="map"
-          name={`Picture of ${tokens.length} generated tokens by ${columns.length} tokens that could be drawn on, ${state.spanText()}.`}
-          pointed={pointed}
-          marking={marking}
-          describedby="map-readout"
-          onRow={(row) => state.step(tokens[row])}
-          onPoint={(cell) =>
-            (state.pointed.value = cell && { column: cell.column, view: "map", token: tokens[cell.row] })
-          }
-        />
-      </Scroller>
-      <MapReadout view="map" />
-      <div class="foot">
-        <ScaleLegend ends={scale} marked={marking.value} />
-        <p class="help">
-          A row for each generated token, a column for each token of the prompt
-          {withGenerated && " and, behind the line, for each token generated before it"}. Click a row to choose its
-          token.
-        </p>
-      </div>
-    </Card>
-  );
-}
-
-function* wholeRows(
-  state: GenerationState,
-  tokens: readonly number[],
-  values: readonly (Float64Array | null)[],
-): Generator<(string | number | null)[]> {
-  const { report } = state;
-  for (const [r, token] of tokens.entries()) {
-    const row = values[r];
-    for (let j = 0; row && j < Math.min(row.length, report.m + token); ++j) {
-      const { generated, position, name } = report.columns[j];
-      const output = report.columns[report.m + token].name.text;
-      yield [token, output, generated ? "generated" : "prompt", position, name.text, row[j]];
-    }
-  }
-}
-
-/** The value of the cell that the pointer or the keyboard is at. */
-function MapReadout({ view }: { view: "heat" | "map" }) {
-  const state = useGeneration();
-  const { report } = state;
-  const at = state.pointed.value;
-  const content = () => {
-    if (at?.view !== view) return HINT;
-    const { method, normalized } = state.selection.value;
-    const token = at.token ?? state.token.value;
-    const layers = at.layer === undefined ? state.layers.value : [report.layersOf(method).indexOf(at.layer)];
-    const value = report.values({ method, normalized, token, layers })?.[at.column];
-    const input = report.columns[at.column];
-    if (input.generated && input.position >= token) {
-      return (
-        <>
-          <Named column={input} /> came after{" "}
-          <Named column={report.columns[report.m + token]} brief={token === state.token.value} />
-        </>
-      );
-    }
-    return (
-      <>
-        {view === "heat" ? `Layer ${at.layer}: ` : ""}
-        <Named column={report.columns[report.m + token]} brief={token === state.token.value} /> drew{" "}
-        <b>{format(value)}</b> on <Named column={input} />
-      </>
-    );
-  };
-  return (
-    <p class={at?.view === view ? "readout" : "readout hint"} id={`${view}-readout`} role="status">
-      {content()}
-    </p>
+      A row for each generated token, a column for each token of the prompt
+      {withGenerated && " and, behind the line, for each token generated before it"}. Click a row to choose its token.
+    </CellCard>
   );
 }

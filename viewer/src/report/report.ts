@@ -1,6 +1,7 @@
 // A report document with its arrays decoded: everything that views ask about what C++ wrote. Nothing here depends on
 // what is chosen in the page; explanation.ts does.
-import { checkDocument, METHODS, type Method, type ReportDocument } from "./document";
+import { checkDocument, METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
+import { pieceName } from "./piece";
 import { visible } from "./text";
 import { decodeArray, type Numbers, type Values } from "./values";
 
@@ -20,7 +21,12 @@ export interface Token {
   /** Number of the word, or null. */
   word: number | null;
   role: string;
+  /** The piece begins with a space, which its label leaves out: generations name pieces so. */
+  space: boolean;
 }
+
+/** A layer, from 1; or several, of which values are the mean. */
+export type Layers = number | readonly number[];
 
 const decoder = new TextDecoder();
 
@@ -30,36 +36,49 @@ export type StripPart = { token: number; chip: boolean } | { gap: string } | { l
 export class Report {
   readonly tokens: Token[];
   readonly n: number;
+  /** Tokens before the first one that the model generated: all of them but in a generation, whose prompt they are. */
+  readonly m: number;
   readonly layers: number[];
   /** Methods that there are numbers of. */
   readonly methods: Method[];
   private readonly bytes: Uint8Array[];
 
+  /** @param held which arrays there are numbers of */
   protected constructor(
     readonly document: ReportDocument,
     private readonly arrays: Map<string, Values>,
+    held: { has(name: string): boolean } = arrays,
   ) {
     const { input, settings } = document;
     const encoder = new TextEncoder();
     this.bytes = [input.text, input.text_pair].map((text) => encoder.encode(text ?? ""));
+    this.n = input.tokens.length;
+    this.m = this.n - (document.generation?.tokens.length ?? 0);
     this.tokens = input.tokens.map((token, index) => {
       const segment = token.segment ?? 0;
       const begin = token.begin ?? 0;
       const end = token.end ?? begin;
       const unknown = token.unknown ?? false;
-      const own = visible(this.slice(segment, begin, end) || token.text) || `#${index}`;
-      const label = token.role === "patch" ? `patch ${token.text}` : own + (unknown ? " [?]" : "");
       const rest = { special: token.special ?? false, word: token.word ?? null, role: token.role ?? "" };
-      return { index, label, piece: token.text, unknown, segment, begin, end, ...rest };
+      return { index, ...this.named(token, index), piece: token.text, unknown, segment, begin, end, ...rest };
     });
-    this.n = this.tokens.length;
     this.layers = settings.layers;
-    this.methods = METHODS.filter((method) => arrays.has(method));
+    this.methods = METHODS.filter((method) => held.has(method));
   }
 
-  /** The text and tokens of a document whose numbers stand elsewhere. */
-  static withoutArrays(document: ReportDocument): Report {
-    return new Report(document, new Map());
+  /** A token's place in the prompt or among the generated tokens. */
+  placeOf(token: number): number {
+    return token < this.m ? token : token - this.m;
+  }
+
+  private named({ text, role, segment = 0, begin, end, unknown }: TokenFields, index: number) {
+    const own = this.slice(segment, begin ?? 0, end ?? begin ?? 0);
+    if (this.document.input.kind === "generation") {
+      const { text: label, space } = pieceName(own, text, this.placeOf(index));
+      return { label, space };
+    }
+    const label = (visible(own || text) || `#${index}`) + (unknown ? " [?]" : "");
+    return { label: role === "patch" ? `patch ${text}` : label, space: false };
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */
@@ -107,6 +126,40 @@ export class Report {
     return decoder.decode(this.bytes[segment].subarray(begin, end));
   }
 
+  /** What the report leaves out of rankings, by rules that it was made with. */
+  get dropped() {
+    return this.document.generation?.dropped ?? [];
+  }
+
+  /** How many output tokens can be chosen. */
+  get choosable(): number {
+    return this.n;
+  }
+
+  /** The position whose row tells of the output token that is chosen by this number. */
+  outputOf(token: number): number {
+    return token;
+  }
+
+  /** The token that a position's row is named after. */
+  namedBy(output: number): number {
+    return output;
+  }
+
+  /** Layers that a method was computed after. */
+  layersOf(method: Method): readonly number[] {
+    void method;
+    return this.layers;
+  }
+
+  /**
+   * Whether values are parts of a whole. Flow values are not: each is the most that can reach one token, and several may
+   * use the same paths.
+   */
+  isShare(array: string): boolean {
+    return array.endsWith("_normalized") || (!array.startsWith("flow") && this.settings.mixing === "attention");
+  }
+
   /** Positions of the rows of a method. */
   outputTokens(method: Method): number[] {
     return (method === "flow" ? this.document.flow_output_tokens : this.document.output_tokens) ?? [];
@@ -115,11 +168,10 @@ export class Report {
   /**
    * The n values of one output token, or null when the document does not hold them.
    * @param array a method, "flow_gap" or "flow_degenerate"
-   * @param layer l, counted from 1
    */
-  row(array: string, layer: number, outputToken: number): Numbers | null {
+  row(array: string, layers: Layers, outputToken: number): Numbers | null {
     const values = this.arrays.get(array);
-    const layerIndex = this.layers.indexOf(layer);
+    const layerIndex = typeof layers === "number" ? this.layers.indexOf(layers) : -1;
     const rows = this.outputTokens(array.split("_")[0] as Method);
     const row = rows.indexOf(outputToken);
     if (!values || layerIndex < 0 || row < 0) return null;
@@ -168,14 +220,18 @@ export class Report {
     return this.graphValues()?.row((layer - 1) * this.n + query) ?? null;
   }
 
-  /** The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own. */
-  stripParts(): StripPart[] {
+  /**
+   * The tokens, the characters between them, and line breaks between two texts. A chip has no text of its own.
+   * @param segment of this text alone
+   */
+  stripParts(segment?: number): StripPart[] {
     const parts: StripPart[] = [];
     const last = [0, 1].map((s) => this.tokens.findLastIndex((t) => t.segment === s && t.begin < t.end));
     const shown = [0, 0];
-    let line = 0;
+    let line = segment ?? 0;
     for (const [i, token] of this.tokens.entries()) {
       const s = token.segment;
+      if (segment !== undefined && s !== segment) continue;
       if (s !== line) parts.push({ line: (line = s) });
       const own = token.begin < token.end && token.begin >= shown[s];
       if (own) {

@@ -58,7 +58,7 @@ export class WordReport extends Report {
   /** Null when no word has several pieces. */
   static of(report: Report): WordReport | null {
     const groups = wordGroups(report);
-    if (report.settings.words || groups.length === report.n) return null;
+    if (report.document.generation || report.settings.words || groups.length === report.n) return null;
     const { document, n } = report;
     const wordOf = groups.flatMap((group, word) => group.map(() => word));
     const tokens = groups.map((group): TokenFields => {

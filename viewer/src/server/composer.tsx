@@ -4,6 +4,7 @@ import { FileButton } from "../components/file_button";
 import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
 import { Popover } from "../components/popover";
+import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
 import type { ServedModel } from "./client";
 import { addressOf, fileOf, picturesOf, textsOf } from "./examples";
@@ -33,33 +34,25 @@ export function Composer({ state }: { state: ServerState }) {
       <div class="composer-head">
         <fieldset class="segments" id="tasks">
           <legend class="visually-hidden">Task</legend>
-          {TASKS.map(({ task: name, label }) => (
-            <label key={name}>
-              <input
-                type="radio"
-                name="task"
-                value={name}
-                checked={task === name}
-                disabled={!available(name)}
-                onChange={() => state.choose(name)}
-              />
-              <span>{label}</span>
-            </label>
-          ))}
+          <Radios
+            name="task"
+            value={task}
+            options={TASKS.map(({ task: value, label }) => ({
+              value,
+              words: <span>{label}</span>,
+              disabled: !available(value),
+            }))}
+            choose={(name) => state.choose(name)}
+          />
         </fieldset>
         <div class="control">
           <label for="model-choice">Model</label>
-          <select
+          <Select
             id="model-choice"
             value={state.chosen.value?.name ?? ""}
-            onChange={(event) => (state.model.value = { ...state.model.value, [task]: event.currentTarget.value })}
-          >
-            {state.models.value.map((model) => (
-              <option key={model.name} value={model.name}>
-                {model.name} ({describe(model)})
-              </option>
-            ))}
-          </select>
+            options={state.models.value.map((model) => [model.name, `${model.name} (${describe(model)})`])}
+            choose={(name) => (state.model.value = { ...state.model.value, [task]: name })}
+          />
         </div>
       </div>
       {task === "text" && <TextFields state={state} />}

@@ -3,13 +3,12 @@ import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { moveTo } from "../address";
 import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../report/recipe";
-import { readGenerationLink } from "../generation/generation_link";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
 import { METHODS, type Method } from "../report/document";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
-import { readLink } from "../link";
+import { restoreLink } from "../link";
 import {
   askOfAddress,
   readAsk,
@@ -242,7 +241,7 @@ export class ServerState {
         : writePictureAsk(asked.picture.name, asked.options.model, asked.example);
     state.address = ask ? { ask } : {};
     state.lacks = "text" in asked ? (ask ? "" : "the long text") : asked.example ? "" : "the picture";
-    if (wanted) state.restore(readLink(wanted.fragment, report, state.initial));
+    if (wanted) restoreLink(wanted.fragment, state);
     viewer.askServer.value = (asking, what) => {
       viewer.asking.value = what;
       void this.recompute(asking, what).finally(() => {
@@ -283,13 +282,8 @@ export class ServerState {
   private showAgain(task: Task) {
     const shown = this.results.peek()[task];
     if (this.task.peek() !== task && shown) {
-      if ("viewer" in shown) {
-        const { report, state } = shown.viewer;
-        state.restore(readLink(location.hash, report, state.initial));
-      } else {
-        const state = shown.live.state.peek();
-        if (state && !state.growing.peek()) readGenerationLink(location.hash, state);
-      }
+      const state = "viewer" in shown ? shown.viewer.state : shown.live.viewer.peek()?.state;
+      if (state && !state.growing.peek()) restoreLink(location.hash, state);
     }
     if (task === "image") this.wanted.value = null;
     this.choose(task);
@@ -377,8 +371,7 @@ export class ServerState {
     batch(() => {
       this.take("image", model);
       if (kept) {
-        const { state, report } = kept.viewer;
-        state.restore(readLink(location.hash, report, state.initial));
+        restoreLink(location.hash, kept.viewer.state);
         this.showPicture(kept.viewer, kept.asked);
         return;
       }
@@ -518,18 +511,18 @@ export class ServerState {
     const nothing = now && "live" in now && now.live.waits;
     const before = nothing ? this.beneath : now;
     this.beneath = before;
-    const look = before && "live" in before ? before.live.state.peek() : null;
+    const look = before && "live" in before ? before.live.viewer.peek()?.state.choices : null;
     const live = new GenerationLive(this.prompt.value, {
       asked,
       ask,
       fragment,
-      opened(state) {
+      opened({ state }) {
         state.address = ask ? { ask } : {};
         state.lacks = ask ? "" : "the long prompt";
         if (look && !fragment) {
-          state.palette.value = look.palette.peek();
-          state.threshold.value = look.threshold.peek();
-          state.fromLeast.value = look.fromLeast.peek();
+          state.choices.palette.value = look.palette.peek();
+          state.choices.threshold.value = look.threshold.peek();
+          state.choices.fromLeast.value = look.fromLeast.peek();
         }
       },
     });

@@ -1,6 +1,7 @@
 // Blanks tokens of the text: what becomes of the prediction, and of what is drawn on?
 import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
+import { Select } from "../components/fields";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
 import { shorten } from "../report/text";
@@ -23,15 +24,13 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
     <Card id="what-if" title="What if a token were not there?" wide>
       <div class="what-if">
         <label for="blank-token">Blank</label>
-        <select
+        <Select
           id="blank-token"
+          own
           value={picked.value}
-          onChange={(event) => (picked.value = Number(event.currentTarget.value))}
-        >
-          {ordinary.map(({ index, label }) => (
-            <option key={index} value={index} dir="auto" lang="">{`${index}: ${shorten(label, 24)}`}</option>
-          ))}
-        </select>
+          options={ordinary.map(({ index, label }) => [index, `${index}: ${shorten(label, 24)}`])}
+          choose={(token) => (picked.value = token)}
+        />
         <button
           type="button"
           id="blank"

@@ -1,5 +1,6 @@
 // What is compared with what: the bar of the comparison, and reports opened from files.
 import { useSignal } from "@preact/signals";
+import { Select } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
@@ -98,17 +99,12 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
       </label>
       <label class="check">
         layer
-        <select
+        <Select
           id="compare-layer"
           value={b.layer}
-          onChange={(event) => change({ layer: Number(event.currentTarget.value) })}
-        >
-          {b.report.layers.map((layer) => (
-            <option key={layer} value={layer}>
-              {layer}
-            </option>
-          ))}
-        </select>
+          options={b.report.layers.map((layer) => [layer])}
+          choose={(layer) => change({ layer })}
+        />
       </label>
       <span>of</span>
       <span class="strong-name">

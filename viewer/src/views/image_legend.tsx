@@ -1,5 +1,6 @@
 // How the map lies over the picture: the choice, and what colours and lines mean.
 import { barCss, barStops, type Overlay } from "../color/overlay";
+import { Radios } from "../components/fields";
 import { useViewer } from "../context";
 import { CASING, heldBy, lineLook, SHARES } from "../report/contours";
 import { cutOf, type MapScale } from "../report/picture";
@@ -35,18 +36,12 @@ export function OverlayChoice() {
   return (
     <fieldset class="segments" id="overlay">
       <legend class="visually-hidden">How the map lies over the picture</legend>
-      {KINDS.map(({ overlay: kind, label, title }) => (
-        <label key={kind} title={title}>
-          <input
-            type="radio"
-            name="overlay"
-            value={kind}
-            checked={overlay.value === kind}
-            onChange={() => (overlay.value = kind)}
-          />
-          <span>{label}</span>
-        </label>
-      ))}
+      <Radios
+        name="overlay"
+        value={overlay.value}
+        options={KINDS.map(({ overlay: value, label, title }) => ({ value, words: <span>{label}</span>, title }))}
+        choose={(kind) => (overlay.value = kind)}
+      />
     </fieldset>
   );
 }

@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
+import { Slider } from "../components/fields";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
 import { pictureIn, type MapScale, type Picture } from "../report/picture";
@@ -389,16 +390,15 @@ function Options() {
             {opacity}%
           </output>
         </label>
-        <input
+        <Slider
           id="opacity"
-          type="range"
           min={0}
           max={100}
           step={5}
           value={opacity}
           disabled={opaque !== ""}
           aria-valuetext={`${opacity}% opaque`}
-          onInput={(event) => (choices.opacity.value = Number(event.currentTarget.value) / 100)}
+          choose={(percent) => (choices.opacity.value = percent / 100)}
         />
       </div>
       {boxes.map(

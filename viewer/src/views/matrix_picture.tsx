@@ -1,11 +1,13 @@
 // A matrix of all pairs, zoomable: cells on canvas, labels (where they fit) as text around it. The matrix of a layer and
 // that of a head are both drawn with it.
-import { select } from "d3-selection";
+import { select, type Selection as Selected } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Signal } from "@preact/signals";
-import type { Ref } from "preact";
+import type { Ref, RefObject } from "preact";
 import { EndsOf, isAbove, type Ends } from "../color/ends";
+import type { Shades } from "../color/shades";
+import { walkWithKeys } from "../components/arrow_keys";
 import { cornerAt, useMarking } from "../components/legend";
 import { chosenFont, fitted, pictureStyle, unit } from "../components/measure";
 import { useViewer } from "../context";
@@ -64,6 +66,8 @@ interface Drawing {
   columns: number;
 }
 
+type Selection<Element extends SVGSVGElement> = Selected<Element, unknown, null, undefined>;
+
 /** Larger rasters are made in slices. */
 const AT_ONCE = 5e5;
 
@@ -87,26 +91,29 @@ export interface MatrixPictureProps {
   marking?: Signal<boolean>;
 }
 
-export function MatrixPicture(props: MatrixPictureProps) {
-  const { id, outputs, block, busy, chosen, layer, least, onChoose } = props;
-  const viewer = useViewer();
-  const { report, state } = viewer;
-  const { counts, pointed } = state;
-  const box = useRef<HTMLDivElement>(null);
-  const svg = useRef<SVGSVGElement>(null);
-  const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
-  const [zoomed, setTransform] = useState<ZoomTransform>(zoomIdentity);
-  // Paper shows all of it; the screen's zoom is there again afterwards.
-  const transform = printing.value ? zoomIdentity : zoomed;
-  const width = useWidth(box);
-  const onScreen = useRef(width);
-  if (!printing.value) onScreen.current = width;
+/** Labels go beside cells that are at least so wide, numbers into wider ones. */
+const LABELLED = 13;
+const PRINTED = 44;
+
+const range = ([begin, end]: readonly number[]) =>
+  Array.from({ length: Math.max(0, end - begin) }, (_, at) => begin + at);
+
+/** Where everything stands before it is zoomed. */
+interface Frame {
+  rows: number;
+  n: number;
+  margin: number;
+  head: number;
+  cell: number;
+  height: number;
+  /** of the cells together */
+  plot: { width: number; height: number };
+  size: { width: number; height: number };
+}
+
+/** @param most largest height */
+function frameOf(rows: number, n: number, labelWidth: number, width: number, most: number): Frame {
   const u = unit();
-  const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width * 0.9));
-  const { n } = report;
-  const rows = outputs.length;
-  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 12)), [report]);
-  const labelWidth = useMemo(() => Math.min(110 * u, widest(labels)), [labels, u]);
   // Wide enough for labels, which show when there is room after zooming.
   const margin = Math.min(labelWidth + 14, Math.max(40, width * 0.22));
   const cell = Math.max(0.01, Math.min(64 * u, (width - margin - 4) / n, rows < 6 ? Infinity : (most - margin) / rows));
@@ -115,75 +122,69 @@ export function MatrixPicture(props: MatrixPictureProps) {
   const head = width < 480 * u && cell < LABELLED * u ? Math.min(margin, 42 * u) : margin;
   const plot = { width: n * cell, height: rows * height };
   const size = { width: margin + plot.width + 4, height: head + plot.height + 4 };
-  const { k } = transform;
-  const [pitchX, pitchY] = [cell * k, height * k];
-  const marked = useMarking(props.marking, Math.min(pitchX, pitchY));
-  const left = (i: number) => transform.applyX(margin + i * cell);
-  const top = (r: number) => transform.applyY(head + r * height);
-  const visible = {
-    columns: [
-      Math.max(0, Math.floor((transform.invertX(margin) - margin) / cell)),
-      Math.min(n, Math.ceil((transform.invertX(margin + plot.width) - margin) / cell)),
-    ],
-    rows: [
-      Math.max(0, Math.floor((transform.invertY(head) - head) / height)),
-      Math.min(rows, Math.ceil((transform.invertY(head + plot.height) - head) / height)),
-    ],
-  };
+  return { rows, n, margin, head, cell, height, plot, size };
+}
 
-  const scale = viewer.scale.value;
-  const { found: rasters } = useFound<Raster[]>(
-    function* () {
-      if (!block) return [];
-      const { values, columns, ends } = block;
-      const shading = viewer.shades(ends);
-      let steps = new Int16Array(values.length);
-      const used = counts.value;
-      for (let r = 0; r < block.rows; ++r) {
-        for (let i = 0, e = r * columns; i < columns; ++i, ++e) {
-          const value = values[e];
-          steps[e] = !used[i] || Number.isNaN(value) ? -1 : shading.step(value, ends.top);
-        }
-        if (r % 64 === 63) yield;
-      }
-      let [h, w] = [block.rows, columns];
-      const all: Raster[] = [{ steps, rows: h, columns: w }];
-      while (Math.max(h, w) > 256) {
-        const [nextH, nextW] = [Math.ceil(h / 2), Math.ceil(w / 2)];
-        const coarse = new Int16Array(nextH * nextW).fill(-1);
-        for (let r = 0; r < h; ++r) {
-          const to = (r >> 1) * nextW;
-          for (let i = 0, e = r * w; i < w; ++i, ++e) {
-            const at = to + (i >> 1);
-            if (steps[e] > coarse[at]) coarse[at] = steps[e];
-          }
-          if (r % 64 === 63) yield;
-        }
-        [steps, h, w] = [coarse, nextH, nextW];
-        all.push({ steps, rows: h, columns: w });
-        yield;
-      }
-      return all;
-    },
-    // The steps of all scales are alike.
-    [block, counts.value, least, state.choices.fromLeast.value],
-    (block?.values.length ?? 0) <= AT_ONCE,
-  );
-  // The finest raster whose cells are no smaller than a pixel; its colours only.
-  let finest = 0;
-  const pixel = Math.min(pitchX, pitchY) * (devicePixelRatio || 1);
-  while (rasters && finest + 1 < rasters.length && pixel * 2 ** finest < 1) ++finest;
-  const { found: drawing } = useFound<Drawing | null>(
-    function* () {
-      if (!rasters || rasters.length === 0) return null;
-      const { steps, rows: h, columns: w } = rasters[finest];
-      const canvas = yield* stepImageWork(steps, h, w, scale);
-      return { canvas, at: finest, rows: rasters[0].rows, columns: rasters[0].columns };
-    },
-    [rasters, finest, scale],
-    (rasters?.[finest]?.steps.length ?? 0) <= AT_ONCE,
-  );
+/** Where it stands zoomed. */
+class Place {
+  readonly pitchX: number;
+  readonly pitchY: number;
+  /** [begin, end) of those in sight */
+  readonly columns: readonly [number, number];
+  readonly rows: readonly [number, number];
 
+  constructor(
+    readonly frame: Frame,
+    readonly transform: ZoomTransform,
+  ) {
+    const { margin, head, cell, height, plot, n, rows } = frame;
+    this.pitchX = cell * transform.k;
+    this.pitchY = height * transform.k;
+    const column = (x: number) => (transform.invertX(x) - margin) / cell;
+    const row = (y: number) => (transform.invertY(y) - head) / height;
+    this.columns = [Math.max(0, Math.floor(column(margin))), Math.min(n, Math.ceil(column(margin + plot.width)))];
+    this.rows = [Math.max(0, Math.floor(row(head))), Math.min(rows, Math.ceil(row(head + plot.height)))];
+  }
+
+  left(column: number): number {
+    return this.transform.applyX(this.frame.margin + column * this.frame.cell);
+  }
+
+  top(row: number): number {
+    return this.transform.applyY(this.frame.head + row * this.frame.height);
+  }
+
+  /** Of a row or column that is cut off, the name would stand beside the picture. */
+  hasRow(row: number): boolean {
+    const y = this.top(row + 0.5) - this.frame.head;
+    return y >= 0 && y <= this.frame.plot.height;
+  }
+
+  hasColumn(column: number): boolean {
+    const x = this.left(column + 0.5) - this.frame.margin;
+    return x >= 0 && x <= this.frame.plot.width;
+  }
+
+  /** Column and row at a point of the picture; -1 beside the cells. */
+  at(event: MouseEvent): { column: number; row: number } {
+    const { margin, head, cell, height, plot } = this.frame;
+    const { left, top } = (event.currentTarget as Element).getBoundingClientRect();
+    const [x, y] = [event.clientX - left, event.clientY - top];
+    return {
+      column: x >= margin ? Math.floor((this.transform.invertX(x) - margin) / cell) : -1,
+      row: y >= head && y < head + plot.height ? Math.floor((this.transform.invertY(y) - head) / height) : -1,
+    };
+  }
+}
+
+/** Zooms an element with wheel, fingers and buttons. @param width on the screen: another one is whole again */
+function useZoom(
+  svg: RefObject<SVGSVGElement>,
+  { margin, head, cell, height, plot, n, rows }: Frame,
+  [zoomed, setTransform]: [ZoomTransform, (transform: ZoomTransform) => void],
+  width: number,
+) {
+  const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
   useLayoutEffect(() => {
     if (!svg.current) return;
     const element = svg.current;
@@ -194,7 +195,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
     const zooming = zoom<SVGSVGElement, unknown>()
       .extent(extent)
       .translateExtent(extent)
-      .scaleExtent([1, Math.max(2, (56 * u) / Math.min(cell, height))])
+      .scaleExtent([1, Math.max(2, (56 * unit()) / Math.min(cell, height))])
       .filter((event: Event) => {
         const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
         // The page scrolls over a picture that nobody has turned to.
@@ -211,97 +212,144 @@ export function MatrixPicture(props: MatrixPictureProps) {
       selection.on(".zoom", null);
     };
   }, [svg.current, margin, head, plot.width, plot.height]);
+  const act = (does: (zooming: ZoomBehavior<SVGSVGElement, unknown>, on: Selection<SVGSVGElement>) => void) => {
+    if (svg.current && behaviour.current) does(behaviour.current, select(svg.current));
+  };
+  const whole = () => act((zooming, on) => zooming.transform(on, zoomIdentity));
   // Another report, another width: whole again.
-  useEffect(() => {
-    if (svg.current && behaviour.current) behaviour.current.transform(select(svg.current), zoomIdentity);
-  }, [n, rows, onScreen.current]);
+  useEffect(whole, [n, rows, width]);
+  return {
+    zoomed: zoomed.k > 1,
+    whole,
+    zoomBy: (factor: number, at?: [number, number]) => act((zooming, on) => zooming.scaleBy(on, factor, at)),
+    bring: (x: number, y: number) => act((zooming, on) => zooming.translateTo(on, x, y)),
+  };
+}
+
+/** Steps of all values, and coarser ones, each of half as many. */
+function* rastersOf(block: Block | null, shading: Shades, used: readonly boolean[]): Work<Raster[]> {
+  if (!block) return [];
+  const { values, columns, ends } = block;
+  let steps = new Int16Array(values.length);
+  for (let r = 0; r < block.rows; ++r) {
+    for (let i = 0, e = r * columns; i < columns; ++i, ++e) {
+      const value = values[e];
+      steps[e] = !used[i] || Number.isNaN(value) ? -1 : shading.step(value, ends.top);
+    }
+    if (r % 64 === 63) yield;
+  }
+  let [h, w] = [block.rows, columns];
+  const all: Raster[] = [{ steps, rows: h, columns: w }];
+  while (Math.max(h, w) > 256) {
+    const [nextH, nextW] = [Math.ceil(h / 2), Math.ceil(w / 2)];
+    const coarse = new Int16Array(nextH * nextW).fill(-1);
+    for (let r = 0; r < h; ++r) {
+      const to = (r >> 1) * nextW;
+      for (let i = 0, e = r * w; i < w; ++i, ++e) {
+        const at = to + (i >> 1);
+        if (steps[e] > coarse[at]) coarse[at] = steps[e];
+      }
+      if (r % 64 === 63) yield;
+    }
+    [steps, h, w] = [coarse, nextH, nextW];
+    all.push({ steps, rows: h, columns: w });
+    yield;
+  }
+  return all;
+}
+
+/** What is painted below the labels. @param pitch pixels of a cell */
+function useDrawing(block: Block | null, least: number, pitch: number): Drawing | null {
+  const viewer = useViewer();
+  const { counts, choices } = viewer.state;
+  const scale = viewer.scale.value;
+  const { found: rasters } = useFound<Raster[]>(
+    () => rastersOf(block, viewer.shades(block?.ends ?? new EndsOf().ends), counts.value),
+    // The steps of all scales are alike.
+    [block, counts.value, least, choices.fromLeast.value],
+    (block?.values.length ?? 0) <= AT_ONCE,
+  );
+  // The finest raster whose cells are no smaller than a pixel; its colours only.
+  let finest = 0;
+  const pixel = pitch * (devicePixelRatio || 1);
+  while (rasters && finest + 1 < rasters.length && pixel * 2 ** finest < 1) ++finest;
+  const { found: drawing } = useFound<Drawing | null>(
+    function* () {
+      if (!rasters || rasters.length === 0) return null;
+      const { steps, rows: h, columns: w } = rasters[finest];
+      const canvas = yield* stepImageWork(steps, h, w, scale);
+      return { canvas, at: finest, rows: rasters[0].rows, columns: rasters[0].columns };
+    },
+    [rasters, finest, scale],
+    (rasters?.[finest]?.steps.length ?? 0) <= AT_ONCE,
+  );
+  return drawing;
+}
+
+export function MatrixPicture(props: MatrixPictureProps) {
+  const { id, outputs, block, busy, chosen, layer, least, onChoose } = props;
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const { pointed } = state;
+  const box = useRef<HTMLDivElement>(null);
+  const svg = useRef<SVGSVGElement>(null);
+  const zooming = useState<ZoomTransform>(zoomIdentity);
+  const width = useWidth(box);
+  const onScreen = useRef(width);
+  if (!printing.value) onScreen.current = width;
+  const u = unit();
+  const { n } = report;
+  const rows = outputs.length;
+  const labels = useMemo(() => report.tokens.map((t) => shorten(t.label, 12)), [report]);
+  const labelWidth = useMemo(() => Math.min(110 * u, widest(labels)), [labels, u]);
+  const most = props.most ?? Math.max(560 * u, Math.min(1100 * u, width * 0.9));
+  const frame = frameOf(rows, n, labelWidth, width, most);
+  const { margin, head, cell, height, plot, size } = frame;
+  // Paper shows all of it; the screen's zoom is there again afterwards.
+  const place = new Place(frame, printing.value ? zoomIdentity : zooming[0]);
+  const { zoomed, whole, zoomBy: zoomAt, bring } = useZoom(svg, frame, zooming, onScreen.current);
+  const pitch = Math.min(place.pitchX, place.pitchY);
+  const marked = useMarking(props.marking, pitch);
+  const drawing = useDrawing(block, least, pitch);
 
   const zoomBy = (factor: number) => {
-    if (!svg.current || !behaviour.current) return;
     const at = pointed.peek();
-    const centre = at?.view === id && at.output !== undefined ? at : null;
-    const place: [number, number] | undefined = centre
-      ? [left(centre.input + 0.5), top(outputs.indexOf(centre.output ?? 0) + 0.5)]
-      : undefined;
-    behaviour.current.scaleBy(select(svg.current), factor, place);
-  };
-  const whole = () => {
-    if (svg.current && behaviour.current) behaviour.current.transform(select(svg.current), zoomIdentity);
-  };
-  const locate = (event: MouseEvent) => {
-    const frame = (event.currentTarget as Element).getBoundingClientRect();
-    const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
-    const isIn = y >= head && y < head + plot.height;
-    return {
-      input: x >= margin ? Math.floor((transform.invertX(x) - margin) / cell) : -1,
-      output: isIn ? outputs[Math.floor((transform.invertY(y) - head) / height)] : undefined,
-    };
+    const here = at?.view === id && at.output !== undefined ? at : null;
+    zoomAt(
+      factor,
+      here ? [place.left(here.input + 0.5), place.top(outputs.indexOf(here.output ?? 0) + 0.5)] : undefined,
+    );
   };
   const point = (output: number, input: number) => {
     const now = pointed.peek();
     if (now?.view === id && now.input === input && now.output === output && now.layer === layer) return;
     pointed.value = { input, output, layer, view: id };
   };
-  const valueAt = (r: number, input: number) => (block ? block.values[r * n + input] : NaN);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const here = pointed.peek()?.view === id ? pointed.peek() : null;
-    const at = { input: here?.input ?? 0, r: Math.max(0, outputs.indexOf(here?.output ?? chosen)) };
-    const by = event.shiftKey ? 10 : 1;
-    const moves: Record<string, [number, number]> = {
-      ArrowRight: [by, 0],
-      ArrowLeft: [-by, 0],
-      ArrowDown: [0, by],
-      ArrowUp: [0, -by],
-      Home: [-n, 0],
-      End: [n, 0],
-    };
-    const move = moves[event.key];
-    if (move) {
-      const input = Math.max(0, Math.min(n - 1, at.input + move[0]));
-      const r = Math.max(0, Math.min(rows - 1, at.r + move[1]));
-      point(outputs[r], input);
-      const name = (i: number) => report.tokens[i].label;
-      viewer.announcement.value = `${name(outputs[r])} draws ${format(valueAt(r, input))} on ${name(input)}`;
-      // What is read stays in sight.
-      const [x, y] = [margin + (input + 0.5) * cell, head + (r + 0.5) * height];
-      const [sx, sy] = [transform.applyX(x), transform.applyY(y)];
-      const out = sx < margin || sx > margin + plot.width || sy < head || sy > head + plot.height;
-      if (out && svg.current && behaviour.current) behaviour.current.translateTo(select(svg.current), x, y);
-    } else if (event.key === "+" || event.key === "=") zoomBy(1.6);
+    const walked = walkWithKeys(event, {
+      columns: n,
+      rows: [rows - 1, 0],
+      leap: 10,
+      at: () => ({ column: here?.input ?? 0, row: Math.max(0, outputs.indexOf(here?.output ?? chosen)) }),
+      move({ column, row }) {
+        point(outputs[row], column);
+        const name = (i: number) => report.tokens[i].label;
+        const value = format(block?.values[row * n + column]);
+        viewer.announcement.value = `${name(outputs[row])} draws ${value} on ${name(column)}`;
+        // What is read stays in sight.
+        if (!place.hasColumn(column) || !place.hasRow(row))
+          bring(margin + (column + 0.5) * cell, head + (row + 0.5) * height);
+      },
+      choose: ({ row }) => onChoose(outputs[row]),
+    });
+    if (walked || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.key === "+" || event.key === "=") zoomBy(1.6);
     else if (event.key === "-") zoomBy(1 / 1.6);
     else if (event.key === "0") whole();
-    else if (event.key === "Enter" || event.key === " ") onChoose(outputs[at.r]);
     else return;
     event.preventDefault();
-    event.stopPropagation();
   };
-  const shown = (names: readonly string[], [begin, end]: number[], pitch: number) =>
-    pitch >= LABELLED * u ? names.slice(begin, end).map((_, at) => begin + at) : ticks(begin, end, pitch, 44 * u);
-  // Of a row or column that is cut off, the name would stand beside the picture.
-  const inside = (at: number, begin: number, length: number) => at >= begin && at <= begin + length;
-  const xs = shown(labels, visible.columns, pitchX).filter((i) => inside(left(i + 0.5), margin, plot.width));
-  const ys = shown(
-    outputs.map((output) => labels[output]),
-    visible.rows,
-    pitchY,
-  ).filter((r) => inside(top(r + 0.5), head, plot.height));
-  const labelledX = pitchX >= LABELLED * u;
-  const labelledY = pitchY >= LABELLED * u;
-  const row = outputs.indexOf(chosen);
-  const ends = block?.ends ?? new EndsOf().ends;
-  const shades = viewer.shades(ends);
-  const printed = block !== null && pitchX >= PRINTED * u && pitchY >= 18 * u;
-  const clip = `${id}-clip`;
-  /** Of cells in sight that lie above the scale. */
-  const corners = () =>
-    range(visible.rows)
-      .flatMap((r) =>
-        range(visible.columns).map((i) =>
-          counts.value[i] && isAbove(valueAt(r, i), ends) ? cornerAt(left(i + 1) - 1, top(r) + 1) : "",
-        ),
-      )
-      .join("");
   return (
     <div class="picture" id={id} ref={box} aria-busy={busy}>
       {width > 0 && (
@@ -313,21 +361,8 @@ export function MatrixPicture(props: MatrixPictureProps) {
               top={head}
               width={plot.width}
               height={plot.height}
-              inputs={[drawing, transform, cell, margin, head]}
-              draw={(context) => {
-                const { canvas, at } = drawing;
-                const share = 2 ** at;
-                context.imageSmoothingEnabled = at > 0;
-                context.imageSmoothingQuality = "high";
-                context.clearRect(0, 0, plot.width, plot.height);
-                context.drawImage(
-                  canvas,
-                  left(0) - margin,
-                  top(0) - head,
-                  canvas.width * share * pitchX,
-                  canvas.height * share * pitchY,
-                );
-              }}
+              inputs={[drawing, place.transform, cell, margin, head]}
+              draw={(context) => paint(context, drawing, place)}
             />
           )}
           <svg
@@ -336,7 +371,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
               const given = props.svg;
               if (given && typeof given !== "function") given.current = element;
             }}
-            class={k > 1 ? "zoomable zoomed" : "zoomable"}
+            class={zoomed ? "zoomable zoomed" : "zoomable"}
             {...size}
             viewBox={`0 0 ${size.width} ${size.height}`}
             role="application"
@@ -344,121 +379,172 @@ export function MatrixPicture(props: MatrixPictureProps) {
             aria-label={`${rows} output tokens by ${n} input tokens. Arrow keys read values, Enter chooses the output token, plus and minus zoom.`}
             onKeyDown={onKeyDown}
             onPointerMove={(event) => {
-              const { input, output } = locate(event);
-              if (output !== undefined && input >= 0 && input < n) point(output, input);
+              const { column, row } = place.at(event);
+              if (row >= 0 && row < rows && column >= 0 && column < n) point(outputs[row], column);
               else if (pointed.peek()?.view === id) pointed.value = null;
             }}
             onPointerLeave={() => (pointed.value = null)}
             onClick={(event) => {
-              const { output } = locate(event);
+              const output = outputs[place.at(event).row];
               if (output !== undefined) onChoose(output);
             }}
           >
-            <defs>
-              <clipPath id={clip}>
-                <rect x={margin - 2} y={head - 2} width={plot.width + 4} height={plot.height + 4} />
-              </clipPath>
-            </defs>
-            {xs.map((i) =>
-              labelledX ? (
-                <TokenLabel
-                  key={i}
-                  x={left(i + 0.5)}
-                  y={head - 6}
-                  label={fitted(labels[i], head - 10)}
-                  level={false}
-                  above
-                />
-              ) : (
-                <text key={i} class="tick" x={left(i + 0.5)} y={head - 6} text-anchor="middle">
-                  {i}
-                </text>
-              ),
-            )}
-            {ys.map((r) => (
-              <text
-                key={r}
-                class={labelledY ? (outputs[r] === chosen ? "label chosen" : "label") : "tick"}
-                x={margin - (labelledY ? 8 : 13)}
-                y={top(r + 0.5) + 4 * u}
-                text-anchor="end"
-              >
-                {labelledY
-                  ? fitted(labels[outputs[r]], margin - 9, undefined, outputs[r] === chosen ? chosenFont() : undefined)
-                  : outputs[r]}
-              </text>
-            ))}
-            <g clip-path={`url(#${clip})`}>
-              {printed &&
-                range(visible.rows).flatMap((r) =>
-                  range(visible.columns).map((i) => {
-                    const value = valueAt(r, i);
-                    return Number.isNaN(value) ? null : (
-                      <text
-                        key={`${r} ${i}`}
-                        class="value"
-                        x={left(i + 0.5)}
-                        y={top(r + 0.5) + 4 * u}
-                        text-anchor="middle"
-                        fill={counts.value[i] ? shades.ink(value, ends.top) : "currentColor"}
-                        data-value={value}
-                      >
-                        {format(value)}
-                      </text>
-                    );
-                  }),
-                )}
-              {marked && ends.above > ends.top && <path class="corners" d={corners()} />}
-              {row >= 0 && (
-                <rect
-                  class="frame"
-                  x={left(0) - 1}
-                  y={top(row) - 1}
-                  width={n * pitchX + 2}
-                  height={Math.max(2, pitchY + 2)}
-                />
-              )}
-              <Crosshair id={id} outputs={outputs} left={left} top={top} pitchX={pitchX} pitchY={pitchY} n={n} />
-            </g>
-            {row >= 0 && !labelledY && inside(top(row + 0.5), head, plot.height) && (
-              <path class="pointer" d={`M${margin - 10} ${top(row + 0.5) - 5}l9 5l-9 5z`} />
-            )}
+            <Names place={place} labels={labels} outputs={outputs} chosen={chosen} />
+            <Marks {...props} place={place} marked={marked} />
           </svg>
         </div>
       )}
-      <ZoomButtons zoomBy={zoomBy} whole={whole} zoomed={k > 1} id={id} />
+      <ZoomButtons zoomBy={zoomBy} whole={whole} zoomed={zoomed} id={id} />
     </div>
   );
 }
 
-/** Labels go beside cells that are at least so wide, numbers into wider ones. */
-const LABELLED = 13;
-const PRINTED = 44;
+function paint(context: CanvasRenderingContext2D, { canvas, at }: Drawing, place: Place) {
+  const { frame, pitchX, pitchY } = place;
+  const share = 2 ** at;
+  context.imageSmoothingEnabled = at > 0;
+  context.imageSmoothingQuality = "high";
+  context.clearRect(0, 0, frame.plot.width, frame.plot.height);
+  const [x, y] = [place.left(0) - frame.margin, place.top(0) - frame.head];
+  context.drawImage(canvas, x, y, canvas.width * share * pitchX, canvas.height * share * pitchY);
+}
 
-const range = ([begin, end]: number[]) => Array.from({ length: Math.max(0, end - begin) }, (_, at) => begin + at);
+interface NamesProps {
+  place: Place;
+  labels: readonly string[];
+  outputs: readonly number[];
+  chosen: number;
+}
+
+/** Names, or positions, of the columns above and of the rows at the left. */
+function Names({ place, labels, outputs, chosen }: NamesProps) {
+  const u = unit();
+  const { margin, head } = place.frame;
+  const [namedX, namedY] = [place.pitchX >= LABELLED * u, place.pitchY >= LABELLED * u];
+  const columns = namedX ? range(place.columns) : ticks(...place.columns, place.pitchX, 44 * u);
+  const rows = namedY ? range(place.rows) : ticks(...place.rows, place.pitchY, 44 * u);
+  const row = outputs.indexOf(chosen);
+  return (
+    <>
+      {columns
+        .filter((i) => place.hasColumn(i))
+        .map((i) =>
+          namedX ? (
+            <TokenLabel
+              key={i}
+              x={place.left(i + 0.5)}
+              y={head - 6}
+              label={fitted(labels[i], head - 10)}
+              level={false}
+              above
+            />
+          ) : (
+            <text key={i} class="tick" x={place.left(i + 0.5)} y={head - 6} text-anchor="middle">
+              {i}
+            </text>
+          ),
+        )}
+      {rows
+        .filter((r) => place.hasRow(r))
+        .map((r) => (
+          <text
+            key={r}
+            class={namedY ? (r === row ? "label chosen" : "label") : "tick"}
+            x={margin - (namedY ? 8 : 13)}
+            y={place.top(r + 0.5) + 4 * u}
+            text-anchor="end"
+          >
+            {namedY
+              ? fitted(labels[outputs[r]], margin - 9, undefined, r === row ? chosenFont() : undefined)
+              : outputs[r]}
+          </text>
+        ))}
+      {row >= 0 && !namedY && place.hasRow(row) && (
+        <path class="pointer" d={`M${margin - 10} ${place.top(row + 0.5) - 5}l9 5l-9 5z`} />
+      )}
+    </>
+  );
+}
+
+/** Over the cells: numbers where they have room, corners above the scale, the chosen row, what is pointed at. */
+function Marks({ id, outputs, block, chosen, place, marked }: MatrixPictureProps & { place: Place; marked: boolean }) {
+  const viewer = useViewer();
+  const counts = viewer.state.counts.value;
+  const u = unit();
+  const { margin, head, plot, n } = place.frame;
+  const { pitchX, pitchY } = place;
+  const ends = block?.ends ?? new EndsOf().ends;
+  const shades = viewer.shades(ends);
+  const valueAt = (r: number, i: number) => (block ? block.values[r * n + i] : NaN);
+  const cells = () => range(place.rows).flatMap((r) => range(place.columns).map((i) => [r, i, valueAt(r, i)] as const));
+  const corners = () =>
+    cells()
+      .map(([r, i, value]) =>
+        counts[i] && isAbove(value, ends) ? cornerAt(place.left(i + 1) - 1, place.top(r) + 1) : "",
+      )
+      .join("");
+  const printed = block !== null && pitchX >= PRINTED * u && pitchY >= 18 * u;
+  const row = outputs.indexOf(chosen);
+  const clip = `${id}-clip`;
+  return (
+    <>
+      <defs>
+        <clipPath id={clip}>
+          <rect x={margin - 2} y={head - 2} width={plot.width + 4} height={plot.height + 4} />
+        </clipPath>
+      </defs>
+      <g clip-path={`url(#${clip})`}>
+        {printed &&
+          cells().map(([r, i, value]) =>
+            Number.isNaN(value) ? null : (
+              <text
+                key={`${r} ${i}`}
+                class="value"
+                x={place.left(i + 0.5)}
+                y={place.top(r + 0.5) + 4 * u}
+                text-anchor="middle"
+                fill={counts[i] ? shades.ink(value, ends.top) : "currentColor"}
+                data-value={value}
+              >
+                {format(value)}
+              </text>
+            ),
+          )}
+        {marked && ends.above > ends.top && <path class="corners" d={corners()} />}
+        {row >= 0 && (
+          <rect
+            class="frame"
+            x={place.left(0) - 1}
+            y={place.top(row) - 1}
+            width={n * pitchX + 2}
+            height={Math.max(2, pitchY + 2)}
+          />
+        )}
+        <Crosshair id={id} outputs={outputs} place={place} />
+      </g>
+    </>
+  );
+}
 
 interface CrosshairProps {
   id: string;
   outputs: readonly number[];
-  left: (i: number) => number;
-  top: (r: number) => number;
-  pitchX: number;
-  pitchY: number;
-  n: number;
+  place: Place;
 }
 
 /** The cell pointed at with its row and column; of what is pointed at elsewhere, what this picture has of it. */
-function Crosshair({ id, outputs, left, top, pitchX, pitchY, n }: CrosshairProps) {
+function Crosshair({ id, outputs, place }: CrosshairProps) {
   const { pointed } = useViewer().state;
   if (!pointed.value) return null;
   const { input, output, view } = pointed.value;
   const r = output === undefined ? -1 : outputs.indexOf(output);
-  const [w, h] = [Math.max(1.5, pitchX), Math.max(1.5, pitchY)];
+  const { pitchX, pitchY } = place;
+  const [x, y, w, h] = [place.left(input), place.top(r), Math.max(1.5, pitchX), Math.max(1.5, pitchY)];
   return (
     <g class="pointing" aria-hidden="true">
-      <rect class="column" x={left(input)} y={top(0)} width={w} height={outputs.length * pitchY} />
-      {r >= 0 && view === id && <rect class="row" x={left(0)} y={top(r)} width={n * pitchX} height={h} />}
-      {r >= 0 && <rect class="cell" x={left(input)} y={top(r)} width={w} height={h} />}
+      <rect class="column" x={x} y={place.top(0)} width={w} height={outputs.length * pitchY} />
+      {r >= 0 && view === id && <rect class="row" x={place.left(0)} y={y} width={place.frame.n * pitchX} height={h} />}
+      {r >= 0 && <rect class="cell" x={x} y={y} width={w} height={h} />}
     </g>
   );
 }

@@ -1,71 +1,108 @@
-// All methods at once, for the chosen output token and layer: a strip each, on a scale of its own.
+// All methods at once, for the chosen output token and layers: a strip each, on a scale of its own.
 import { Card } from "../components/card";
 import { ValueStrip } from "../components/value_strip";
-import { useViewer } from "../context";
+import { useViewer, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
+import type { Shown, Table } from "../export/exporter";
+import { GenerationViewer } from "../generation/generation_viewer";
 import { METHODS, type Method } from "../report/document";
 
 /** Longer texts are looked at one method at a time. */
 const MOST_TOKENS = 160;
+const SCALES = "on a scale of its own: flows do not sum to 1, shares do.";
+
+/** The methods that stand side by side; none where the card is not there. */
+function methodsOf(viewer: Viewer): readonly Method[] {
+  const { report, state } = viewer;
+  if (viewer instanceof GenerationViewer) {
+    return state.choices.comparing.value && viewer.comparable ? report.methods : [];
+  }
+  if (report.document.input.kind === "image" || report.n > MOST_TOKENS) return [];
+  const methods = METHODS.filter((method) => viewer.row(method) !== null);
+  return methods.length > 1 ? methods : [];
+}
 
 export function Methods() {
-  const { report, state, explanation } = useViewer();
-  const { choices } = state;
-  if (report.document.input.kind === "image" || report.n > MOST_TOKENS) return null;
-  const [layer, token] = [choices.layer.value, choices.token.value];
-  const methods = METHODS.filter((method) => explanation.value.row(method, layer, token) !== null);
-  if (methods.length < 2) return null;
+  const viewer = useViewer();
+  const { state } = viewer;
+  const methods = methodsOf(viewer);
+  if (methods.length === 0) return null;
+  const generation = viewer instanceof GenerationViewer ? viewer : null;
+  const same =
+    new Set(methods.map((method) => viewer.layersText(method))).size === 1
+      ? "The same generated token and the same layers"
+      : "The same generated token, after the layers that each method has here and its title names";
   const exporter = {
     svg: () => pictureOf("all-methods"),
-    shown: () => ({
-      title: "Every method",
-      method: methods.join(", "),
-      notes: ["Each on a scale of its own: flows do not sum to 1, shares do."],
-      file: [`layer${layer}`, `token${token}`],
-    }),
-    rows: () => ({
-      columns: ["output_token", "layer", "input_token", "token", ...methods],
-      rows: report.tokens.map(({ index, label }) => [
-        token,
-        layer,
-        index,
-        label,
-        ...methods.map((method) => explanation.value.row(method, layer, token)?.[index] ?? null),
-      ]),
-    }),
+    shown: () =>
+      methodsShown(
+        viewer,
+        methods.filter((method) => viewer.row(method) !== null),
+      ),
+    rows: () => tableOf(viewer, methods),
   };
   return (
-    <Card id="methods" title={`Every method, layer ${layer}`} wide exporter={exporter}>
+    <Card
+      id="methods"
+      title={generation ? "Every method" : `Every method, ${viewer.layersText()}`}
+      wide
+      exporter={exporter}
+    >
       <div class="compare" id="all-methods">
         {methods.map((method) => (
-          <MethodStrip key={method} method={method} />
+          <ValueStrip
+            key={method}
+            name={method}
+            title={
+              <>
+                {method}
+                {generation && `, ${viewer.layersText(method)}`}
+                {state.choices.method.value === method && <span class="index"> shown above</span>}
+              </>
+            }
+            values={viewer.row(method)}
+            counts={state.counts.value}
+            output={viewer.output}
+            view="methods"
+          />
         ))}
       </div>
-      <p class="help key">Each on a scale of its own: flows do not sum to 1, shares do.</p>
+      <p class="help key">{generation ? `${same}; each method ${SCALES}` : `Each ${SCALES}`}</p>
     </Card>
   );
 }
 
-function MethodStrip({ method }: { method: Method }) {
-  const { state, explanation } = useViewer();
-  const { choices, counts } = state;
-  const row = explanation.value.row(method, choices.layer.value, choices.token.value);
-  if (!row) return null;
-  const chosen = choices.method.value === method;
-  const title = (
-    <>
-      {method}
-      {chosen && <span class="index"> shown above</span>}
-    </>
+/** What a picture of these methods says of itself. */
+export function methodsShown(viewer: Viewer, methods: readonly Method[]): Shown {
+  const { choices } = viewer.state;
+  const { explanation } = viewer;
+  const named = methods.map((method) =>
+    explanation.value.arrayOf(method) === method ? method : `${method} (normalised)`,
   );
-  return (
-    <ValueStrip
-      name={method}
-      title={title}
-      values={row}
-      counts={counts.value}
-      output={choices.token.value}
-      view="methods"
-    />
-  );
+  const shown = { title: "Every method", method: named.join(", "), notes: [`Each method ${SCALES}`] };
+  if (!(viewer instanceof GenerationViewer)) {
+    return { ...shown, file: [`layer${choices.layer.value}`, `token${choices.token.value}`] };
+  }
+  const spans = methods.map((method) => viewer.layersText(method).replace(/^layer /, ""));
+  // Flow is of fewer layers, perhaps.
+  const alike = new Set(spans).size < 2;
+  const layers = alike ? spans[0] : methods.map((method, k) => `${method}: ${spans[k]}`).join(", ");
+  return { ...shown, layers, file: [`position${choices.token.value}`] };
+}
+
+function tableOf(viewer: Viewer, methods: readonly Method[]): Table {
+  const { report, state } = viewer;
+  const { token, layer } = state.choices;
+  const rows = methods.map((method) => viewer.row(method));
+  const valuesOf = (j: number) => rows.map((row) => row?.[j] ?? null);
+  if (viewer instanceof GenerationViewer) {
+    return {
+      columns: ["output_token", "part", "input_token", "text", ...methods],
+      rows: Array.from({ length: viewer.output + 1 }, (_, j) => [token.value, ...viewer.partOf(j), ...valuesOf(j)]),
+    };
+  }
+  return {
+    columns: ["output_token", "layer", "input_token", "token", ...methods],
+    rows: report.tokens.map(({ index, label }) => [token.value, layer.value, index, label, ...valuesOf(index)]),
+  };
 }

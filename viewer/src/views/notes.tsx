@@ -22,9 +22,9 @@ export function notesShown(viewer: Viewer): string[] {
     methods,
     // Pieces merged in the page have other values than the pieces that the notes are about.
     asWritten: explanation.value.asComputed && !merged,
-    ownToken: choices.token.value === report.document.output_token,
+    ownToken: report.document.generation !== undefined || choices.token.value === report.document.output_token,
     words: merged || report.settings.words,
-    served: askServer.value !== null,
+    served: askServer.value !== null || state.served,
     recipe: report.hasGraph || report.hasHeads,
   };
   const answers = methods.flatMap((method) => {
@@ -39,13 +39,7 @@ export function notesShown(viewer: Viewer): string[] {
 
 export function Notes() {
   const viewer = useViewer();
-  const { method, layer, token } = viewer.state.choices;
-  const [l, t] = [layer.value, token.value];
-  const explained = viewer.explanation.value;
   // Beside another method the note may be of what is compared.
-  const flow =
-    method.value === "flow"
-      ? degenerateShown(explained.degenerate(l, t), explained.row("flow", l, t), `layer ${l}`)
-      : "";
+  const flow = degenerateShown(viewer.degenerate(), viewer.row(), viewer.layersText());
   return <NoteList notes={notesShown(viewer)} flow={flow} />;
 }

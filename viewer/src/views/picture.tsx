@@ -139,12 +139,15 @@ export function withSheets(svg: string, box: Element | null): string {
   return svg.slice(0, end) + images.join("") + svg.slice(end);
 }
 
-/** Pixels of `rows` by `columns` steps of the scale; negative steps are left out. */
+/** A step of what is not drawn at all. */
+export const NO_STEP = -2;
+
+/** Pixels of `rows` by `columns` steps of the scale; other negative steps are blank. */
 export function* stepImageWork(
   steps: Int16Array,
   rows: number,
   columns: number,
-  scale: Scale,
+  scale: Pick<Scale, "ramp" | "dark">,
 ): Work<HTMLCanvasElement> {
   const canvas = document.createElement("canvas");
   canvas.width = columns;
@@ -160,12 +163,14 @@ export function* stepImageWork(
     const image = new ImageData(columns, height);
     const pixels = new Uint32Array(image.data.buffer);
     const from = begin * columns;
-    for (let e = 0; e < pixels.length; ++e) pixels[e] = steps[from + e] < 0 ? blank : ramp[steps[from + e]];
+    for (let e = 0; e < pixels.length; ++e) {
+      const step = steps[from + e];
+      pixels[e] = step === NO_STEP ? 0 : step < 0 ? blank : ramp[step];
+    }
     context?.putImageData(image, 0, begin);
     yield;
   }
   return canvas;
 }
 
-export const stepImage = (steps: Int16Array, rows: number, columns: number, scale: Scale): HTMLCanvasElement =>
-  finish(stepImageWork(steps, rows, columns, scale));
+export const stepImage = (...of: Parameters<typeof stepImageWork>): HTMLCanvasElement => finish(stepImageWork(...of));

@@ -1,131 +1,168 @@
-// The strongest input tokens of the chosen output token, with every method's values.
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+// The strongest input tokens of the chosen output token, with every method's values; of a generation, with what is
+// normalised beside what is not, and shares of the prompt's part.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
+import { Degenerate } from "../components/bar";
 import { Card } from "../components/card";
-import { TokenName } from "../components/own_text";
+import { Piece, TokenName } from "../components/own_text";
+import { readoutOf } from "../components/readout";
 import { Scroller } from "../components/scroller";
-import { useViewer } from "../context";
+import { useViewer, type Viewer } from "../context";
+import type { Ranked } from "../explanation";
 import { pictureOf } from "../export/element_picture";
+import type { Exporter, Table } from "../export/exporter";
+import { GenerationViewer } from "../generation/generation_viewer";
 import { METHODS } from "../report/document";
-import { format } from "../report/text";
+import { DEGENERATE_WORDS } from "../report/setting_words";
+import { format, percent } from "../report/text";
+import type { Numbers } from "../report/values";
 
 // A longer table would make each choice slow; its export has every row.
 const MOST_ROWS = 500;
 
-export function Ranking() {
-  const viewer = useViewer();
-  const { report, state, explanation } = viewer;
-  const { choices, counts, pointed } = state;
-  const all = useSignal(false);
-  const body = useRef<HTMLTableSectionElement>(null);
-  const [method, layer, output] = [choices.method.value, choices.layer.value, choices.token.value];
-  const ranking = useComputed(() =>
-    explanation.value.ranking(choices.method.value, choices.layer.value, choices.token.value, counts.value),
-  ).value;
-  const top = report.settings.top_k;
-  const shown = ranking.slice(0, all.value ? MOST_ROWS : top);
-  const columns = METHODS.map((name) => ({ name, row: explanation.value.row(name, layer, output) })).filter(
-    ({ name, row }) => row !== null || report.methods.includes(name),
-  );
-  const degenerate = explanation.value.degenerate(layer, output);
-  const max = ranking[0]?.value ?? 0;
-  const repeated = degenerate ? ranking.filter(({ token }) => degenerate[token]).length : 0;
-  const help = [];
-  const tied = ranking.some((entry, at) => entry.rank !== at + 1);
-  const rounded = (explanation.value.result(method, layer, output)?.error ?? 0) > 0;
+/** A column of numbers. */
+interface Column {
+  /** "" where it is no method's own */
+  method: string;
+  title: string;
+  row: Numbers | null;
+  /** the ranking goes by it */
+  by: boolean;
+}
+
+function columnsOf(viewer: Viewer): Column[] {
+  const { report, state } = viewer;
+  const method = state.choices.method.value;
+  if (!(viewer instanceof GenerationViewer)) {
+    return METHODS.map((name) => ({ method: name, title: name, row: viewer.row(name), by: name === method })).filter(
+      ({ row, title }) => row !== null || report.methods.some((name) => name === title),
+    );
+  }
+  const { normalized } = viewer;
+  const [array, layers, output] = viewer.place;
+  const titleOf = (isNormalized: boolean) => (isNormalized ? "normalised" : method);
+  const columns: Column[] = [{ method, title: titleOf(normalized), row: viewer.row(), by: true }];
+  if (viewer.report.hasNormalized(method)) {
+    const other = viewer.report.row(normalized ? method : `${array}_normalized`, layers, output);
+    columns.push({ method: "", title: titleOf(!normalized), row: other, by: false });
+  }
+  return columns;
+}
+
+function helpOf(viewer: Viewer): string {
+  const { report, state, ranking, explanation } = viewer;
+  const method = state.choices.method.value;
+  const all = ranking.value;
+  const help: string[] = [];
+  const tied = all.some((entry, at) => entry.rank !== at + 1);
+  const rounded = (explanation.value.result(method, viewer.layersOf(method), viewer.output)?.error ?? 0) > 0;
   if (tied && rounded) help.push("Equal ranks cannot be told apart at this precision.");
   else if (tied && method === "flow") {
     help.push("Flow values that their enclosures cannot tell apart share a rank.");
   }
-  if (repeated > 0) {
-    help.push(
-      `° ${repeated} of ${ranking.length} flow values repeat the first layer's attention or are as large as they can be; layers between do not matter.`,
-    );
+  const repeated = all.filter(({ degenerate }) => degenerate).length;
+  if (repeated > 0)
+    help.push(`° ${DEGENERATE_WORDS}: ${repeated} of ${all.length} values; layers between do not matter.`);
+  if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
+  if (all.some(({ token }) => token >= report.m)) {
+    help.push("Positions count from 0, those with + among the generated tokens.");
   }
-  if (ranking.length === 0) help.push(`No ${method} values of this output token here.`);
-  useSignalEffect(() => {
-    const token = pointed.value?.input;
-    for (const line of body.current?.querySelectorAll("tr.pointed") ?? []) line.classList.remove("pointed");
-    if (token !== undefined) body.current?.querySelector(`tr[data-token="${token}"]`)?.classList.add("pointed");
-  });
-  const exporter = {
-    svg: () => pictureOf("rank"),
-    rows: () => ({
-      columns: ["rank", "input_token", "token", ...columns.map(({ name }) => name)],
-      rows: ranking.map(({ token, rank }) => [
+  return help.join(" ");
+}
+
+/** The numbers behind the table. */
+function tableOf(viewer: Viewer, columns: readonly Column[]): Table {
+  const { report, ranking } = viewer;
+  if (!(viewer instanceof GenerationViewer)) {
+    return {
+      columns: ["rank", "input_token", "token", ...columns.map(({ title }) => title)],
+      rows: ranking.value.map(({ token, rank }) => [
         rank,
         token,
         report.tokens[token].label,
         ...columns.map(({ row }) => row?.[token] ?? null),
       ]),
-    }),
+    };
+  }
+  const beside = columns.slice(1);
+  const names = ["output_token", "rank", "part", "input_token", "text", "value", "degenerate"];
+  return {
+    columns: [...names, ...beside.map(() => "beside")],
+    rows: ranking.value.map(({ token, rank, value, degenerate }) => [
+      viewer.state.choices.token.value,
+      rank,
+      ...viewer.partOf(token),
+      value,
+      degenerate,
+      ...beside.map(({ row }) => row?.[token] ?? null),
+    ]),
+  };
+}
+
+interface RankTableProps<T extends { token: number }> {
+  title: string;
+  exporter?: Exporter;
+  heads: readonly { words: string; class?: string; sorted?: boolean }[];
+  ranking: readonly T[];
+  line(entry: T): ComponentChildren;
+  /** a click on a line, with the control key or without */
+  onPick?(token: number, control: boolean): void;
+  children: ComponentChildren;
+}
+
+/** A ranking as a card: its first lines, or all; below it what it says of itself. */
+export function RankTable<T extends { token: number }>(props: RankTableProps<T>) {
+  const { title, exporter, heads, ranking, line, onPick, children } = props;
+  const { report, state } = useViewer();
+  const { pointed } = state;
+  const all = useSignal(false);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const top = report.settings.top_k;
+  useSignalEffect(() => {
+    const token = pointed.value?.input;
+    for (const line of body.current?.querySelectorAll("tr.pointed") ?? []) line.classList.remove("pointed");
+    if (token !== undefined) body.current?.querySelector(`tr[data-token="${token}"]`)?.classList.add("pointed");
+  });
+  const tokenAt = (event: Event) => {
+    const line = (event.target as Element).closest("tr");
+    return line ? Number(line.dataset.token) : null;
   };
   return (
-    <Card id="rank" title="Strongest input tokens" exporter={ranking.length > 0 ? exporter : undefined}>
+    <Card id="rank" title={title} exporter={exporter}>
       <Scroller id="rank" tabIndex={0} role="group" aria-label="The ranking, which scrolls">
         <table>
           <thead>
             <tr>
-              <th scope="col" class="number">
-                Rank
-              </th>
-              <th scope="col">Token</th>
-              {columns.map(({ name }) => (
-                <th
-                  scope="col"
-                  key={name}
-                  class={name === method ? "number by" : "number"}
-                  aria-sort={name === method ? "descending" : undefined}
-                >
-                  {name}
-                </th>
-              ))}
+              {heads.map(({ words, class: kind, sorted }) =>
+                words ? (
+                  <th scope="col" key={words} class={kind} aria-sort={sorted ? "descending" : undefined}>
+                    {words}
+                  </th>
+                ) : (
+                  <td />
+                ),
+              )}
             </tr>
           </thead>
           <tbody
             ref={body}
             onPointerOver={(event) => {
-              const line = (event.target as Element).closest("tr");
-              if (line) pointed.value = { input: Number(line.dataset.token), view: "rank" };
+              const input = tokenAt(event);
+              if (input !== null) pointed.value = { input, view: "rank" };
             }}
             onPointerLeave={() => (pointed.value = null)}
             onClick={(event) => {
-              const line = (event.target as Element).closest("tr");
-              if (!line) return;
-              const token = Number(line.dataset.token);
-              if (event.ctrlKey || event.metaKey) state.toggleLeftOut(token);
-              else choices.input.value = token;
+              const token = tokenAt(event);
+              if (token !== null) onPick?.(token, event.ctrlKey || event.metaKey);
             }}
           >
-            {shown.map(({ token, rank, value }) => (
-              <tr data-token={token} key={token}>
-                <td class="number">{rank}</td>
-                <th scope="row">
-                  <TokenName {...viewer.name(token)} />
-                </th>
-                {columns.map(({ name, row }) => (
-                  <td
-                    key={name}
-                    class={name === method ? "number by" : "number"}
-                    data-method={name}
-                    data-value={row ? row[token] : ""}
-                    style={name === method ? { "--share": String(max > 0 ? value / max : 0) } : undefined}
-                  >
-                    {format(row?.[token])}
-                    {name === "flow" && degenerate?.[token] ? (
-                      <span class="mark" data-mark="degenerate">
-                        °
-                      </span>
-                    ) : null}
-                  </td>
-                ))}
-              </tr>
-            ))}
+            {ranking.slice(0, all.value ? MOST_ROWS : top).map(line)}
           </tbody>
         </table>
       </Scroller>
       <p class="help key" id="rank-help">
-        {help.join(" ")}
+        {children}
       </p>
       <button type="button" id="rank-all" hidden={ranking.length <= top} onClick={() => (all.value = !all.value)}>
         {all.value
@@ -135,5 +172,85 @@ export function Ranking() {
             : `Show all ${ranking.length}`}
       </button>
     </Card>
+  );
+}
+
+export function Ranking() {
+  const viewer = useViewer();
+  const { state } = viewer;
+  const ranking = viewer.ranking.value;
+  const generation = viewer instanceof GenerationViewer ? viewer : null;
+  const columns = columnsOf(viewer);
+  const mass = generation?.report.promptShare(...generation.place) ?? null;
+  const exporter = { svg: () => pictureOf("rank"), rows: () => tableOf(viewer, columns) };
+  return (
+    <RankTable
+      title={generation ? "Drew most on" : "Strongest input tokens"}
+      exporter={ranking.length > 0 || generation ? exporter : undefined}
+      heads={[
+        { words: "Rank", class: "number" },
+        ...(generation ? [{ words: "Position", class: "number" }] : []),
+        { words: "Token" },
+        ...columns.map(({ title, by }) => ({ words: title, class: by ? "number by" : "number", sorted: by })),
+        ...(mass === null ? [] : [{ words: "of the prompt", class: "number" }]),
+      ]}
+      ranking={ranking}
+      line={(entry) => (
+        <Line key={entry.token} entry={entry} largest={ranking[0].value} columns={columns} mass={mass} />
+      )}
+      onPick={(token, control) => {
+        if (control) state.toggle(token);
+        else if (!generation) state.choices.input.value = token;
+      }}
+    >
+      {ranking.length === 0 && generation && readoutOf(viewer, "rank")}
+      {helpOf(viewer)}
+    </RankTable>
+  );
+}
+
+interface LineProps {
+  entry: Ranked;
+  largest: number;
+  columns: readonly Column[];
+  /** what lies on the prompt; null where values are no shares of it */
+  mass: number | null;
+}
+
+function Line({ entry: { token, rank, value, degenerate }, largest, columns, mass }: LineProps) {
+  const viewer = useViewer();
+  const generated = token >= viewer.report.m;
+  return (
+    <tr data-token={token}>
+      <td class="number">{rank}</td>
+      {viewer instanceof GenerationViewer ? (
+        <>
+          <td class="number index" title={generated ? "position among the generated tokens" : "position in the prompt"}>
+            {viewer.positionText(token)}
+          </td>
+          <th scope="row">
+            <Piece {...viewer.name(token)} />
+          </th>
+        </>
+      ) : (
+        <th scope="row">
+          <TokenName {...viewer.name(token)} />
+        </th>
+      )}
+      {columns.map(({ method, title, row, by }) => (
+        <td
+          key={title}
+          class={by ? "number by" : "number"}
+          data-method={method || undefined}
+          data-value={row ? row[token] : ""}
+          data-beside={method ? undefined : row?.[token]}
+          style={by ? { "--share": String(largest > 0 ? value / largest : 0) } : undefined}
+        >
+          {format(row?.[token])}
+          {method === "flow" && degenerate && <Degenerate />}
+        </td>
+      ))}
+      {mass !== null && <td class="number">{generated ? "–" : percent(mass > 0 ? value / mass : 0)}</td>}
+    </tr>
   );
 }

@@ -1,4 +1,5 @@
 // The weights of the chosen output token on the words that were asked for, layer by layer, as in the terminal's table.
+import { Degenerate } from "../components/bar";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { Scroller } from "../components/scroller";
@@ -141,11 +142,7 @@ export function Referents() {
                         style={{ "--share": String(share ?? 0) }}
                       >
                         {format(value)}
-                        {degenerate && (
-                          <span class="mark" data-mark="degenerate">
-                            °
-                          </span>
-                        )}{" "}
+                        {degenerate && <Degenerate />}{" "}
                         <span class="index">{share === null ? "–" : `${(100 * share).toFixed(0)}%`}</span>
                       </td>
                     )),

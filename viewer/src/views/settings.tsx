@@ -2,11 +2,14 @@
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
 import { recipeOf, type Recipe } from "../report/recipe";
+import { GenerationViewer } from "../generation/generation_viewer";
 import { pictureOf } from "../export/element_picture";
 import { tokenWords } from "../export/name";
+import type { GenerationReport } from "../report/generation_report";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
 import {
+  asideWords,
   discardWords,
   downToWords,
   gradientMixing,
@@ -104,8 +107,45 @@ function leftOutText({ state }: Viewer): string {
   return left > 0 ? `${left} of ${counts.length} tokens, of rankings and colour scales only` : "";
 }
 
+const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !== "");
+const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
+
+/** Of a generation, whose numbers are all as its report was made. */
+export function generationSettings({ document, fields, settings, methods }: GenerationReport): Setting[] {
+  const ends: Record<string, string> = {
+    length: "the number of tokens asked for was reached",
+    end: "the model ended the text",
+    context: "the model's context was full",
+    interrupted: "it was interrupted",
+  };
+  const { temperature, top_p: topP, seed } = fields;
+  const arrays = Object.values(document.arrays);
+  const half = arrays.some(({ dtype }) => dtype === "f16");
+  const error = Math.max(0, ...arrays.map((array) => array.error ?? 0));
+  const sparse = arrays.some(({ dtype }) => dtype === "top");
+  const within = `within ${(100 * error).toFixed(1)}%${sparse ? ", of each row the largest; the others share the rest evenly" : ""}`;
+  const precision = error > 0 ? within : half ? "3 digits" : "";
+  const rows: [string, string][] = [
+    ["Sampling", temperature > 0 ? `temperature ${temperature}, top-p ${topP}, seed ${seed}` : "most probable token"],
+    ["Ended", ends[fields.stopped] ?? fields.stopped],
+    ["Prompt", fields.chat ? "put into the model's chat template" : ""],
+    ["Methods", settings.method.join(", ")],
+    ["Heads", headsWords(settings.heads)],
+    ["Residual", residualWords(settings.residual)],
+    ["Layers", layersWords(settings.layers)],
+    ["Down to", downToWords(settings.to_layer)],
+    ["Set aside", asideWords(settings.set_aside)],
+    ["Tokens", settings.words ? "pieces of a word merged" : ""],
+    ["Flow", methods.includes("flow") ? "lower ends of certified enclosures" : ""],
+    ["Precision here", precision && `${precision}; a json or npz file has all digits`],
+    ["attnflow report", `version ${document.version}`],
+  ];
+  return telling(rows.map(plain));
+}
+
 /** Term and description of what is shown; those with nothing to say are left out. */
 export function settingsShown(viewer: Viewer): Setting[] {
+  if (viewer instanceof GenerationViewer) return generationSettings(viewer.report);
   const { report, state, explanation } = viewer;
   const { choices } = state;
   const { settings, layers, document } = report;
@@ -125,7 +165,6 @@ export function settingsShown(viewer: Viewer): Setting[] {
     const choice = choices[name] as unknown as { value: Recipe[K] };
     return { term, text, report: short(made[name]), back: () => (choice.value = made[name]) };
   };
-  const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
   const merged = report instanceof WordReport;
   const threshold = choices.threshold.value;
   const rows: Setting[] = [
@@ -163,7 +202,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
       text: `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.version}`,
     },
   ];
-  return rows.filter(({ text }) => text !== "");
+  return telling(rows);
 }
 
 export function SettingsCard() {

@@ -1,20 +1,22 @@
 // A picture of cells: rows with a label on the left (and a text on the right), columns with a label below. Cells are
 // pixels of one canvas, stretched; labels and marks are SVG over it. Made anew only when its numbers or labels change.
 import type { ReadonlySignal, Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Rgb } from "../color/scale";
+import { isAbove } from "../color/ends";
 import type { Shades } from "../color/shades";
 import { canvasUrl, standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import { printing } from "../theme";
-import { isAbove } from "../color/ends";
-import { cornerAt, MARKED, useMarking } from "./legend";
-import { chosenFont, fitted, PAPER, pictureStyle, placeStyle, textWidth, unit } from "./measure";
+import { NO_STEP, stepImage } from "../views/picture";
+import { walkWithKeys } from "../components/arrow_keys";
+import { cornerAt, MARKED, useMarking } from "../components/legend";
+import { SPACE_SIGN } from "../components/own_text";
+import { chosenFont, fitted, PAPER, pictureStyle, placeStyle, textWidth, unit } from "../components/measure";
 import "../styles/cells.css";
 
 export interface CellLabel {
-  text: string;
+  label: string;
   /** a grey sign in front: the piece begins with a space */
   space?: boolean;
 }
@@ -61,7 +63,6 @@ const WIDE_CELL = 52;
 const MOST_NUMBERS = 1500;
 /** Cells of an exported picture are rectangles up to so many, one image beyond. */
 const MOST_RECTANGLES = 4000;
-const SPACE_SIGN = "␣";
 /** Characters of a label. */
 const MOST_ROW = 14;
 const MOST_COLUMN = 16;
@@ -70,7 +71,7 @@ const FRAME = 2;
 /** Labels that run from right to left: what is written last stands on the right, where they begin. */
 const RTL = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
-const labelText = ({ text, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(text, most);
+const labelText = ({ label, space }: CellLabel, most: number) => (space ? SPACE_SIGN : "") + shorten(label, most);
 
 /** Where everything stands. */
 interface Layout {
@@ -111,24 +112,22 @@ const isKnown = (props: CellPictureProps, r: number, c: number) => {
   return number !== undefined && !Number.isNaN(number) && c < (props.seen?.(r) ?? Infinity);
 };
 
-export function CellPicture(props: CellPictureProps) {
-  const { id, name, rows, chosen, columns, values, top, scale, divider } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
-  const [room, setRoom] = useState(0);
+/** Width and height of the box that the picture scrolls in. */
+function useRoom(picture: RefObject<HTMLElement>): { width: number; room: number } {
+  const [size, setSize] = useState({ width: 0, room: 0 });
   useLayoutEffect(() => {
-    const element = box.current?.parentElement;
+    const element = picture.current?.parentElement;
     if (!element) return;
-    const measure = () => {
-      setWidth(element.clientWidth);
-      setRoom(element.clientHeight);
-    };
+    const measure = () => setSize({ width: element.clientWidth, room: element.clientHeight });
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
+  return size;
+}
+
+function useLayout({ rows, columns, sideName = "" }: CellPictureProps, width: number): Layout {
   const widest = useMemo(
     () => Math.max(0, ...columns.map(({ label }) => textWidth(labelText(label, MOST_COLUMN)))),
     [columns, unit()],
@@ -137,11 +136,18 @@ export function CellPicture(props: CellPictureProps) {
     () => Math.max(0, ...rows.map(({ label }) => textWidth(labelText(label, MOST_ROW), chosenFont()))),
     [rows, unit()],
   );
-  const wide = printing.value ? PAPER : width || 600;
-  const layout = useMemo(
-    () => layoutOf(rows.length, columns.length, widestRow, widest, props.sideName ?? "", wide),
-    [rows.length, columns.length, widestRow, widest, props.sideName, wide],
+  return useMemo(
+    () => layoutOf(rows.length, columns.length, widestRow, widest, sideName, width),
+    [rows.length, columns.length, widestRow, widest, sideName, width],
   );
+}
+
+export function CellPicture(props: CellPictureProps) {
+  const { id, name, rows, chosen, columns, values, top, scale, divider } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { width, room } = useRoom(box);
+  const layout = useLayout(props, printing.value ? PAPER : width || 600);
   // Labels that stay take a third of the box at most.
   const stays = room >= 3 * layout.bottom;
   // What a player changes is painted; what stands still is not made again.
@@ -168,31 +174,20 @@ export function CellPicture(props: CellPictureProps) {
     return { row: row >= 0 && row < m ? row : null, column: column >= 0 && column < n ? column : null };
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const at = props.pointed.value;
-    const row = at?.row ?? chosen[0] ?? 0;
-    const column = at?.column ?? 0;
-    const moves: Record<string, [number, number]> = {
-      ArrowRight: [row, column + 1],
-      ArrowLeft: [row, column - 1],
-      ArrowDown: [row + 1, column],
-      ArrowUp: [row - 1, column],
-      Home: [row, 0],
-      End: [row, n - 1],
-      PageUp: [0, column],
-      PageDown: [m - 1, column],
-    };
-    if (event.key in moves) {
-      const [r, c] = moves[event.key];
-      const cellAt = { row: Math.max(0, Math.min(m - 1, r)), column: Math.max(0, Math.min(n - 1, c)) };
-      props.onPoint(cellAt);
-      const [x, y] = [left + cellAt.column * cell, head + cellAt.row * height];
-      reveal(box.current?.parentElement, { x, y, width: left + cell, height, below: stays ? layout.bottom : 0 });
-    } else if (event.key === "Enter" || event.key === " ") props.onRow(row);
-    else if (event.key === "Escape") props.onPoint(null);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    walkWithKeys(event, {
+      columns: n,
+      rows: [m - 1, 0],
+      pages: true,
+      at: () => ({ row: at?.row ?? chosen[0] ?? 0, column: at?.column ?? 0 }),
+      move(to) {
+        props.onPoint(to);
+        const [x, y] = [left + to.column * cell, head + to.row * height];
+        reveal(box.current?.parentElement, { x, y, width: left + cell, height, below: stays ? layout.bottom : 0 });
+      },
+      choose: ({ row }) => props.onRow(row),
+    });
+    if (event.key === "Escape") props.onPoint(null);
   };
   return (
     <div
@@ -217,20 +212,8 @@ export function CellPicture(props: CellPictureProps) {
         if (row !== null && row !== undefined) props.onRow(row);
       }}
     >
-      <canvas
-        ref={canvas}
-        class={cell < 1 ? "many" : undefined}
-        width={n}
-        height={m}
-        style={place}
-        aria-hidden="true"
-      />
-      <svg
-        width={layout.width}
-        height={layout.total}
-        viewBox={`0 0 ${layout.width} ${layout.total}`}
-        aria-hidden="true"
-      >
+      <canvas ref={canvas} class={cell < 1 ? "many" : undefined} width={n} height={m} style={place} aria-hidden />
+      <svg width={size.width} height={size.height} viewBox={`0 0 ${size.width} ${size.height}`} aria-hidden="true">
         {marks}
         <g id={`${id}-columns`}>
           {divider !== undefined && divider < n && (
@@ -272,35 +255,21 @@ function Cursor({ pointed, layout, rows }: { pointed: CellPictureProps["pointed"
   );
 }
 
-function coloursOf({ scale }: CellPictureProps): { blank: Rgb; ground: Rgb } {
-  return scale.dark
-    ? { blank: [44, 48, 58], ground: [26, 29, 36] }
-    : { blank: [236, 238, 242], ground: [255, 255, 255] };
-}
-
 function paint(canvas: HTMLCanvasElement | null, props: CellPictureProps) {
   const { rows, columns, values, top, scale } = props;
-  const context = canvas?.getContext("2d");
-  if (!context) return;
-  const { blank, ground } = coloursOf(props);
   const n = columns.length;
-  const image = new ImageData(n, rows.length);
-  // One write a cell: colours as the bytes of a pixel.
-  const pixels = new Uint32Array(image.data.buffer);
-  const little = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
-  const packed = ([r, g, b]: Rgb) =>
-    little ? (255 << 24) | (b << 16) | (g << 8) | r : (r << 24) | (g << 16) | (b << 8) | 255;
-  const ramp = Uint32Array.from(scale.ramp, packed);
-  const [empty, aside] = [packed(blank), packed(ground)];
-  for (let r = 0; r < rows.length; ++r) {
-    const row = values[r];
+  const steps = new Int16Array(rows.length * n).fill(-1);
+  for (const [r, row] of values.entries()) {
     const seen = Math.min(n, row?.length ?? 0, props.seen?.(r) ?? n);
     for (let c = 0; c < n; ++c) {
-      const value = row && c < seen ? row[c] : NaN;
-      pixels[r * n + c] = columns[c].aside ? aside : Number.isNaN(value) ? empty : ramp[scale.step(value, top)];
+      if (columns[c].aside) steps[r * n + c] = NO_STEP;
+      else if (row && c < seen && !Number.isNaN(row[c])) steps[r * n + c] = scale.step(row[c], top);
     }
   }
-  context.putImageData(image, 0, 0);
+  const context = canvas?.getContext("2d");
+  if (!context || steps.length === 0) return;
+  context.clearRect(0, 0, n, rows.length);
+  context.drawImage(stepImage(steps, rows.length, n, scale), 0, 0);
 }
 
 /** Corners of cells above the scale, hatches of columns set aside, numbers. */
@@ -364,12 +333,12 @@ interface LabelTextProps {
 
 function LabelText({ label, most, room, font }: LabelTextProps) {
   const sign = label.space && <tspan class="space">{SPACE_SIGN}</tspan>;
-  const rtl = RTL.test(label.text);
+  const rtl = RTL.test(label.label);
   return (
     <>
-      <title>{label.text}</title>
+      <title>{label.label}</title>
       {!rtl && sign}
-      {fitted(label.text, label.space ? room - textWidth(SPACE_SIGN, font) : room, most, font)}
+      {fitted(label.label, label.space ? room - textWidth(SPACE_SIGN, font) : room, most, font)}
       {rtl && sign}
     </>
   );
@@ -449,16 +418,13 @@ function reveal(box: HTMLElement | null | undefined, { x, y, width, height, belo
 }
 
 /** The picture that stands in the page, as an SVG document with its cells in it. */
-export function exportedCells(
-  id: string,
-  props: Omit<CellPictureProps, "pointed" | "onRow" | "onPoint" | "id" | "name">,
-): string {
+export function exportedCells(id: string, props: Omit<CellPictureProps, "id" | "name">): string {
   const root = document.getElementById(`${id}-cells`);
   const picture = root?.querySelector("svg");
   const canvas = root?.querySelector("canvas");
   if (!root || !picture || !canvas) throw new Error("the picture is not there");
   const { rows, columns, values } = props;
-  const known = { ...props, id, name: "" } as unknown as CellPictureProps;
+  const known = { ...props, id, name: "" };
   const [x, y, width, height] = ["left", "top", "width", "height"].map((side) =>
     parseFloat(canvas.style.getPropertyValue(side)),
   );

@@ -1,0 +1,68 @@
+// What chooses one of several values, or a number: lists, radio buttons, sliders.
+import type { ComponentChildren, InputHTMLAttributes, SelectHTMLAttributes } from "preact";
+
+type Value = string | number;
+/** A value and its words; without them the value itself. */
+export type Option<T extends Value> = readonly [value: T, words?: string];
+
+interface SelectProps<T extends Value> extends Omit<SelectHTMLAttributes, "value" | "onChange"> {
+  value: T;
+  options: readonly Option<T>[];
+  choose(value: T): void;
+  /** the words are a text's own */
+  own?: boolean;
+}
+
+export function Select<T extends Value>({ value, options, choose, own = false, ...attributes }: SelectProps<T>) {
+  return (
+    <select
+      {...attributes}
+      value={value}
+      onChange={({ currentTarget }) => choose(options[currentTarget.selectedIndex][0])}
+    >
+      {options.map(([one, words]) => (
+        <option key={one} value={one} {...(own ? { dir: "auto", lang: "" } : {})}>
+          {words ?? one}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface SliderProps extends Omit<InputHTMLAttributes, "onInput" | "type"> {
+  id: string;
+  choose(value: number): void;
+}
+
+export const Slider = ({ choose, ...attributes }: SliderProps) => (
+  <input {...attributes} type="range" onInput={({ currentTarget }) => choose(Number(currentTarget.value))} />
+);
+
+interface RadiosProps<T extends string> {
+  name: string;
+  value: T;
+  options: readonly { value: T; words: ComponentChildren; title?: string; disabled?: boolean }[];
+  choose(value: T): void;
+  /** of each label */
+  class?: string;
+}
+
+export function Radios<T extends string>({ name, value, options, choose, class: kind }: RadiosProps<T>) {
+  return (
+    <>
+      {options.map(({ value: one, words, title, disabled }) => (
+        <label key={one} class={kind} title={title}>
+          <input
+            type="radio"
+            name={name}
+            value={one}
+            disabled={disabled}
+            checked={value === one}
+            onChange={() => choose(one)}
+          />
+          {words}
+        </label>
+      ))}
+    </>
+  );
+}

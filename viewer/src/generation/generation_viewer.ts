@@ -1,0 +1,109 @@
+// What the page of a generation has besides what every page has: several layers whose mean is shown, and a report that
+// may grow.
+import { computed, type ReadonlySignal } from "@preact/signals";
+import { useViewer, Viewer } from "../context";
+import type { Drawn } from "../filters";
+import type { Method } from "../report/document";
+import type { GenerationReport } from "../report/generation_report";
+import type { Span } from "../state";
+
+export class GenerationViewer extends Viewer {
+  /** What is chosen, of the layers that the chosen method has. */
+  readonly span: ReadonlySignal<Span>;
+  /** Whether the page was there before its report was complete: what comes with the report moves nothing then. */
+  readonly grew: boolean;
+
+  /** @param served the text has just come: the page opens at its end, and follows it while it grows */
+  constructor(report: GenerationReport, growing = false, served = growing) {
+    super(report, undefined, served);
+    const { state } = this;
+    state.growing.value = growing;
+    state.arriving.value = growing;
+    state.followed = growing;
+    this.grew = growing;
+    this.span = computed(() => {
+      const { kind, from, to } = state.choices.span.value;
+      const layers = this.report.layersOf(state.choices.method.value);
+      const has = (layer: number, otherwise: number) => (layers.includes(layer) ? layer : otherwise);
+      return { kind, from: has(from, layers[0]), to: has(to, layers[layers.length - 1]) };
+    });
+  }
+
+  override get report(): GenerationReport {
+    return this.state.report as GenerationReport;
+  }
+
+  override layersOf(method: Method): readonly number[] {
+    const layers = this.report.layersOf(method);
+    const { kind, from, to } = this.span.value;
+    if (kind === "all") return layers;
+    if (kind === "last") return layers.slice(-1);
+    return layers.filter((layer) => layer >= from && layer <= (kind === "one" ? from : to));
+  }
+
+  override layersText(method: Method = this.state.choices.method.value): string {
+    const layers = this.layersOf(method);
+    const [first, last] = [layers[0], layers[layers.length - 1]];
+    if (layers.length === 0) return "no layer";
+    if (layers.length === 1) return `layer ${first}`;
+    const contiguous = last - first === layers.length - 1;
+    return `mean over ${contiguous ? "" : `${layers.length} of the `}layers ${first}–${last}`;
+  }
+
+  /** Whether normalised values are shown. */
+  get normalized(): boolean {
+    const { method, normalized } = this.state.choices;
+    return normalized.value && this.report.hasNormalized(method.value);
+  }
+
+  /** The row that is shown, as the report is asked for it. */
+  get place(): [array: string, layers: readonly number[], output: number] {
+    const method = this.state.choices.method.value;
+    return [this.explanation.value.arrayOf(method), this.layersOf(method), this.output];
+  }
+
+  override plainName(token: number): string {
+    return this.report.tokens[token].label;
+  }
+
+  override chosenText(): string {
+    const token = this.state.choices.token.value;
+    return `Generated token ${token + 1} of ${this.report.choosable}, ${this.plainName(this.output + 1)}`;
+  }
+
+  protected override drawnOn(): Drawn {
+    const { report, place } = this;
+    const values = this.row();
+    // What comes after the token is no part of what it could draw on.
+    const among = values && values.length > report.m ? this.output + 1 : report.m;
+    return { values, whole: report.isShare(place[0]) ? report.whole(...place) : null, among };
+  }
+
+  override name(token: number): { label: string; index: number | string; space: boolean } {
+    const { label, space } = this.report.tokens[token];
+    return { label, space, index: `position ${this.positionText(token)}` };
+  }
+
+  /** "12" in the prompt, "+3" among the generated tokens: positions, from 0, as files and the command line name them. */
+  positionText(token: number): string {
+    const { report } = this;
+    return `${token >= report.m ? "+" : ""}${report.placeOf(token)}`;
+  }
+
+  /** A token as tables have it: which part it stands in, its position there, its text. */
+  partOf(token: number): [part: string, position: number, text: string] {
+    const { report } = this;
+    return [token >= report.m ? "generated" : "prompt", report.placeOf(token), report.tokens[token].label];
+  }
+
+  /** Other methods to compare with. */
+  get comparable(): boolean {
+    return this.report.methods.length > 1;
+  }
+}
+
+export function useGeneration(): GenerationViewer {
+  const viewer = useViewer();
+  if (!(viewer instanceof GenerationViewer)) throw new Error("a view of a generation in another page");
+  return viewer;
+}

@@ -1,0 +1,49 @@
+// How each token of a text looks: coloured by what the chosen output token draws on.
+import { endsOf, isAbove } from "../color/ends";
+import type { Look } from "../components/painted_text";
+import type { Viewer } from "../context";
+import { GenerationViewer } from "../generation/generation_viewer";
+import { format } from "../report/text";
+
+/** Reads signals: for an effect. */
+export function lookIn(viewer: Viewer): (token: number) => Look {
+  const { report, state, output } = viewer;
+  const generation = viewer instanceof GenerationViewer;
+  const chosen = report.namedBy(output);
+  const row = viewer.row();
+  const reasons = state.reasons.value;
+  const ends = endsOf(report, [row], output, state.counts.value);
+  const shades = viewer.shades(ends);
+  const flags = viewer.degenerate();
+  return (token) => {
+    const generated = token >= report.m;
+    const value = generated && token >= chosen ? undefined : row?.[token];
+    const reason = reasons[token];
+    const coloured = value !== undefined && !reason;
+    const flagged = Boolean(flags?.[token] && value);
+    const classes = [
+      generated && token > chosen && "later",
+      reason && value !== undefined && "left-out",
+      coloured && isAbove(value, ends) && "above",
+      flagged && "degenerate",
+    ].filter((name) => typeof name === "string");
+    const { label } = report.tokens[token];
+    const named = generated ? `generated token ${report.placeOf(token) + 1}: ${label}` : label;
+    const said = value === undefined ? !generated && "not computed" : format(value);
+    return {
+      value,
+      classes,
+      // A click on the prompt of a generation leaves tokens out, and chooses one elsewhere.
+      attributes: Object.fromEntries([
+        generation && !generated
+          ? ["aria-pressed", String(reason !== "")]
+          : ["aria-selected", String(token === chosen)],
+      ]),
+      name: () =>
+        [named, said, generation && reason && `left out (${reason})`, flagged && "degenerate"]
+          .filter(Boolean)
+          .join(", "),
+      ...(coloured ? { background: shades.css(value, ends.top), ink: shades.ink(value, ends.top) } : {}),
+    };
+  };
+}
