@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/flow/pair_flow.h"
 
 namespace attnflow {
@@ -46,7 +46,27 @@ ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedP
 
 }  // namespace
 
-std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<ReportToken>& tokens,
+CertificatePair parse_certificate(const std::string& text) {
+  using Kind = OutputToken::Kind;
+  const std::size_t comma = text.find(',');
+  CertificatePair pair;
+  if (comma > 0 && comma != std::string::npos && comma + 1 < text.size()) {
+    pair = {parse_output_token(text.substr(0, comma)), parse_output_token(text.substr(comma + 1))};
+    const auto among = [](Kind kind, std::initializer_list<Kind> kinds) {
+      return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    };
+    if (among(pair.output_token.kind, {Kind::kAuto, Kind::kClass, Kind::kMask, Kind::kLast, Kind::kPosition}) &&
+        among(pair.input_token.kind, {Kind::kClass, Kind::kMask, Kind::kLast, Kind::kPosition})) {
+      return pair;
+    }
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--certificate: expected an output token (auto, cls, mask, last or a position), a comma and "
+                          "an input token (cls, mask, last or a position), such as cls,5, found '{}'",
+                          text));
+}
+
+std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<InputToken>& tokens,
                                            bool causal) {
   std::vector<CertifiedPair> pairs;
   if (!options.certificates.empty() && options.settings.words) {
@@ -74,10 +94,10 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
 void add_certificates(Report& report, GraphSource& source, const std::vector<CertifiedPair>& pairs,
                       const ExplainOptions& options) {
   if (pairs.empty()) return;
-  const LayeredNetwork network = source.network(report.settings.layers.back(), report.settings.to_layer);
+  const LayeredNetwork network = source.network(report.settings.layers.back(), report.settings.start_layer);
   for (const CertifiedPair& pair : pairs) {
     if (options.stop_token.stop_requested()) throw Cancelled();
-    report.certificates.push_back(certificate_of(network, pair, report.settings.to_layer));
+    report.certificates.push_back(certificate_of(network, pair, report.settings.start_layer));
   }
 }
 

@@ -7,10 +7,18 @@
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
+#include "attnflow/attribution/settings.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
+
+// "cls,5" -> the two parts, which are checked as far as they can be without an input. Throws Error(kUsage).
+struct CertificatePair {
+  OutputToken output_token;  // not all, and no text
+  OutputToken input_token;   // the same, and not auto
+};
+CertificatePair parse_certificate(const std::string& text);
 
 struct CertifiedPair {
   std::size_t output_token = 0;
@@ -19,7 +27,7 @@ struct CertifiedPair {
 
 // The pairs that options.certificates name. Throws Error(kUsage) for tokens that are not there, a pair named twice, and
 // for words: a word is a set of tokens, and its flow a mean of several.
-std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<ReportToken>& tokens,
+std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<InputToken>& tokens,
                                            bool causal);
 
 // Fills report.certificates: from the last of report.settings.layers down to to_layer.

@@ -12,10 +12,10 @@
 
 #include "attnflow/analysis/degeneracy_note.h"
 #include "attnflow/analysis/explain.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
@@ -153,18 +153,19 @@ class Correlator {
   }
 
   SampleMethods methods(const EncodedSample& sample) const {
-    const ReportSettings& settings = options_.settings;
+    const Settings& settings = options_.settings;
     std::vector<std::string> ignored;
     SampleMethods result;
-    result.output_token = resolve_output_token(settings.output_token, sample.tokens, model_.info().causal, ignored);
+    result.output_token =
+        resolve_token(settings.output_token, "output-token", sample.tokens, model_.info().causal, ignored);
     GraphSink sink(model_.info().layers, mixing_options(settings, sample.tokens, model_.info().heads));
     model_.run(sample.input, &sink);
     GraphSource source(sink.take(), model_.info().causal);
-    result.relevance.resize(kinds_.size() * settings.method.size() * layers_.size());
+    result.relevance.resize(kinds_.size() * settings.methods.size() * layers_.size());
     const bool only_row = std::all_of(kinds_.begin(), kinds_.end(),
                                       [](RelevanceKind kind) { return kind == RelevanceKind::kOutputToken; });
-    for (std::size_t m = 0; m < settings.method.size(); ++m) {
-      Query query{.method = method_of(settings.method[m]), .layers = layers_, .start_layer = settings.to_layer};
+    for (std::size_t m = 0; m < settings.methods.size(); ++m) {
+      Query query{.method = settings.methods[m], .layers = layers_, .start_layer = settings.start_layer};
       const bool one_row = only_row && query.method == Method::kFlow;
       query.outputs = one_row ? TokenGroups{{result.output_token}} : single_tokens(sample.tokens.size());
       query.flow_tolerance = settings.flow_tolerance;
@@ -175,7 +176,7 @@ class Correlator {
 
  private:
   void add(SampleMethods& result, std::size_t m, const Attribution& found) const {
-    const std::size_t methods = options_.settings.method.size();
+    const std::size_t methods = options_.settings.methods.size();
     // Of flow there may be one row only.
     const std::size_t row = found.values.extent(1) == 1 ? 0 : result.output_token;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -204,7 +205,7 @@ std::vector<CorrelationCell> make_cells(const CorrelationOptions& options,
     for (const ScoreQuestion& question : questions) {
       for (const char* const tokens : kTokenSets) {
         for (const auto& formula : kFormulas) {
-          for (const std::string& method : options.settings.method) {
+          for (const std::string& method : to_texts(options.settings.methods)) {
             for (const std::size_t layer : options.settings.layers) {
               cells.push_back({relevance, question.method_name, question.target_name, tokens, formula.first, method,
                                layer, Summary{}});
@@ -245,7 +246,7 @@ std::vector<double> correlate(const SampleMethods& methods, const std::vector<co
 
 // Every two methods at every layer, later minus earlier: a positive difference speaks for the later one.
 void compare_methods(CorrelationReport& report, const Tensor<double>& values, const ResamplingOptions& resampling) {
-  const std::vector<std::string>& methods = report.options.settings.method;
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
   const std::size_t layers = report.options.settings.layers.size();
   const std::size_t block = methods.size() * layers;
   std::vector<std::pair<std::size_t, std::size_t>> cells;
@@ -296,7 +297,7 @@ void drop_intervals(CorrelationReport& report) {
 
 void note_degenerate_share(CorrelationReport& report) {
   DegeneracyQuestion question;
-  question.to_layer = report.options.settings.to_layer;
+  question.to_layer = report.options.settings.start_layer;
   question.values = "flow values";
   question.layers = report.degeneracy;
   if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
@@ -338,15 +339,15 @@ void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guesse
 }  // namespace
 
 void validate_options(const CorrelationOptions& options) {
-  validate_settings(options.settings);
-  if (options.settings.output_token == "all") {
+  validate(options.settings);
+  if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
     throw Error(ErrorKind::kUsage, "--output-token: expected one token, found all; see --relevance column-max");
   }
-  if (names_token_by_text(options.settings.output_token)) {
+  if (options.settings.output_token.kind == OutputToken::Kind::kText) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--output-token: expected auto, cls, mask, last or a position, found '{}'; samples have "
                             "different texts",
-                            options.settings.output_token));
+                            options.settings.output_token.text));
   }
   expect_once(options.scores, "--scores");
   for (const std::string& score : options.scores) parse_importance_method(score);
@@ -395,7 +396,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.notes = info.notes_for(1);
   report.labels = info.labels;
-  report.options.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+  report.options.settings.layers = resolve_layers(options.settings.layers, options.settings.start_layer, info.layers);
   const std::vector<ScoreQuestion> questions = score_questions(options, info);
   for (const ScoreQuestion& question : questions) report.scores.push_back({question.method_name, question.target_name});
 
@@ -407,10 +408,10 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
   bool guessed_output_token = false;
   for (const EncodedSample& one : encoded) {
     report.data.tokens += one.tokens.size();
-    for (const ReportToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
+    for (const InputToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
     // Everything that can be wrong with the options is found before the model runs.
     std::vector<std::string> notes;
-    resolve_output_token(options.settings.output_token, one.tokens, info.causal, notes);
+    resolve_token(options.settings.output_token, "output-token", one.tokens, info.causal, notes);
     guessed_output_token = guessed_output_token || !notes.empty();
     mixing_options(options.settings, one.tokens, info.heads);
   }
@@ -440,7 +441,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
     for (const SampleScores& score : scores.scores) of_sample.push_back(&score.values[s]);
     std::vector<bool> special;
     std::vector<bool> keep;
-    for (const ReportToken& token : one.tokens) {
+    for (const InputToken& token : one.tokens) {
       special.push_back(token.special);
       keep.push_back(!token.special);
     }
@@ -456,7 +457,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
       record.label = one.label;
       record.predicted = one.predicted;
       record.output_token = methods.output_token;
-      for (const ReportToken& token : one.tokens) record.tokens.push_back(token.text);
+      for (const InputToken& token : one.tokens) record.tokens.push_back(token.text);
       record.special = std::move(special);
       for (const std::vector<double>* const score : of_sample) record.scores.push_back(*score);
       for (const Relevance& relevance : methods.relevance) {
@@ -480,7 +481,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
   if (options.progress) resampling.parallel.progress = options.progress("comparisons");
   compare_methods(report, correlations, resampling);
 
-  const std::vector<std::string>& methods = report.options.settings.method;
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
   const std::vector<std::size_t>& layers = report.options.settings.layers;
   for (std::size_t m = 0; m < methods.size(); ++m) {
     for (std::size_t l = 0; l < layers.size(); ++l) {

@@ -303,7 +303,7 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
 
 TEST(Correlations, NothingIsPrintedAsMinusZero) {
   CorrelationReport report;
-  report.options.settings.method = {"raw"};
+  report.options.settings.methods = {Method::kRaw};
   report.options.settings.layers = {1};
   report.options.relevance = {"row"};
   report.scores = {{"gradient", "difference:correct"}};
@@ -436,12 +436,12 @@ TEST(Correlations, WrongOptionsAndModels) {
   refuse({"--scores", "twice"}, [](CorrelationOptions& o) { o.scores = {"gradient", "gradient"}; });
   refuse({"--relevance", "column"}, [](CorrelationOptions& o) { o.relevance = {"column"}; });
   refuse({"--blank", "zero"}, [](CorrelationOptions& o) { o.blank = "zero"; });
-  refuse({"--output-token", "all"}, [](CorrelationOptions& o) { o.settings.output_token = "all"; });
-  refuse({"--output-token", "30"}, [](CorrelationOptions& o) { o.settings.output_token = "30"; });
+  refuse({"--output-token", "all"}, [](CorrelationOptions& o) { o.settings.output_token = parse_output_token("all"); });
+  refuse({"--output-token", "30"}, [](CorrelationOptions& o) { o.settings.output_token = parse_output_token("30"); });
   refuse({"--resamples"}, [](CorrelationOptions& o) { o.resamples = 0; });
   refuse({"layer"}, [](CorrelationOptions& o) { o.settings.layers = {5}; });
-  refuse({"--method"}, [](CorrelationOptions& o) { o.settings.method = {"flows"}; });
-  refuse({"--heads"}, [](CorrelationOptions& o) { o.settings.heads = "2"; });
+  refuse({"--method"}, [](CorrelationOptions& o) { o.settings.methods = {}; });
+  refuse({"--heads"}, [](CorrelationOptions& o) { o.settings.heads = parse_heads("2"); });
 
   BagModel model;
   expect_error(ErrorKind::kUsage, {"at least one sample"}, [&] { evaluate(model, few_resamples(), {}); });

@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "attnflow/analysis/csv_reader.h"
-#include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/memory_check.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
@@ -93,7 +93,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
     reason = "longer than the model's positions";
     return std::nullopt;
   }
-  const std::vector<ReportToken> tokens = report_tokens(encoding);
+  const std::vector<InputToken> tokens = report_tokens(encoding);
   for (const EncodedToken& token : encoding.tokens) question.ids.push_back(token.id);
   question.words = word_groups(tokens);
   const std::size_t from = begin.size() + places.front().first;
@@ -159,7 +159,7 @@ class Measurement {
     const std::unique_ptr<AttentionSource> uniform = plain_source.uniform();
 
     std::vector<double> ranks;
-    for (const std::string& method : options_.settings.method) {
+    for (const Method method : options_.settings.methods) {
       const Query query = query_of(method, n);
       const Tensor<double> baseline = attribute(*uniform, query, attribute_options()).values;
       const Attribution found[2] = {attribute(plain_source, query, attribute_options()),
@@ -182,10 +182,10 @@ class Measurement {
 
  private:
   // What the last of n positions drew on, word by word.
-  Query query_of(const std::string& method, std::size_t n) const {
-    Query query{.method = method_of(method), .outputs = {{n - 1}}};
+  Query query_of(Method method, std::size_t n) const {
+    Query query{.method = method, .outputs = {{n - 1}}};
     query.layers = query.method == Method::kFlow ? flow_layers_ : layers_;
-    query.start_layer = options_.settings.to_layer;
+    query.start_layer = options_.settings.start_layer;
     query.inputs = question_->words;
     query.flow_tolerance = options_.settings.flow_tolerance;
     return query;
@@ -271,9 +271,9 @@ class Measurement {
 };
 
 void check_evidence_options(const EvidenceOptions& options) {
-  validate_settings(options.settings);
-  const ReportSettings usual;
-  if (options.settings.set_aside != usual.set_aside || options.settings.normalize != usual.normalize ||
+  validate(options.settings);
+  const Settings usual;
+  if (options.settings.column_mask != usual.column_mask || options.settings.normalization != usual.normalization ||
       options.settings.discard != usual.discard) {
     throw Error(ErrorKind::kUsage,
                 "evidence: expected no set_aside, normalize or discard, since every method is scored with and without "
@@ -289,7 +289,7 @@ void check_evidence_options(const EvidenceOptions& options) {
 
 // The graphs of the longest sample: with the first token and without, and of uniform attention; a single head's layers
 // below the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
-void check_evidence_memory(const std::vector<EvidenceQuestion>& questions, const ReportSettings& settings,
+void check_evidence_memory(const std::vector<EvidenceQuestion>& questions, const Settings& settings,
                            const ModelInfo& info) {
   std::size_t longest = 0;
   for (const EvidenceQuestion& question : questions) longest = std::max(longest, question.ids.size());
@@ -370,10 +370,10 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
   report.seed = options.seed;
   report.available = samples.size();
   const std::vector<std::size_t> layers =
-      resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
+      resolve_layers(options.settings.layers, options.settings.start_layer, info.layers);
   const std::vector<std::size_t> flow_layers =
-      options.flow_layers.empty() ? quarters(options.settings.to_layer, info.layers)
-                                  : resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
+      options.flow_layers.empty() ? quarters(options.settings.start_layer, info.layers)
+                                  : resolve_layers(options.flow_layers, options.settings.start_layer, info.layers);
   report.settings.layers = layers;
 
   std::vector<std::size_t> order(samples.size());
@@ -406,11 +406,11 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
                 "blank-out: expected a model with an end-of-text token to blank words out with, "
                 "found none; leave it out of --scores");
   }
-  for (const std::string& method : options.settings.method) {
+  for (const Method method : options.settings.methods) {
     for (const EvidenceVariant variant : kVariants) {
-      report.cells.push_back({method, variant, 0, {}});
-      for (const std::size_t l : method == "flow" ? flow_layers : layers)
-        report.cells.push_back({method, variant, l, {}});
+      report.cells.push_back({to_text(method), variant, 0, {}});
+      for (const std::size_t l : method == Method::kFlow ? flow_layers : layers)
+        report.cells.push_back({to_text(method), variant, l, {}});
     }
   }
   for (const std::string& score : options.scores) report.cells.push_back({score, EvidenceVariant::kPlain, 0, {}});

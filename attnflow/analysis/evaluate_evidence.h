@@ -57,7 +57,7 @@ struct EvidenceSample {
 std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path);
 
 struct EvidenceOptions {
-  ReportSettings settings;               // method, heads, residual, to_layer, flow_tolerance are looked at
+  Settings settings;                     // method, heads, residual, to_layer, flow_tolerance are looked at
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
   std::vector<std::string> scores;       // gradient, gradient-x-input, blank-out; random is always there
   std::string begin;                     // put before every prefix, such as a token that begins a text
@@ -81,7 +81,7 @@ struct EvidenceCell {
 };
 
 struct EvidenceReport {
-  ReportSettings settings;
+  Settings settings;
   ReportModel model;
   std::string file;
   std::string begin;

@@ -16,9 +16,9 @@ using test::expect_error;
 const std::vector<EvidenceSample> kSamples = {{"see the key", "a", "b", "key"}, {"ask the cat", "a", "b", "cat"}};
 const std::size_t kTokens = 1 + kSamples[0].prefix.size();  // bytes behind the one that begins the text
 
-EvidenceOptions options_for(std::vector<std::string> methods) {
+EvidenceOptions options_for(const std::vector<std::string>& methods) {
   EvidenceOptions options;
-  options.settings.method = std::move(methods);
+  options.settings.methods = parse_methods(methods);
   options.resampling.resamples = 50;
   return options;
 }
@@ -43,9 +43,9 @@ TEST(EvaluateEvidence, ScoresEverySampleAtEveryLayer) {
 TEST(EvaluateEvidence, OneHeadIsRankedToo) {
   ScriptedDecoder decoder("a", kTokens);
   EvidenceOptions options = options_for({"raw", "rollout"});
-  options.settings.heads = "1";
+  options.settings.heads = parse_heads("1");
   EXPECT_EQ(evaluate_evidence(decoder, ByteCodec(), kSamples, options).scored, 2U);
-  options.settings.heads = "3";
+  options.settings.heads = parse_heads("3");
   expect_error(ErrorKind::kUsage, {"--heads"}, [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
 }
 

@@ -41,7 +41,7 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   }
   if (options.methods.empty()) throw Error(ErrorKind::kUsage, "--method: expected at least one, found none");
   if (options.random_orders == 0) throw Error(ErrorKind::kUsage, "--random-orders: expected at least 1, found 0");
-  if (options.settings.output_token == "all") {
+  if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
     throw Error(ErrorKind::kUsage, "--output-token: expected one, found all");
   }
   if (pictures.entries.empty()) {
@@ -106,7 +106,7 @@ struct PatchValues {
   std::vector<double> gaps;
 };
 
-PatchValues patch_values(const Report& report, const std::string& method) {
+PatchValues patch_values(const Report& report, Method method) {
   const MethodValues found = method_values(report, method);
   const ReportImage& image = *report.input.image;
   const std::size_t n = report.input.tokens.size();
@@ -115,7 +115,8 @@ PatchValues patch_values(const Report& report, const std::string& method) {
   const std::size_t patches = image.rows * image.columns;
   PatchValues result;
   result.values.assign(found.values->data() + begin, found.values->data() + begin + patches);
-  if (method == "flow") result.gaps.assign(report.flow_gap.data() + begin, report.flow_gap.data() + begin + patches);
+  if (method == Method::kFlow)
+    result.gaps.assign(report.flow_gap.data() + begin, report.flow_gap.data() + begin + patches);
   return result;
 }
 
@@ -128,11 +129,11 @@ class Scorer {
  public:
   Scorer(const ImageModel& model, const ImageEvaluationOptions& options) : model_(model), options_(options) {
     const auto uses = [&](const std::string& beginning) {
-      std::vector<std::string> methods;
-      for (const char* name : {"raw", "rollout", "flow"}) {
-        const std::string whole = beginning + name;
+      std::vector<Method> methods;
+      for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+        const std::string whole = beginning + to_text(method);
         if (std::find(options.methods.begin(), options.methods.end(), whole) != options.methods.end()) {
-          methods.emplace_back(name);
+          methods.push_back(method);
         }
       }
       return methods;
@@ -165,16 +166,16 @@ class Scorer {
       }
       ExplainOptions explain;
       explain.settings = options_.settings;
-      explain.settings.method = *methods;
+      explain.settings.methods = *methods;
       explain.settings.layers = {layer_};
-      explain.settings.mixing = "attention";
+      explain.settings.mixing = Mixing::kAttention;
       explain.settings.target = "auto";
       if (methods == &by_gradient_) {
-        explain.settings.mixing = "gradient";
+        explain.settings.mixing = Mixing::kGradient;
         explain.settings.target = fmt::format("id:{}", label);
         // By its definition heads are averaged and the identity is added whole.
-        explain.settings.heads = ReportSettings{}.heads;
-        explain.settings.residual = ReportSettings{}.residual;
+        explain.settings.heads = Settings{}.heads;
+        explain.settings.residual = Settings{}.residual;
       }
       explain.threads = options_.threads;
       explain.stop_token = options_.stop_token;
@@ -186,7 +187,7 @@ class Scorer {
     for (const std::string& method : options_.methods) {
       const bool gradient = method.starts_with("gradient-");
       const std::string name = gradient ? method.substr(std::string("gradient-").size()) : method;
-      const PatchValues found = patch_values(reports[gradient ? 1 : 0], name);
+      const PatchValues found = patch_values(reports[gradient ? 1 : 0], parse_method(name));
       orders.push_back(importance_order(found.values, seed, found.gaps));
     }
     const std::vector<double> nothing(patches, 0.0);
@@ -240,8 +241,8 @@ class Scorer {
  private:
   const ImageModel& model_;
   const ImageEvaluationOptions& options_;
-  std::vector<std::string> by_attention_;
-  std::vector<std::string> by_gradient_;
+  std::vector<Method> by_attention_;
+  std::vector<Method> by_gradient_;
   std::size_t layer_ = 0;
 };
 
@@ -253,7 +254,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   check_evaluate_image_options(options, info, pictures, model.processor);
   ImageEvaluationReport report;
   report.settings = options.settings;
-  report.settings.method = options.methods;
+  report.methods = options.methods;
   const std::size_t layer = options.settings.layers.empty() ? info.layers : options.settings.layers.back();
   report.settings.layers = {layer};
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
@@ -272,8 +273,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 
   const bool adjusted = std::any_of(options.methods.begin(), options.methods.end(),
                                     [](const std::string& method) { return method.starts_with("gradient-"); });
-  if (adjusted &&
-      (options.settings.heads != ReportSettings{}.heads || options.settings.residual != ReportSettings{}.residual)) {
+  if (adjusted && (options.settings.heads != Settings{}.heads || options.settings.residual != Settings{}.residual)) {
     report.notes.emplace_back(
         "--heads and --residual do not apply to the gradient methods, which average over heads and add the identity "
         "whole.");

@@ -51,7 +51,7 @@ struct PictureSet {
 enum class PictureBlank { kMean, kBlack };
 
 struct ImageEvaluationOptions {
-  ReportSettings settings;  // heads, residual, layers (the last counts), to_layer, set_aside, discard, output_token
+  Settings settings;  // heads, residual, layers (the last counts), to_layer, set_aside, discard, output_token
   std::vector<std::string> methods = {"raw", "rollout", "flow", "gradient-rollout"};
   bool own_class = false;  // the probability of the picture's own class instead of the predicted one
   PictureBlank blank = PictureBlank::kMean;
@@ -77,7 +77,8 @@ struct ImageCurve {
 };
 
 struct ImageEvaluationReport {
-  ReportSettings settings;
+  Settings settings;
+  std::vector<std::string> methods;  // as asked
   ReportModel model;
   std::string source;
   std::string blank;

@@ -186,7 +186,7 @@ TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
   made_up.targets.clear();
   evaluate_image(model, pictures(2, 2), options);
   EXPECT_EQ(made_up.targets, (std::vector<std::size_t>{2, 2}));
-  options.settings.heads = "max";
+  options.settings.heads = parse_heads("max");
   const ImageEvaluationReport report = evaluate_image(model, pictures(2, 2), options);
   ASSERT_EQ(report.notes.size(), 1U);
   EXPECT_NE(report.notes[0].find("--heads and --residual do not apply"), std::string::npos);
@@ -244,7 +244,7 @@ TEST(EvaluateImage, RefusesWhatItCannotScore) {
   refuses(ErrorKind::kUsage, "at least one", [](ImageModel&, Options& o, PictureSet&) { o.methods.clear(); });
   refuses(ErrorKind::kUsage, "--random-orders", [](ImageModel&, Options& o, PictureSet&) { o.random_orders = 0; });
   refuses(ErrorKind::kUsage, "found all",
-          [](ImageModel&, Options& o, PictureSet&) { o.settings.output_token = "all"; });
+          [](ImageModel&, Options& o, PictureSet&) { o.settings.output_token = parse_output_token("all"); });
   refuses(ErrorKind::kUsage, "layers: expected layers from 1 to 3",
           [](ImageModel&, Options& o, PictureSet&) { o.settings.layers = {9}; });
   refuses(ErrorKind::kUsage, "--words", [](ImageModel&, Options& o, PictureSet&) { o.settings.words = true; });

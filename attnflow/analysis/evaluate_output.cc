@@ -17,15 +17,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json settings_json(const CorrelationOptions& options) {
-  const ReportSettings& settings = options.settings;
-  return {{"method", settings.method},
-          {"heads", settings.heads},
+  const Settings& settings = options.settings;
+  return {{"method", to_texts(settings.methods)},
+          {"heads", to_text(settings.heads)},
           {"residual", settings.residual},
           {"discard", settings.discard},
-          {"set_aside", settings.set_aside},
+          {"set_aside", to_text(settings.column_mask)},
           {"layers", settings.layers},
-          {"to_layer", settings.to_layer},
-          {"output_token", settings.output_token},
+          {"to_layer", settings.start_layer},
+          {"output_token", to_text(settings.output_token)},
           {"flow_tolerance", settings.flow_tolerance},
           {"scores", options.scores},
           {"targets", options.targets},
@@ -79,7 +79,7 @@ Json nested(const CorrelationOptions& options, const std::vector<std::vector<dou
   std::size_t at = 0;
   for (std::size_t r = 0; r < options.relevance.size(); ++r) {
     Json methods = Json::array();
-    for (std::size_t m = 0; m < options.settings.method.size(); ++m) {
+    for (std::size_t m = 0; m < options.settings.methods.size(); ++m) {
       Json layers = Json::array();
       for (std::size_t l = 0; l < options.settings.layers.size(); ++l) layers.push_back(values[at++]);
       methods.push_back(std::move(layers));

@@ -36,7 +36,7 @@ namespace attnflow {
 struct EncodedSample {
   std::size_t number = 0;  // its place among the samples that were read
   ModelInput input;
-  std::vector<ReportToken> tokens;
+  std::vector<InputToken> tokens;
   std::optional<std::size_t> label;
   // What the model says of it; filled in by predict().
   std::vector<float> logits;

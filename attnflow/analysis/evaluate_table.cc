@@ -109,7 +109,7 @@ class Block {
  public:
   Block(const CorrelationReport& report, const std::string& relevance, const ScoreName& score,
         const std::string& tokens, const std::string& formula)
-      : methods_(report.options.settings.method), layers_(report.options.settings.layers.size()) {
+      : methods_(to_texts(report.options.settings.methods)), layers_(report.options.settings.layers.size()) {
     const auto belongs = [&](const CorrelationCell& cell) {
       return cell.relevance == relevance && cell.score == score.score && cell.target == score.target &&
              cell.tokens == tokens && cell.formula == formula;
@@ -121,7 +121,7 @@ class Block {
   const std::vector<std::string>& methods() const { return methods_; }
 
  private:
-  const std::vector<std::string>& methods_;
+  std::vector<std::string> methods_;
   std::size_t layers_;
   const CorrelationCell* begin_ = nullptr;
 };
@@ -234,7 +234,7 @@ std::string escaped(const std::string& text) {
 
 std::string settings_markdown(const CorrelationReport& report) {
   const CorrelationOptions& options = report.options;
-  const ReportSettings& settings = options.settings;
+  const Settings& settings = options.settings;
   const SampleCounts& data = report.data;
   const auto row = [](const char* name, const std::string& value) { return fmt::format("| {} | {} |\n", name, value); };
   std::string text = "## Settings\n\n| | |\n| --- | --- |\n";
@@ -247,9 +247,9 @@ std::string settings_markdown(const CorrelationReport& report) {
   }
   text += row("tokens", fmt::format("{}, {} of them special; {:.1f} a sample", data.tokens, data.special_tokens,
                                     static_cast<double>(data.tokens) / static_cast<double>(data.used)));
-  text += row("heads, residual", fmt::format("{}, {}", settings.heads, settings.residual));
-  text += row("looked down to layer", fmt::format("{}", settings.to_layer));
-  text += row("output token", settings.output_token);
+  text += row("heads, residual", fmt::format("{}, {}", to_text(settings.heads), settings.residual));
+  text += row("looked down to layer", fmt::format("{}", settings.start_layer));
+  text += row("output token", to_text(settings.output_token));
   if (!report.blank.empty()) text += row("blanked tokens become", escaped(report.blank));
   text += row("seed", fmt::format("{}", options.seed));
   text += row("bootstrap", fmt::format("{} resamples, {:g}% intervals", options.resamples, 100.0 * options.confidence));
@@ -278,7 +278,7 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
 }  // namespace
 
 std::string correlations_table(const CorrelationReport& report, std::size_t width) {
-  const std::vector<std::string>& methods = report.options.settings.method;
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
   const SampleCounts& data = report.data;
   std::string text = wrapped(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
                                          clean_line(data.source), clean_line(report.model.name)),
@@ -330,7 +330,7 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
 }
 
 std::string correlations_markdown(const CorrelationReport& report) {
-  const std::vector<std::string>& methods = report.options.settings.method;
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
   const std::string confidence = fmt::format("{:g}%", 100.0 * report.options.confidence);
   std::string text = fmt::format("# Correlation of attention with importance: {}\n\n", report.task);
   text += fmt::format(

@@ -24,7 +24,8 @@ void check_options(const TextEvaluationOptions& options) {
     throw Error(ErrorKind::kUsage, fmt::format("{}: expected it to be left out of an evaluation, {}", option, why));
   };
   if (explain.settings.words) refuse("--words", "whose scores are of the model's tokens");
-  if (explain.settings.output_token == "all") refuse("--output-token all", "which compares one output token");
+  if (explain.settings.output_token.kind == OutputToken::Kind::kAll)
+    refuse("--output-token all", "which compares one output token");
   if (!explain.blank.empty()) refuse("--blank", "which blanks every token in turn");
   if (explain.only_output_token) refuse("--only-output-token", "which needs the matrices");
 }
@@ -42,7 +43,7 @@ void check_head(const ModelInfo& info) {
 
 EncodedSample encoded_sample(const TextCodec& tokenizer, const ModelInfo& info, const std::string& text,
                              const std::optional<std::string>& pair, const ExplainOptions& options,
-                             const std::vector<ReportToken>& tokens) {
+                             const std::vector<InputToken>& tokens) {
   EncodeOptions encode;
   if (options.truncate) encode.max_tokens = info.max_tokens;
   EncodedSample sample;
@@ -137,17 +138,17 @@ void score_decoder(Model& model, const TextCodec& tokenizer, const EncodedSample
 void correlate_text(TextEvaluation& result) {
   const Report& report = result.report;
   std::vector<bool> keep;
-  for (const ReportToken& token : report.input.tokens) keep.push_back(!token.special);
+  for (const InputToken& token : report.input.tokens) keep.push_back(!token.special);
   std::vector<std::vector<Relevance>> relevances;
-  for (const std::string& method : report.settings.method) {
+  for (const Method method : report.settings.methods) {
     const MethodValues values = method_values(report, method);
     const RelevanceOptions how{RelevanceKind::kOutputToken,
                                row_index(*values.output_tokens, report.output_token).value()};
     std::vector<Relevance>& of_method = relevances.emplace_back();
     std::vector<std::vector<double>>& shown = result.relevance.emplace_back();
     for (std::size_t l = 0; l < report.settings.layers.size(); ++l) {
-      of_method.push_back(method == "flow" ? relevance((*values.values)[l], report.flow_gap[l], how)
-                                           : relevance((*values.values)[l], how));
+      of_method.push_back(method == Method::kFlow ? relevance((*values.values)[l], report.flow_gap[l], how)
+                                                  : relevance((*values.values)[l], how));
       shown.push_back(of_method.back().values);
     }
   }
@@ -159,7 +160,7 @@ void correlate_text(TextEvaluation& result) {
           const Relevance one = all ? relevances[m][l] : select(relevances[m][l], keep);
           SpearmanOptions options;
           options.first_gaps = one.gaps;
-          result.correlations.push_back({report.settings.method[m], report.settings.layers[l], score.name,
+          result.correlations.push_back({to_text(report.settings.methods[m]), report.settings.layers[l], score.name,
                                          all ? "all" : "without-special", importance.size(),
                                          spearman(one.values, importance, options)});
         }

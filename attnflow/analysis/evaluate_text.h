@@ -55,7 +55,7 @@ struct TextEvaluation {
   ReportChoice target;  // what the model predicts
   std::string blank;    // the piece that stood in for blanked tokens; "" without blank-out
   std::vector<TextScore> scores;
-  // Relevance of the output token, [method][layer][token], methods as report.settings.method.
+  // Relevance of the output token, [method][layer][token], methods as report.settings.methods.
   std::vector<std::vector<std::vector<double>>> relevance;
   std::vector<TextCorrelation> correlations;  // by score, tokens, method, layer, the last fastest
   std::vector<std::string> notes;             // beside the report's, whole sentences

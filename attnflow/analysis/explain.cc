@@ -15,11 +15,11 @@
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/referents.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/stop_sink.h"
 #include "attnflow/analysis/text_input.h"
-#include "attnflow/analysis/text_words.h"
 #include "attnflow/analysis/unknown_words.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/safetensors.h"
@@ -33,9 +33,9 @@ namespace {
 
 // Attention to graph, and to the report when it is to be kept.
 template <typename Weight>
-void add_attention(Report& report, BasicAttentionStack<Weight> stack, const MixingOptions& mixing,
+void add_attention(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
                    const ExplainOptions& options) {
-  AttentionGraph graph = attention_graph(stack, mixing);
+  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
   if (options.keep_attention) {
     if constexpr (std::is_same_v<Weight, float>) {
       report.attention = stack.weights();
@@ -46,7 +46,7 @@ void add_attention(Report& report, BasicAttentionStack<Weight> stack, const Mixi
     }
   }
   stack = {};
-  fill_report(report, GraphSource(std::move(graph), report.model.causal), options);
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
 }
 
 // Ids of the words asked for, one piece each.
@@ -120,7 +120,7 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
 
 Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options) {
-  validate_settings(options.settings);
+  validate(options.settings);
   if (options.settings.words && options.keep_attention) {
     throw Error(ErrorKind::kUsage,
                 "expected --words or --keep-attention, found both: the attention is between pieces, and "
@@ -158,23 +158,19 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   mark_unknown_words(report);
 
   // Everything that can be wrong with the options is found before the model runs.
-  const bool gradient = has_gradient_mixing(options.settings);
+  const bool gradient = options.settings.has_gradients();
   if (gradient) check_gradient_head(info);
-  const MixingOptions mixing =
-      gradient ? MixingOptions{} : mixing_options(options.settings, report.input.tokens, info.heads);
-  const GradientMixingOptions gradient_mixing =
-      gradient ? gradient_mixing_options(options.settings, report.input.tokens) : GradientMixingOptions{};
+  // Each layer costs a pass over those below it.
+  if (options.only_output_token && report.settings.layers.empty()) report.settings.layers = {info.layers};
+  const ReportQuestion question = resolve_question(report, options);
   const std::string& target = options.settings.target;
   const bool of_class = info.head == ModelHead::kClassification;
   const std::optional<std::size_t> asked = !gradient  ? std::nullopt
                                            : of_class ? asked_class(target, info)
                                                       : asked_token(target, tokenizer, info.vocabulary);
-  resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
-  std::vector<std::string> notes_of_later;
-  resolve_output_token(report, notes_of_later);
-  certified_pairs(options, report.input.tokens, info.causal);
   report.referents = resolve_referents(options.referents, report);
-  if (!options.candidates.empty() && options.referents.empty() && options.settings.output_token == "mask") {
+  if (!options.candidates.empty() && options.referents.empty() &&
+      options.settings.output_token.kind == OutputToken::Kind::kMask) {
     report.notes.emplace_back(
         "--referents WORD,WORD compares the weights of the mask on words of the text, beside the candidates.");
   }
@@ -209,7 +205,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
         decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);
     if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
-    fill_report_of_row(report, ReplaySource(*replay, mixing), info.layers, options);
+    fill_report_of_row(report, ReplaySource(*replay, question.settings.mixing), question, options);
     return report;
   }
   require_memory(report_bytes(report, options, n),
@@ -225,20 +221,22 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
     report.target = of_class ? class_target(info, output.logits.span(), asked)
                              : token_target(tokenizer, std::as_const(output.logits)[0].span(), asked);
     if (options.keep_attention) report.attention = sink.take().weights();
-    fill_report(report, GraphSource(gradient_graph(model, input, report.target->index, gradient_mixing), info.causal),
-                options);
+    fill_report(
+        report,
+        GraphSource(gradient_graph(model, input, report.target->index, question.settings.gradient_mixing), info.causal),
+        question, options);
     return report;
   }
   std::optional<AttentionStack> kept;
   AttentionGraph graph;
   // Decoders hand their attention over in chunks, and discard wants whole layers.
-  if (options.keep_attention || (info.causal && mixing.discard > 0.0)) {
+  if (options.keep_attention || (info.causal && question.settings.mixing.discard > 0.0)) {
     StackSink sink(info.layers, n);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(input, &stoppable, run);
     kept = sink.take();
   } else {
-    GraphSink sink(info.layers, mixing, info.causal ? n : 0);
+    GraphSink sink(info.layers, question.settings.mixing, info.causal ? n : 0);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(input, &stoppable, run);
     graph = sink.take();
@@ -246,9 +244,9 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
 
   add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
   if (kept) {
-    add_attention(report, std::move(*kept), mixing, options);
+    add_attention(report, std::move(*kept), question, options);
   } else {
-    fill_report(report, GraphSource(std::move(graph), info.causal), options);
+    fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
   }
   return report;
 }
@@ -365,17 +363,17 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
 }
 
 Report explain_attention(AttentionInput input, const ExplainOptions& options) {
-  validate_settings(options.settings);
+  validate(options.settings);
   if (options.settings.words) {
     throw Error(ErrorKind::kUsage,
                 "--words: expected text and a tokenizer, found an attention file, which does not say "
                 "which tokens form a word");
   }
-  if (has_gradient_mixing(options.settings)) {
+  if (options.settings.has_gradients()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--mixing {}: expected a text and a model, found an attention file, which holds no "
                             "gradients",
-                            options.settings.mixing));
+                            to_text(options.settings.mixing)));
   }
   Report report;
   report.settings = options.settings;
@@ -391,8 +389,8 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
         report.input.tokens = std::move(input.tokens);
         report.input.tokens.resize(stack.tokens());
         report.referents = resolve_referents(options.referents, report);
-        const MixingOptions mixing = mixing_options(options.settings, report.input.tokens, stack.heads());
-        add_attention(report, std::move(stack), mixing, options);
+        const ReportQuestion question = resolve_question(report, options);
+        add_attention(report, std::move(stack), question, options);
       },
       input.stack);
   return report;

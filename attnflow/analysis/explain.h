@@ -27,7 +27,7 @@ namespace attnflow {
 inline constexpr std::size_t kMostTokensForAllFlows = 128;
 
 struct ExplainOptions {
-  ReportSettings settings;                // what to compute; `layers` empty: all above to_layer
+  Settings settings;                      // what to compute; `layers` empty: all above to_layer
   bool keep_attention = false;            // Report::attention is filled
   bool only_output_token = false;         // decoders: the row of one output token, without matrices (fill_report.h)
   std::vector<std::string> certificates;  // "OUT,IN": pairs whose flow is proven, from the last layer down to to_layer
@@ -44,10 +44,6 @@ struct ExplainOptions {
   std::stop_token stop_token = {};
 };
 
-// Throws Error(kUsage) for option values that are wrong whatever the input is. Called by the functions below; the
-// command line calls it before it loads a model.
-void validate_settings(const ReportSettings& settings);
-
 // Runs the model on the text, and on its pair when there is one; with settings.mixing of gradients a second time,
 // forward and back.
 // Throws Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not
@@ -58,7 +54,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
 // Attention from elsewhere. tokens: empty, or one entry a position.
 struct AttentionInput {
   std::variant<AttentionStack, WideAttentionStack> stack;
-  std::vector<ReportToken> tokens;
+  std::vector<InputToken> tokens;
   std::string name;  // of the file, for titles
 };
 

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/fill_report.h"
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/stop_sink.h"
-#include "attnflow/analysis/text_words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_stack.h"
-#include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/patch_grid.h"
@@ -44,12 +40,12 @@ std::string token_text(TokenRole role, std::size_t number) {
   return "";
 }
 
-std::vector<ReportToken> report_tokens(const ImageTokens& tokens) {
-  std::vector<ReportToken> result;
+std::vector<InputToken> report_tokens(const ImageTokens& tokens) {
+  std::vector<InputToken> result;
   std::size_t registers = 0;
   for (std::size_t t = 0; t < tokens.roles.size(); ++t) {
     const TokenRole role = tokens.roles[t];
-    ReportToken token;
+    InputToken token;
     token.role = token_role_name(role);
     token.special = role != TokenRole::kPatch;
     if (role == TokenRole::kPatch) {
@@ -93,7 +89,7 @@ void add_shown(ReportImage& image, const Picture& picture) {
 }
 
 void check_explain_image_options(const ExplainOptions& options) {
-  validate_settings(options.settings);
+  validate(options.settings);
   const auto refuse = [](const char* option, const char* what) {
     throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found a picture, which has no {}", option, what));
   };
@@ -152,17 +148,10 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   report.notes = info.notes_for(n);
 
   // Everything that can be wrong with the options is found before the model runs.
-  const bool gradient = has_gradient_mixing(options.settings);
+  const bool gradient = options.settings.has_gradients();
   if (gradient) check_gradient_head(info);
-  const MixingOptions mixing =
-      gradient ? MixingOptions{} : mixing_options(options.settings, report.input.tokens, info.heads);
-  const GradientMixingOptions gradient_mixing =
-      gradient ? gradient_mixing_options(options.settings, report.input.tokens) : GradientMixingOptions{};
   const auto asked = gradient ? asked_class(options.settings.target, info) : std::nullopt;
-  resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
-  std::vector<std::string> notes_of_later;
-  resolve_output_token(report, notes_of_later);
-  certified_pairs(options, report.input.tokens, info.causal);
+  const ReportQuestion question = resolve_question(report, options);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
                  "A smaller picture size in preprocessor_config.json, or fewer --layers, take less",
@@ -176,15 +165,15 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
     output = model.run(prepared.input, options.keep_attention ? &stoppable : nullptr);
     if (options.keep_attention) {
       const AttentionStack stack = sink.take();
-      if (!gradient) graph = attention_graph(stack, mixing);
+      if (!gradient) graph = attention_graph(stack, question.settings.mixing);
       report.attention = stack.weights();
     }
     if (gradient) {
       report.target = class_target(info, output.logits.span(), asked);
-      graph = gradient_graph(model, prepared.input, report.target->index, gradient_mixing);
+      graph = gradient_graph(model, prepared.input, report.target->index, question.settings.gradient_mixing);
     }
   } else {
-    GraphSink sink(info.layers, mixing);
+    GraphSink sink(info.layers, question.settings.mixing);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(prepared.input, &stoppable);
     graph = sink.take();
@@ -198,7 +187,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
     report.predictions.push_back(std::move(prediction));
     note_few_classes(report, info);
   }
-  fill_report(report, GraphSource(std::move(graph), info.causal), options);
+  fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
   return report;
 }
 

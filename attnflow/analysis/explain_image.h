@@ -20,7 +20,7 @@ namespace attnflow {
 // What the model is given, the tokens that it makes of it, and where they lie.
 struct ImageInput {
   ModelInput input;
-  std::vector<ReportToken> tokens;
+  std::vector<InputToken> tokens;
   ReportImage image;
 };
 

@@ -51,7 +51,7 @@ TEST(ImageInput, TokensKnowTheirRolesAndPlaces) {
   EXPECT_TRUE(made.tokens[1].special);
   for (std::size_t r = 0; r < kRows; ++r) {
     for (std::size_t c = 0; c < kColumns; ++c) {
-      const ReportToken& token = made.tokens[kFirst + r * kColumns + c];
+      const InputToken& token = made.tokens[kFirst + r * kColumns + c];
       EXPECT_EQ(token.text, std::to_string(r) + "," + std::to_string(c));
       EXPECT_EQ(token.role, "patch");
       EXPECT_FALSE(token.special);
@@ -69,7 +69,7 @@ TEST(ImageInput, EveryKindOfLeadingToken) {
                                             TokenRole::kRegister};
   const ImageInput made = image_input(random_picture(4, 4, 1), "a.png", plain_processor(), model.info());
   std::vector<std::string> texts;
-  for (const ReportToken& token : made.tokens) texts.push_back(token.text);
+  for (const InputToken& token : made.tokens) texts.push_back(token.text);
   EXPECT_EQ(texts, (std::vector<std::string>{"[CLS]", "[DIST]", "[REG 1]", "[REG 2]", "0,0"}));
 }
 
@@ -147,15 +147,15 @@ TEST(ExplainImage, PredictionsAreTheModelsByFallingProbability) {
 TEST(ExplainImage, PatchesAsOutputTokensAndColumnsSetAside) {
   PictureModel model;
   ExplainOptions options;
-  options.settings.output_token = "1,2";
+  options.settings.output_token = parse_output_token("1,2");
   EXPECT_EQ(explain(model, options).output_token, kFirst + kColumns + 2);
-  options.settings.output_token = "[REG 1]";
+  options.settings.output_token = parse_output_token("[REG 1]");
   EXPECT_EQ(explain(model, options).output_token, 1U);
-  options.settings.output_token = "9,9";
+  options.settings.output_token = parse_output_token("9,9");
   expect_error(ErrorKind::kUsage, {"--output-token", "9,9"}, [&] { explain(model, options); });
 
   options = {};
-  options.settings.set_aside = "registers";
+  options.settings.column_mask = parse_column_mask("registers");
   const Report aside = explain(model, options);
   for (std::size_t r = 0; r < PictureModel::kLayers * kTokens; ++r) {
     EXPECT_EQ(aside.raw.data()[r * kTokens + 1], 0.0);
@@ -177,7 +177,7 @@ TEST(ExplainImage, KeepsAttentionAndThePicture) {
   EXPECT_EQ(decode_picture(bytes, "kept").rgb, random_picture(12, 16, 1).rgb);
   // A large one is made smaller, in its proportions.
   options.keep_attention = false;
-  options.settings.method = {"raw"};
+  options.settings.methods = {Method::kRaw};
   const Report large = explain(model, options, 8, 1280);
   EXPECT_EQ(large.input.image->png_width, 640U);
   EXPECT_EQ(large.input.image->png_height, 4U);
@@ -187,7 +187,7 @@ TEST(ExplainImage, KeepsAttentionAndThePicture) {
 TEST(ExplainImage, GradientsOfAClass) {
   PictureModel model;
   ExplainOptions options;
-  options.settings.mixing = "gradient";
+  options.settings.mixing = Mixing::kGradient;
   options.settings.target = "bag";
   const Report report = explain(model, options);
   ASSERT_TRUE(report.target);

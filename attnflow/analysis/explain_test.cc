@@ -132,7 +132,7 @@ TEST(ExplainText, StopsBetweenLayers) {
   MadeUpModel model(ModelHead::kNone, 1000);
   std::stop_source stop;
   ExplainOptions options;
-  options.settings.method = {"raw"};
+  options.settings.methods = {Method::kRaw};
   options.stop_token = stop.get_token();
   EXPECT_NO_THROW(explain(model, "the key", options));
   stop.request_stop();
@@ -178,7 +178,7 @@ TEST(EvaluateText, RefusesWhatItCannotUse) {
   options.settings.words = true;
   EXPECT_THROW(evaluate(ModelHead::kMaskedLm, "the [MASK]", options), Error);
   options = {};
-  options.settings.output_token = "all";
+  options.settings.output_token = parse_output_token("all");
   EXPECT_THROW(evaluate(ModelHead::kMaskedLm, "the [MASK]", options), Error);
   options = {};
   options.blank = {1};
@@ -239,7 +239,7 @@ TEST(ExplainText, NormalisedRowsSumToOne) {
       for (const bool words : {false, true}) {
         MadeUpModel model(ModelHead::kNone, 1000, causal);
         ExplainOptions options;
-        options.settings.normalize = how;
+        options.settings.normalization = parse_normalization(how);
         options.settings.words = words;
         const Report report = explain(model, "the cabinets", options);
         for (const Tensor<double>* values : {&report.raw, &report.rollout, &report.flow}) {
@@ -280,7 +280,7 @@ TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
   EXPECT_EQ(report.flow_output_tokens, (std::vector<std::size_t>{kMostTokensForAllFlows}));
   EXPECT_EQ(report.flow.shape(), (Shape{2, 1, kMostTokensForAllFlows + 1}));
   EXPECT_EQ(report.rollout.extent(1), kMostTokensForAllFlows + 1);
-  options.settings.output_token = "all";
+  options.settings.output_token = parse_output_token("all");
   const Report all = explain_attention(input, options);
   EXPECT_EQ(all.flow.extent(1), kMostTokensForAllFlows + 1);
   for (std::size_t j = 0; j <= kMostTokensForAllFlows; ++j) {
@@ -312,10 +312,10 @@ TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
   const std::vector<std::string> notes = notes_about(explain_attention(input, options), "--set-aside first");
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_NE(notes[0].find("50% of the output token's attention"), std::string::npos) << notes[0];
-  options.settings.output_token = "2";  // of three tokens, half is not much
+  options.settings.output_token = parse_output_token("2");  // of three tokens, half is not much
   EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
-  options.settings.output_token = "last";
-  options.settings.set_aside = "first";
+  options.settings.output_token = parse_output_token("last");
+  options.settings.column_mask = parse_column_mask("first");
   EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
 }
 
@@ -330,20 +330,20 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   }
   input.stack = AttentionStack(std::move(weights));
   ExplainOptions options;
-  options.settings.set_aside = "first";
+  options.settings.column_mask = parse_column_mask("first");
   const Report report = explain_attention(input, options);
   const std::vector<std::string> notes = notes_about(report, "--normalize receptive-field");
   ASSERT_EQ(notes.size(), 1U);
   const std::string share = fmt::format("{:.0f}% of what the output token draws on", 100.0 * report.rollout(3, 3, 1));
   EXPECT_NE(notes[0].find(share), std::string::npos) << notes[0];
   const auto silent = [&] { return notes_about(explain_attention(input, options), "gathers there").empty(); };
-  options.settings.method = {"raw"};
+  options.settings.methods = {Method::kRaw};
   EXPECT_TRUE(silent());
-  options.settings.method = {"rollout"};
+  options.settings.methods = {Method::kRollout};
   EXPECT_FALSE(silent());
-  options.settings.normalize = "receptive-field";
+  options.settings.normalization = Normalization::kReceptiveField;
   EXPECT_TRUE(silent());
-  options.settings.normalize = "none";
+  options.settings.normalization = Normalization::kNone;
   options.settings.layers = {1};  // a single layer gathers little
   EXPECT_TRUE(silent());
 }
@@ -407,7 +407,7 @@ TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
   EXPECT_NE(top[0].find("(--layers 1-3)."), std::string::npos) << top[0];
   // From layer 2 down to layer 1 there is nothing between.
   options.settings.layers = {2};
-  options.settings.to_layer = 1;
+  options.settings.start_layer = 1;
   EXPECT_TRUE(notes_about(explain_attention(sink, options), "degenerate").empty());
 }
 
@@ -416,7 +416,7 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
   input.stack = random_stack({.layers = 4, .heads = 1, .tokens = 12, .seed = 1});
   ExplainOptions options;
   options.any_weights = true;
-  options.settings.method = {"flow"};
+  options.settings.methods = {Method::kFlow};
   options.settings.flow_tolerance = 1e-12;
   EXPECT_TRUE(notes_about(explain_attention(input, options), "enclosure").empty());
   // Rows that sum to 10^6 leave larger units.
@@ -439,8 +439,9 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
   options.certificates = {"2,7", "auto,last", "last,0"};
   for (const std::size_t m : {0U, 1U}) {
     options.settings.layers = {2, 4};
-    options.settings.to_layer = m;
-    options.settings.normalize = m == 0 ? "none" : "row";  // certificates are never normalised
+    options.settings.start_layer = m;
+    options.settings.normalization =
+        m == 0 ? Normalization::kNone : Normalization::kRow;  // certificates are never normalised
     const Report report = explain_attention(input, options);
     ASSERT_EQ(report.certificates.size(), 3U);
     const LayeredNetwork network = attention_network(graph, 4, m);

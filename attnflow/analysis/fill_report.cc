@@ -9,11 +9,11 @@
 
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/degeneracy_note.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/sink_note.h"
-#include "attnflow/analysis/text_words.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/normalize.h"
@@ -22,15 +22,11 @@
 namespace attnflow {
 namespace {
 
-Normalization normalization_of(const std::string& name) {
-  return name == "none" ? Normalization::kNone : name == "row" ? Normalization::kRow : Normalization::kReceptiveField;
-}
-
 // The query of one method, but for its outputs.
-Query query_of(Method method, const ReportSettings& settings, const TokenGroups& words) {
-  Query query{.method = method, .layers = settings.layers, .start_layer = settings.to_layer};
+Query query_of(Method method, const Settings& settings, const TokenGroups& words) {
+  Query query{.method = method, .layers = settings.layers, .start_layer = settings.start_layer};
   query.inputs = words;
-  query.baseline = settings.normalize == "receptive-field";
+  query.baseline = settings.normalization == Normalization::kReceptiveField;
   query.flow_tolerance = settings.flow_tolerance;
   return query;
 }
@@ -39,20 +35,20 @@ AttributeOptions attribute_options(const ExplainOptions& options) {
   return {.threads = options.threads, .progress = options.progress, .stop_token = options.stop_token};
 }
 
-void check_finite(const char* method, const Tensor<double>& values, const ReportSettings& settings) {
+void check_finite(const char* method, const Tensor<double>& values, const Settings& settings) {
   if (std::all_of(values.span().begin(), values.span().end(), [](double v) { return std::isfinite(v); })) return;
   throw Error(ErrorKind::kBadFile,
               fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
                           "to far more than 1; pass {}",
                           method,
-                          has_gradient_mixing(settings) ? "--mixing gradient-renormalized"
-                                                        : "--renormalize instead of --any-weights"));
+                          settings.has_gradients() ? "--mixing gradient-renormalized"
+                                                   : "--renormalize instead of --any-weights"));
 }
 
 void note_degenerate(Report& report, const Attribution& flow) {
   DegeneracyQuestion question;
-  question.to_layer = report.settings.to_layer;
-  question.gradient = has_gradient_mixing(report.settings);
+  question.to_layer = report.settings.start_layer;
+  question.gradient = report.settings.has_gradients();
   // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
   // their values would count as degenerate.
   const auto shown = row_index(report.flow_output_tokens, report.output_token);
@@ -66,7 +62,7 @@ void note_degenerate(Report& report, const Attribution& flow) {
 }
 
 void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
-  if (!report.model.causal || output == 0 || report.settings.set_aside != "none" ||
+  if (!report.model.causal || output == 0 || report.settings.column_mask.kind != ColumnMask::Kind::kNone ||
       graph.residual_rule != ResidualRule::kConvex) {
     return;
   }
@@ -74,20 +70,21 @@ void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) 
   for (std::size_t l = 0; l < graph.layers(); ++l) sum += graph.weights(l, output, 0);
   const double mean = sum / static_cast<double>(graph.layers());
   if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
-  std::string note = sink_note(mean, "the output token's attention", display_text(report, 0),
+  std::string note = sink_note(mean, "the output token's attention", display_text(report.input, 0),
                                "--set-aside first sets that token aside.");
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
 // Before words are put together and values are normalised.
 void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
-  const ReportSettings& settings = report.settings;
-  if (!report.model.causal || output < 2 || settings.set_aside != "first" || settings.normalize != "none" ||
-      graph.residual_rule != ResidualRule::kConvex || settings.to_layer != 0 || !wants(settings, "rollout")) {
+  const Settings& settings = report.settings;
+  if (!report.model.causal || output < 2 || settings.column_mask.kind != ColumnMask::Kind::kFirst ||
+      settings.normalization != Normalization::kNone || graph.residual_rule != ResidualRule::kConvex ||
+      settings.start_layer != 0 || !settings.wants(Method::kRollout)) {
     return;
   }
   const double share = rollout_row(graph, output, settings.layers.back())[1];
-  std::string note = next_sink_note(share, "what the output token draws on", display_text(report, 1));
+  std::string note = next_sink_note(share, "what the output token draws on", display_text(report.input, 1));
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
@@ -99,7 +96,7 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
         "No attention weight speaks for the target: its gradient is 0 or negative wherever there is attention, so each "
         "token draws on itself alone.");
   } else if (graph.residual_rule == ResidualRule::kAdded && !report.rollout.empty() &&
-             report.settings.normalize == "none") {
+             report.settings.normalization == Normalization::kNone) {
     const std::size_t last = report.settings.layers.size() - 1;
     double sum = 0.0;
     for (std::size_t j = 0; j < report.rollout.extent(2); ++j) sum += report.rollout(last, report.output_token, j);
@@ -112,40 +109,11 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
 
 }  // namespace
 
-TokenGroups word_groups(const std::vector<ReportToken>& tokens) {
-  TokenGroups groups;
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    const bool joins =
-        t > 0 && tokens[t].word && tokens[t - 1].word == tokens[t].word && tokens[t - 1].segment == tokens[t].segment;
-    if (joins) {
-      groups.back().push_back(t);
-    } else {
-      groups.push_back({t});
-    }
-  }
-  return groups;
-}
-
-ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& pieces) {
-  ReportToken merged = report.input.tokens[pieces.front()];
-  if (pieces.size() == 1) return merged;
-  merged.end = report.input.tokens[pieces.back()].end;
-  for (const std::size_t p : pieces) merged.unknown = merged.unknown || report.input.tokens[p].unknown;
-  merged.text = "";
-  const std::string& text = merged.segment == 0 ? report.input.text : report.input.text_pair;
-  if (merged.begin && merged.end && *merged.begin <= *merged.end && *merged.end <= text.size()) {
-    merged.text = text.substr(*merged.begin, *merged.end - *merged.begin);
-  } else {
-    for (const std::size_t p : pieces) merged.text += report.input.tokens[p].text;
-  }
-  return merged;
-}
-
 TokenGroups merge_words(Report& report, std::size_t& output) {
   TokenGroups groups = word_groups(report.input.tokens);
-  std::vector<ReportToken> words;
+  std::vector<InputToken> words;
   words.reserve(groups.size());
-  for (const auto& group : groups) words.push_back(merge_tokens(report, group));
+  for (const auto& group : groups) words.push_back(merge_tokens(report.input, group));
   const auto word_of = [&](std::size_t piece) {
     const auto holds = [&](const std::vector<std::size_t>& group) {
       return std::find(group.begin(), group.end(), piece) != group.end();
@@ -167,13 +135,22 @@ std::string flagged_note(std::size_t flagged) {
       flagged, kSmallestBaseline);
 }
 
-void fill_report(Report& report, GraphSource source, const ExplainOptions& options) {
-  ReportSettings& settings = report.settings;
-  settings.layers = resolve_layers(settings.layers, settings.to_layer, source.graph().layers());
+ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
+  ReportQuestion question;
+  question.settings = resolve(report.settings, {.input = report.input,
+                                                .layers = report.model.layers,
+                                                .heads = report.model.heads,
+                                                .causal = report.model.causal});
+  question.certified = certified_pairs(options, report.input.tokens, report.model.causal);
+  return question;
+}
 
-  std::size_t output = resolve_output_token(report, report.notes);
-  report.all_output_tokens = settings.output_token == "all";
-  const std::vector<CertifiedPair> certified = certified_pairs(options, report.input.tokens, report.model.causal);
+void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options) {
+  Settings& settings = report.settings;
+  settings.layers = question.settings.layers;
+  std::size_t output = question.settings.output_token;
+  report.notes.insert(report.notes.end(), question.settings.notes.begin(), question.settings.notes.end());
+  report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
   note_sink(report, source.graph(), output);
   note_next_sink(report, source.graph(), output);
   const bool all_flows = report.all_output_tokens || source.graph().tokens() <= kMostTokensForAllFlows;
@@ -185,13 +162,10 @@ void fill_report(Report& report, GraphSource source, const ExplainOptions& optio
   report.output_tokens.resize(n);
   std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
 
-  const Normalization normalization = normalization_of(settings.normalize);
   std::size_t flagged = 0;
   for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     if (method == Method::kFlow) note_gradients(report, source.graph());
-    const bool wanted = std::any_of(settings.method.begin(), settings.method.end(),
-                                    [&](const std::string& name) { return method_of(name) == method; });
-    if (!wanted) continue;
+    if (!settings.wants(method)) continue;
     Query query = query_of(method, settings, words);
     query.outputs = outputs;
     if (method == Method::kFlow) {
@@ -200,7 +174,7 @@ void fill_report(Report& report, GraphSource source, const ExplainOptions& optio
     }
     Attribution found = attribute(source, query, attribute_options(options));
     if (method == Method::kFlow) note_degenerate(report, found);
-    flagged += normalize(found, normalization);
+    flagged += normalize(found, settings.normalization);
     switch (method) {
       case Method::kRaw:
         report.raw = std::move(found.values);
@@ -215,13 +189,13 @@ void fill_report(Report& report, GraphSource source, const ExplainOptions& optio
         break;
     }
   }
-  add_certificates(report, source, certified, options);
+  add_certificates(report, source, question.certified, options);
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   check_finite("raw", report.raw, settings);
   check_finite("rollout", report.rollout, settings);
   check_finite("flow", report.flow, settings);
   // Not refused: each value says how wide its enclosure is, and that width does not depend on the tolerance.
-  if (!report.flow_gap.empty() && normalization == Normalization::kNone) {
+  if (!report.flow_gap.empty() && settings.normalization == Normalization::kNone) {
     const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
     if (widest > settings.flow_tolerance) {
       report.notes.push_back(
@@ -251,13 +225,12 @@ void fill_report(Report& report, GraphSource source, const ExplainOptions& optio
   report.graph = attribute(drawn, all).values;
 }
 
-void fill_report_of_row(Report& report, ReplaySource source, std::size_t layers, const ExplainOptions& options) {
-  ReportSettings& settings = report.settings;
-  std::vector<std::size_t> asked = settings.layers;
-  if (asked.empty()) asked = {layers};
-  settings.layers = resolve_layers(asked, settings.to_layer, layers);
-
-  std::size_t output = resolve_output_token(report, report.notes);
+void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
+                        const ExplainOptions& options) {
+  Settings& settings = report.settings;
+  settings.layers = question.settings.layers;
+  std::size_t output = question.settings.output_token;
+  report.notes.insert(report.notes.end(), question.settings.notes.begin(), question.settings.notes.end());
   TokenGroups words;
   TokenGroups outputs = {{output}};
   if (settings.words) {
@@ -268,13 +241,13 @@ void fill_report_of_row(Report& report, ReplaySource source, std::size_t layers,
   report.output_tokens = {output};
 
   std::size_t flagged = 0;
-  for (const std::string& name : {std::string("raw"), std::string("rollout")}) {
-    if (!wants(settings, name)) continue;
-    Query query = query_of(method_of(name), settings, words);
+  for (const Method method : {Method::kRaw, Method::kRollout}) {
+    if (!settings.wants(method)) continue;
+    Query query = query_of(method, settings, words);
     query.outputs = outputs;
     Attribution found = attribute(source, query, attribute_options(options));
-    flagged += normalize(found, normalization_of(settings.normalize));
-    (name == "raw" ? report.raw : report.rollout) = std::move(found.values);
+    flagged += normalize(found, settings.normalization);
+    (method == Method::kRaw ? report.raw : report.rollout) = std::move(found.values);
   }
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
 }
@@ -283,16 +256,16 @@ void check_row_options(const ExplainOptions& options, const ModelInfo& info) {
   const auto refuse = [](const std::string& what) {
     throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
   };
-  const ReportSettings& settings = options.settings;
+  const Settings& settings = options.settings;
   if (!info.causal) {
     refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; leave it out", info.name));
   }
-  if (has_gradient_mixing(settings)) refuse("--mixing attention, whose rows can be made again, found gradients");
-  if (wants(settings, "flow")) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
+  if (settings.has_gradients()) refuse("--mixing attention, whose rows can be made again, found gradients");
+  if (settings.wants(Method::kFlow)) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
   if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
   if (options.keep_attention) refuse("no --keep-attention, which is what it saves, found both");
   if (settings.discard > 0.0) refuse("no --discard, whose smallest weights are those of whole layers, found both");
-  if (settings.output_token == "all") refuse("one --output-token, found all");
+  if (settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
 }
 
 }  // namespace attnflow

@@ -7,20 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
-
-// The pieces of each word stand together; a token without a word stands alone. In order, every token once.
-TokenGroups word_groups(const std::vector<ReportToken>& tokens);
-
-// The token that stands for the pieces of one word (as word_groups gives them): the user's characters where the report
-// has them, else the pieces joined.
-ReportToken merge_tokens(const Report& report, const std::vector<std::size_t>& pieces);
 
 // Makes the report's tokens words, and the positions of predictions and referents, and `output`, those of words.
 // Returns the pieces of each word.
@@ -29,15 +24,24 @@ TokenGroups merge_words(Report& report, std::size_t& output);
 // What a report says of values that receptive-field normalisation set to 0.
 std::string flagged_note(std::size_t flagged);
 
-// Fills arrays, layers and output tokens of `report`, whose settings, model and tokens are set. With settings.words the
-// tokens become words, and the positions of predictions and referents those of words. Throws Error(kUsage) for options
-// that do not fit the input.
-void fill_report(Report& report, GraphSource source, const ExplainOptions& options);
+// What a report asks, resolved before the model runs.
+struct ReportQuestion {
+  ResolvedSettings settings;
+  std::vector<CertifiedPair> certified;
+};
+
+// Resolves the settings of a report whose model and input are set. Throws Error(kUsage) for options that do not fit
+// them.
+ReportQuestion resolve_question(const Report& report, const ExplainOptions& options);
+
+// Fills arrays, layers, output tokens and certificates of the report. With settings.words the tokens become words, and
+// the positions of predictions and referents those of words.
+void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
 // What options.only_output_token gives: raw attention and rollout of one output token, [layer, 1, input token], for
-// texts that are too long for matrices (30 layers of 4,096 tokens are 4 GB an array). Without layers asked for, of the
-// last one: each costs a pass over the layers below it. Report::graph stays empty.
-void fill_report_of_row(Report& report, ReplaySource source, std::size_t layers, const ExplainOptions& options);
+// texts that are too long for matrices (30 layers of 4,096 tokens are 4 GB an array). Report::graph stays empty.
+void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
+                        const ExplainOptions& options);
 
 // Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: flow,
 // certificates, discard, kept attention, all output tokens.

@@ -16,10 +16,11 @@
 #include "attnflow/analysis/generated_text.h"
 #include "attnflow/analysis/generation_sink.h"
 #include "attnflow/analysis/memory_check.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/sink_note.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/graph/layers.h"
@@ -63,12 +64,12 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
                              std::size_t prompt, std::size_t generated) {
   std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
   std::size_t columns = prompt;
-  if (options.settings.normalize == "receptive-field") columns += prompt;
+  if (options.settings.normalization == Normalization::kReceptiveField) columns += prompt;
   if (options.generated_columns) columns += generated;
-  for (const char* method : {"raw", "rollout"}) {
-    if (wants(options.settings, method)) bytes += sizeof(double) * generated * columns * layers;
+  for (const Method method : {Method::kRaw, Method::kRollout}) {
+    if (options.settings.wants(method)) bytes += sizeof(double) * generated * columns * layers;
   }
-  if (wants(options.settings, "flow")) {  // with gaps and flags
+  if (options.settings.wants(Method::kFlow)) {  // with gaps and flags
     const std::size_t rows = options.flow_tokens.empty() ? generated : options.flow_tokens.size();
     const std::size_t from = options.flow_layers.empty() ? 1 : options.flow_layers.size();
     bytes += rows * from * (sizeof(double) * (columns + prompt) + prompt);
@@ -80,7 +81,7 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
 }
 
 // Columns of one row: words of the prompt, then generated tokens one by one.
-TokenGroups column_groups(const std::vector<ReportToken>& prompt, bool words, std::size_t columns) {
+TokenGroups column_groups(const std::vector<InputToken>& prompt, bool words, std::size_t columns) {
   TokenGroups groups;
   if (words) groups = word_groups(prompt);
   for (std::size_t j = words ? prompt.size() : 0; j < columns; ++j) groups.push_back({j});
@@ -94,7 +95,7 @@ Query query_of(Method method, const GenerateOptions& options, const GenerationRe
   const std::size_t m = report.prompt_tokens.size();
   Query query{.method = method, .outputs = {{position}}};
   query.layers = method == Method::kFlow ? report.flow_layers : report.settings.layers;
-  query.start_layer = options.settings.to_layer;
+  query.start_layer = options.settings.start_layer;
   query.flow_tolerance = options.settings.flow_tolerance;
   if (options.settings.words || !all_columns) {
     query.inputs = column_groups(report.prompt_tokens, options.settings.words, all_columns ? position + 1 : m);
@@ -166,7 +167,7 @@ class Values {
 
   // Rows of generated tokens, each of the network of the positions that it sees.
   void add(Method method, const std::vector<std::size_t>& tokens, GenerationValues& values) {
-    const bool by_field = options_.settings.normalize == "receptive-field";
+    const bool by_field = options_.settings.normalization == Normalization::kReceptiveField;
     // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
     const bool all_columns = options_.generated_columns || by_field || method == Method::kFlow;
     for (std::size_t row = 0; row < tokens.size(); ++row) {
@@ -210,10 +211,10 @@ class Values {
 };
 
 void merge_prompt_words(GenerationReport& report) {
-  Report text;  // what merge_tokens reads
-  text.input.text = report.prompt;
-  text.input.tokens = report.prompt_tokens;
-  std::vector<ReportToken> words;
+  InputText text;
+  text.text = report.prompt;
+  text.tokens = report.prompt_tokens;
+  std::vector<InputToken> words;
   for (const auto& group : word_groups(report.prompt_tokens)) words.push_back(merge_tokens(text, group));
   report.prompt_tokens = std::move(words);
 }
@@ -257,16 +258,16 @@ void note_generation_sink(GenerationReport& report) {
   double sum = 0.0;
   for (const double value : share.span()) sum += value;
   const double mean = sum / static_cast<double>(share.size());
-  if (report.settings.set_aside != "none") return;
+  if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
   std::string note = sink_note(mean, "the attention", prompt_text(report, 0), "--drop-sink sets that token aside.");
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
 void note_next_generation_sink(GenerationReport& report) {
   const Tensor<double>& values = report.rollout.prompt;
-  const ReportSettings& settings = report.settings;
-  if (settings.set_aside != "first" || settings.normalize != "none" || settings.to_layer != 0 || values.empty() ||
-      values.extent(1) < 2) {
+  const Settings& settings = report.settings;
+  if (settings.column_mask.kind != ColumnMask::Kind::kFirst || settings.normalization != Normalization::kNone ||
+      settings.start_layer != 0 || values.empty() || values.extent(1) < 2) {
     return;
   }
   double sum = 0.0;
@@ -295,8 +296,8 @@ void note_own_system_turn(GenerationReport& report, const TextCodec& codec, cons
 }  // namespace
 
 void check_generate_options(const GenerateOptions& options) {
-  const ReportSettings& settings = options.settings;
-  validate_settings(settings);
+  const Settings& settings = options.settings;
+  validate(settings);
   const auto expect = [](bool holds, const std::string& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
@@ -304,15 +305,15 @@ void check_generate_options(const GenerateOptions& options) {
   expect(settings.discard == 0.0,
          "--discard: expected whole layers, whose smallest weights it drops, found a generation, which adds row after "
          "row; leave it out");
-  expect(settings.normalize != "row", "--normalize: expected none or receptive-field for a generation, found row");
+  expect(settings.normalization != Normalization::kRow,
+         "--normalize: expected none or receptive-field for a generation, found row");
   expect(!options.system || options.chat, "--system: expected --chat beside it, found none");
   // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
-  const bool fused = settings.heads == "mean" || settings.heads == "max" || settings.heads == "min";
-  expect(fused || (!wants(settings, "rollout") && !wants(settings, "flow")),
+  expect(!settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
          fmt::format("--heads {0}: expected --method raw, the only one that shows a single head of a generation, found "
                      "--method {1}; for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} "
                      "on the finished text",
-                     settings.heads, fmt::join(settings.method, ",")));
+                     to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
 }
 
 GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,
@@ -332,9 +333,9 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
   const std::size_t m = encoding.tokens.size();
   check_room(info, m);
   check_decoder_head(info);
-  report.settings.layers = resolve_layers(options.settings.layers, options.settings.to_layer, info.layers);
-  if (wants(options.settings, "flow") && !options.flow_layers.empty()) {
-    report.flow_layers = resolve_layers(options.flow_layers, options.settings.to_layer, info.layers);
+  report.settings.layers = resolve_layers(options.settings.layers, options.settings.start_layer, info.layers);
+  if (options.settings.wants(Method::kFlow) && !options.flow_layers.empty()) {
+    report.flow_layers = resolve_layers(options.flow_layers, options.settings.start_layer, info.layers);
   }
 
   GenerationReport shown = report;
@@ -343,15 +344,16 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
 
   GenerationSinkOptions keep;
   keep.layers = info.layers;
-  keep.to_layer = options.settings.to_layer;
+  keep.to_layer = options.settings.start_layer;
   keep.first_row = m - 1;
   keep.mixing = mixing_options(options.settings, report.prompt_tokens, info.heads);
-  keep.rollout = wants(options.settings, "rollout");
-  const bool all_columns = options.generated_columns || options.settings.normalize == "receptive-field";
+  keep.rollout = options.settings.wants(Method::kRollout);
+  const bool all_columns =
+      options.generated_columns || options.settings.normalization == Normalization::kReceptiveField;
   keep.columns = all_columns ? 0 : m;
   keep.threads = resolve_threads(options.threads);
   const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
-  if (wants(options.settings, "flow")) keep.graph_tokens = m - 1 + most;
+  if (options.settings.wants(Method::kFlow)) keep.graph_tokens = m - 1 + most;
   // The model's own memory first, so that what is left counts for the rows.
   decoder.clear();
   decoder.reserve(m + most - 1);
@@ -422,7 +424,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
 
   const std::size_t columns = options.settings.words ? word_groups(report.prompt_tokens).size() : m;
   Values values(options, sink, columns, report);
-  if (wants(options.settings, "raw")) values.add(Method::kRaw, report.raw);
+  if (options.settings.wants(Method::kRaw)) values.add(Method::kRaw, report.raw);
   if (keep.rollout) values.add(Method::kRollout, report.rollout);
   if (keep.graph_tokens > 0) {
     try {

@@ -29,7 +29,7 @@ namespace attnflow {
 struct GenerationStart {
   const ReportModel& model;
   const std::string& prompt;               // what the model is given, template included
-  const std::vector<ReportToken>& tokens;  // m, as in the finished report: words where settings.words
+  const std::vector<InputToken>& tokens;   // m, as in the finished report: words where settings.words
   const std::vector<std::size_t>& layers;  // those whose mean GenerationStep::rollout is
 };
 
@@ -48,7 +48,7 @@ struct GenerationStep {
 struct GenerateOptions {
   // What to compute. Used: method, heads, residual, set_aside, layers, to_layer, words, flow_tolerance, top_k;
   // normalize: none or receptive-field (values beside the plain ones); layers empty: all above to_layer.
-  ReportSettings settings;
+  Settings settings;
   std::size_t tokens = 64;  // n, at most
   SamplingOptions sampling;
   bool chat = false;                           // the prompt is the user's turn of a conversation (chat_prompt.h)

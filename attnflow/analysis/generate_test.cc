@@ -31,9 +31,9 @@ AttentionGraph graph_of(const ScriptedDecoder& decoder, std::size_t tokens, cons
   return attention_graph(AttentionStack(std::move(part)), mixing);
 }
 
-GenerateOptions options_for(std::vector<std::string> methods) {
+GenerateOptions options_for(const std::vector<std::string>& methods) {
   GenerateOptions options;
-  options.settings.method = std::move(methods);
+  options.settings.methods = parse_methods(methods);
   options.threads = 2;
   return options;
 }
@@ -99,7 +99,7 @@ TEST(Generate, KeepsGeneratedColumnsOnRequest) {
 TEST(Generate, ReceptiveFieldValuesAreThoseOfTheWholeRow) {
   ScriptedDecoder decoder("abc", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout", "flow"});
-  options.settings.normalize = "receptive-field";
+  options.settings.normalization = Normalization::kReceptiveField;
   const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
   for (std::size_t t = 0; t < report.tokens.size(); ++t) {
     const std::size_t n = kPromptTokens + t;
@@ -155,7 +155,7 @@ TEST(Generate, ReportsTheShareOfTheFirstTokenAndDropsItOnRequest) {
   ScriptedDecoder decoder("ab", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout"});
   const GenerationReport plain = generate(decoder, ByteCodec(), kPrompt, options);
-  options.settings.set_aside = "first";
+  options.settings.column_mask = parse_column_mask("first");
   const GenerationReport dropped = generate(decoder, ByteCodec(), kPrompt, options);
   MixingOptions aside;
   aside.set_aside = {0};
@@ -187,7 +187,7 @@ TEST(Generate, LayersAndToLayer) {
   ScriptedDecoder decoder("ab", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout"});
   options.settings.layers = {3, 4};
-  options.settings.to_layer = 1;
+  options.settings.start_layer = 1;
   const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
   ASSERT_EQ(report.rollout.prompt.extent(2), 2U);
   const AttentionGraph graph = graph_of(decoder, kPromptTokens + 1);
@@ -368,9 +368,9 @@ TEST(Generate, RefusesWhatItCannotDo) {
   };
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.tokens = 0; });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.discard = 0.5; });
-  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.normalize = "row"; });
-  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = "1"; });
-  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = "3"; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.normalization = Normalization::kRow; });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = parse_heads("1"); });
+  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = parse_heads("3"); });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.layers = {5}; });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.sampling.temperature = -1.0; });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.sampling.top_p = 0.0; });
@@ -382,7 +382,7 @@ TEST(Generate, RefusesWhatItCannotDo) {
 TEST(Generate, OneHeadIsFineForRawAttention) {
   ScriptedDecoder decoder("a", kPromptTokens);
   GenerateOptions options = options_for({"raw"});
-  options.settings.heads = "1";
+  options.settings.heads = parse_heads("1");
   const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(report.raw.prompt(0, 3, 2), static_cast<double>(decoder.stack().weights()(2, 1, kPromptTokens - 1, 3)));
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "attnflow/analysis/evaluate_samples.h"
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 
 namespace attnflow {
@@ -34,25 +34,6 @@ ReportTarget target_of(std::span<const float> logits, std::optional<std::size_t>
 }
 
 }  // namespace
-
-GradientMixingOptions gradient_mixing_options(const ReportSettings& settings, const std::vector<ReportToken>& tokens) {
-  if (!has_gradient_mixing(settings)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing: expected gradient or gradient-renormalized, found '{}'", settings.mixing));
-  }
-  // What removes weights has the same meaning in both; heads and residual are those of gradient mixing.
-  ReportSettings removal;
-  removal.set_aside = settings.set_aside;
-  removal.discard = settings.discard;
-  removal.discard_keep_special = settings.discard_keep_special;
-  MixingOptions mixing = mixing_options(removal, tokens, 1);
-  GradientMixingOptions options;
-  options.residual_rule = settings.mixing == "gradient" ? ResidualRule::kAdded : ResidualRule::kAddedNormalized;
-  options.set_aside = std::move(mixing.set_aside);
-  options.discard = mixing.discard;
-  options.discard_keeps = std::move(mixing.discard_keeps);
-  return options;
-}
 
 void check_gradient_head(const ModelInfo& info) {
   if (info.head == ModelHead::kClassification || info.head == ModelHead::kCausalLm) return;

@@ -22,10 +22,6 @@
 
 namespace attnflow {
 
-// What settings.mixing, set_aside and discard ask for. Throws Error(kUsage) for columns or shares that are out of range
-// and for settings.mixing that is not one of gradients.
-GradientMixingOptions gradient_mixing_options(const ReportSettings& settings, const std::vector<ReportToken>& tokens);
-
 // Throws Error(kUnsupportedModel) unless the model has an output to take the gradient of: classes, or the next token.
 void check_gradient_head(const ModelInfo& info);
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
@@ -79,7 +79,7 @@ Tokenizer small_tokenizer() {
 
 ExplainOptions by_gradient(const std::string& mixing = "gradient", const std::string& target = "auto") {
   ExplainOptions options;
-  options.settings.mixing = mixing;
+  options.settings.mixing = parse_mixing(mixing);
   options.settings.target = target;
   return options;
 }
@@ -187,7 +187,7 @@ TEST(GradientExplain, WordsNormalisationsAndCertificates) {
       for (const bool words : {false, true}) {
         GradientModel model(causal ? ModelHead::kCausalLm : ModelHead::kClassification, causal);
         ExplainOptions options = by_gradient();
-        options.settings.normalize = how;
+        options.settings.normalization = parse_normalization(how);
         options.settings.words = words;
         const Report report = explain(model, options, "the cabinets");
         for (const Tensor<double>* values : {&report.raw, &report.rollout, &report.flow}) {
@@ -234,7 +234,7 @@ TEST(GradientExplain, ReceptiveFieldRemovesWhatEvenWeightsGive) {
   };
   EvenModel even(ModelHead::kCausalLm, true);
   ExplainOptions options = by_gradient();
-  options.settings.normalize = "receptive-field";
+  options.settings.normalization = Normalization::kReceptiveField;
   const Report report = explain(even, options);
   const std::size_t n = report.input.tokens.size();
   for (const Tensor<double>* values : {&report.raw, &report.rollout, &report.flow}) {
@@ -324,14 +324,14 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
     EXPECT_EQ(refused.kind, ErrorKind::kUsage) << part;
     EXPECT_NE(refused.message.find(part), std::string::npos) << refused.message;
   };
-  refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = "max"; });
-  refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = "1"; });
+  refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("max"); });
+  refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("1"); });
   refuses("no --residual", [](ExplainOptions& o) { o.settings.residual = 0.25; });
-  refuses("--mixing: expected", [](ExplainOptions& o) { o.settings.mixing = "gradients"; });
+  refuses("--mixing: expected", [](ExplainOptions& o) { o.settings.mixing = parse_mixing("gradients"); });
   refuses("--target: expected", [](ExplainOptions& o) { o.settings.target = ""; });
-  refuses("--set-aside", [](ExplainOptions& o) { o.settings.set_aside = "99"; });
+  refuses("--set-aside", [](ExplainOptions& o) { o.settings.column_mask = parse_column_mask("99"); });
   refuses("--target: expected --mixing gradient", [](ExplainOptions& o) {
-    o.settings.mixing = "attention";
+    o.settings.mixing = Mixing::kAttention;
     o.settings.target = "Yes";
   });
   // What looks at attention only cannot be asked for gradients by its settings.
@@ -347,7 +347,7 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   GradientModel decoder(ModelHead::kCausalLm, true);
   ExplainOptions row = by_gradient();
   row.only_output_token = true;
-  row.settings.method = {"rollout"};
+  row.settings.methods = {Method::kRollout};
   EXPECT_EQ(refusal([&] { explain(decoder, row); }).kind, ErrorKind::kUsage);
 }
 

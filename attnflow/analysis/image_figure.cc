@@ -49,12 +49,12 @@ class Maps {
   std::size_t output() const { return output_; }
 
   // Whether the method was computed for the output token.
-  bool holds(const std::string& method) const {
+  bool holds(Method method) const {
     const MethodValues values = method_values(report_, method);
     return !values.values->empty() && row_index(*values.output_tokens, output_).has_value();
   }
 
-  ImageRow row(const std::string& method, std::size_t layer_position) const {
+  ImageRow row(Method method, std::size_t layer_position) const {
     const MethodValues values = method_values(report_, method);
     const std::size_t row = *row_index(*values.output_tokens, output_);
     const std::size_t n = report_.input.tokens.size();
@@ -154,9 +154,9 @@ std::string share_text(const ImageRow& row) {
   return fmt::format("{:.0f}% on tokens that are no patches", 100.0 * row.special / row.total);
 }
 
-std::string method_title(const Report& report, const std::string& method, std::size_t layer) {
-  if (method == "raw") return fmt::format("raw, layer {}", layer);
-  return fmt::format("{}, layers {}\u2013{}", method, report.settings.to_layer + 1, layer);
+std::string method_title(const Report& report, Method method, std::size_t layer) {
+  if (method == Method::kRaw) return fmt::format("raw, layer {}", layer);
+  return fmt::format("{}, layers {}\u2013{}", to_text(method), report.settings.start_layer + 1, layer);
 }
 
 std::vector<std::string> subtitles(const Report& report) {
@@ -201,22 +201,22 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
                                        report.input.tokens[maps.output()].role == "patch" ? "patch " + token : token));
   page.notes = report.notes;
 
-  std::vector<std::string> methods;
-  for (const std::string& method : options.methods.empty() ? report.settings.method : options.methods) {
+  std::vector<Method> methods;
+  for (const Method method : options.methods.empty() ? report.settings.methods : options.methods) {
     if (maps.holds(method)) {
       methods.push_back(method);
     } else if (options.methods.empty()) {
-      page.notes.push_back(fmt::format("Not shown: {}, which was computed for other output tokens.", method));
+      page.notes.push_back(fmt::format("Not shown: {}, which was computed for other output tokens.", to_text(method)));
     } else {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("expected a method that was computed for the output token, found {}", method));
+                  fmt::format("expected a method that was computed for the output token, found {}", to_text(method)));
     }
   }
   if (options.view != ImageView::kLayers) {
     PictureRow row;
     row.panel_height = kOverlayHeight;
     row.panels.push_back(maps.plain());
-    for (const std::string& method : methods) {
+    for (const Method method : methods) {
       const ImageRow values = maps.row(method, *position);
       PicturePanel panel = maps.panel(values, values.largest, kOverlaySide);
       panel.title = method_title(report, method, layer);
@@ -228,7 +228,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     page.rows.push_back(std::move(row));
   }
   if (options.view != ImageView::kOverlay && report.settings.layers.size() > 1) {
-    for (const std::string& method : methods) {
+    for (const Method method : methods) {
       std::vector<ImageRow> rows;
       double largest = 0.0;
       for (std::size_t l = 0; l < report.settings.layers.size(); ++l) {
@@ -236,7 +236,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
         largest = std::max(largest, rows.back().largest);
       }
       PictureRow strip;
-      strip.heading = method + " by layer";
+      strip.heading = to_text(method) + " by layer";
       strip.panel_height = kLayerHeight;
       strip.bar = PanelBar{0.0, largest > 0.0 ? largest : 1.0, {}, {}};
       for (std::size_t l = 0; l < rows.size(); ++l) {
@@ -244,7 +244,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
         panel.title = fmt::format("layer {}", report.settings.layers[l]);
         panel.caption =
             rows[l].total > 0.0 ? fmt::format("{:.0f}% off the map", 100.0 * rows[l].special / rows[l].total) : "";
-        panel.description = fmt::format("the picture under a map of {}, {}", method, panel.title);
+        panel.description = fmt::format("the picture under a map of {}, {}", to_text(method), panel.title);
         strip.panels.push_back(std::move(panel));
       }
       page.rows.push_back(std::move(strip));

@@ -31,7 +31,7 @@ struct ImageFigureOptions {
   MapInterpolation interpolation = MapInterpolation::kBilinear;
   PictureTone tone = PictureTone::kGrey;    // of the picture under a map; alone it keeps its colours
   double opacity = 0.65;                    // of the map
-  std::vector<std::string> methods = {};    // of raw, rollout, flow; all that the report holds when empty
+  std::vector<Method> methods = {};         // of raw, rollout, flow; all that the report holds when empty
   std::optional<std::size_t> output_token;  // a position; the report's output token when absent
   std::optional<std::size_t> layer;         // of the overlay; the last of settings.layers when absent
 };

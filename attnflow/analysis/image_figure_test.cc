@@ -83,7 +83,7 @@ TEST(ImagePage, AMapOfPatchesHasTheColoursOfItsValues) {
   options.view = ImageView::kOverlay;
   options.interpolation = MapInterpolation::kPatches;
   options.opacity = 1.0;
-  options.methods = {"rollout"};
+  options.methods = {Method::kRollout};
   options.layer = 2;
   const PicturePage page = image_page(report, options);
   ASSERT_EQ(page.rows.size(), 1U);
@@ -102,7 +102,7 @@ TEST(ImagePage, AMapOfPatchesHasTheColoursOfItsValues) {
 
 TEST(ImagePage, OutlinesThePatchThatIsTheOutputToken) {
   ExplainOptions options;
-  options.settings.output_token = "2,1";
+  options.settings.output_token = parse_output_token("2,1");
   // A strip of 3 columns and 2 rows of pixels is seen by no patch.
   const Report report = report_of(options, 14, 19);
   const PicturePage page = image_page(report);
@@ -131,7 +131,7 @@ TEST(ImagePage, SaysWhatWasComputedForOtherTokensOnly) {
   const PicturePage page = image_page(report, options);
   EXPECT_TRUE(mentions(page.notes, "Not shown: flow"));
   EXPECT_EQ(page.rows[0].panels.size(), 3U);
-  options.methods = {"flow"};
+  options.methods = {Method::kFlow};
   expect_error(ErrorKind::kUsage, {"found flow"}, [&] { image_page(report, options); });
   // Nothing on any patch is no reason to fail.
   options.output_token = 0;

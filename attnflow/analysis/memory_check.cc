@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
@@ -28,19 +28,21 @@ void require_memory(std::size_t bytes, const std::string& what, const std::strin
 }
 
 std::size_t report_bytes(const Report& report, const ExplainOptions& options, std::size_t n) {
-  const ReportSettings& settings = report.settings;
+  const Settings& settings = report.settings;
   const std::size_t layers = report.model.layers;
-  const std::size_t asked = resolve_layers(settings.layers, settings.to_layer, layers).size();
-  const bool one_head = settings.heads != "mean" && settings.heads != "max" && settings.heads != "min";
+  const std::size_t asked = resolve_layers(settings.layers, settings.start_layer, layers).size();
+  const bool one_head = settings.heads.is_single();
   // The weights (twice with one head), with the residual while they are multiplied, and as the report draws them.
   std::size_t matrices = (one_head ? 4 : 3) * layers;
-  for (const char* method : {"raw", "rollout"}) matrices += wants(settings, method) ? asked : 0;
+  for (const Method method : {Method::kRaw, Method::kRollout}) matrices += settings.wants(method) ? asked : 0;
   // Values of every output token, their gaps, and their flags; what the solver takes, flow/flow_memory.h checks.
-  if (wants(settings, "flow") && settings.output_token == "all") matrices += 2 * asked + (asked + 7) / 8;
-  if (settings.normalize == "receptive-field") matrices += 2 * layers + asked;  // uniform attention, one baseline
-  if (options.keep_attention) matrices += layers * report.model.heads;          // twice, in float32
+  if (settings.wants(Method::kFlow) && settings.output_token.kind == OutputToken::Kind::kAll)
+    matrices += 2 * asked + (asked + 7) / 8;
+  if (settings.normalization == Normalization::kReceptiveField)
+    matrices += 2 * layers + asked;                                     // uniform attention, one baseline
+  if (options.keep_attention) matrices += layers * report.model.heads;  // twice, in float32
   // One layer's attention, its gradient, and what the pass back makes of them, in float32.
-  if (has_gradient_mixing(settings)) matrices += 2 * report.model.heads;
+  if (settings.has_gradients()) matrices += 2 * report.model.heads;
   const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
   return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
 }

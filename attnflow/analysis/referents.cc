@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "attnflow/analysis/text_words.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -55,7 +55,7 @@ ReportReferent referent_at(const Report& report, const std::vector<TextWord>& wo
       return {word->text, word->tokens};
     }
   }
-  return {display_text(report, position), {position}};
+  return {display_text(report.input, position), {position}};
 }
 
 ReportReferent resolve(const std::string& asked, const Report& report, const std::vector<TextWord>& words) {
@@ -107,9 +107,8 @@ std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& as
   check_referents(asked);
   std::vector<ReportReferent> referents;
   if (asked.empty()) return referents;
-  const std::vector<TextWord> words = text_words(report);
-  const auto& methods = report.settings.method;
-  const bool flow = std::find(methods.begin(), methods.end(), "flow") != methods.end();
+  const std::vector<TextWord> words = text_words(report.input);
+  const bool flow = report.settings.wants(Method::kFlow);
   for (const std::string& request : asked) {
     ReportReferent referent = resolve(request, report, words);
     for (const ReportReferent& other : referents) {

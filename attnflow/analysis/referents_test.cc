@@ -76,7 +76,7 @@ TEST(Referents, OccurrencesAndPositions) {
 TEST(Referents, WordsOfSeveralPieces) {
   Report report = report_of_text();
   expect_says(refusal({"authors", "met"}, report), {"'authors', which is 2 tokens", "--words", "--method raw,rollout"});
-  report.settings.method = {"raw", "rollout"};
+  report.settings.methods = {Method::kRaw, Method::kRollout};
   EXPECT_EQ(positions_of("authors", report), (Positions{7, 8}));
   report.settings = {};
   report.settings.words = true;

@@ -6,8 +6,8 @@
 
 namespace attnflow {
 
-std::vector<ReportToken> report_tokens(const Encoding& encoding) {
-  std::vector<ReportToken> tokens;
+std::vector<InputToken> report_tokens(const Encoding& encoding) {
+  std::vector<InputToken> tokens;
   tokens.reserve(encoding.tokens.size());
   for (const EncodedToken& token : encoding.tokens) {
     tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment, false});

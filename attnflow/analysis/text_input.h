@@ -11,7 +11,7 @@
 namespace attnflow {
 
 // Tokens as reports show them.
-std::vector<ReportToken> report_tokens(const Encoding& encoding);
+std::vector<InputToken> report_tokens(const Encoding& encoding);
 
 // Throws Error(kBadFile) when the tokenizer gives ids that the model has no embedding for.
 void check_vocabulary(const TextCodec& codec, const ModelInfo& info);

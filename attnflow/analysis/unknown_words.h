@@ -10,7 +10,7 @@
 
 namespace attnflow {
 
-// Sets ReportToken::unknown of the report's tokens, and adds a note that counts them and lists their texts. An unknown
+// Sets InputToken::unknown of the report's tokens, and adds a note that counts them and lists their texts. An unknown
 // token that the user wrote as such ("[UNK]") is what it says and is not marked.
 void mark_unknown_words(Report& report);
 

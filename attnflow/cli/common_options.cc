@@ -11,11 +11,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <list>
+#include <memory>
 #include <system_error>
+#include <type_traits>
+#include <variant>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/command_files.h"
-#include "attnflow/report/report.h"
 
 namespace attnflow {
 namespace {
@@ -37,38 +40,47 @@ std::string whole_number(const std::string& text) {
 
 CLI::Option* comma_list(CLI::Option* option) { return option->delimiter(',')->take_all()->allow_extra_args(false); }
 
-void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group) {
-  comma_list(command->add_option("--method", settings.method, "raw, rollout, flow, or several joined by commas"))
-      ->capture_default_str()
-      ->group(group);
-  command->add_option("--heads", settings.heads, "Head fusion: mean, max, min, or the number of one head")
-      ->capture_default_str()
-      ->group(group);
-  command->add_option("--residual", settings.residual, "Weight of the residual connection in A = (1 - rho) W + rho I")
-      ->capture_default_str()
-      ->group(group);
-  command->add_option("--layers", layers, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)")->group(group);
-  command->add_option("--to-layer", settings.to_layer, "Layer to look down to; 0 is the input")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(group);
-}
-
-void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group) {
-  command
-      ->add_option("--mixing", settings.mixing,
-                   "What a layer's matrix is made of: attention; gradient (attention weighted with the gradient of "
-                   "--target, I + G as published for rollout, rows divided by their sums for flow); or "
-                   "gradient-renormalized (rows divided for rollout, too)")
-      ->capture_default_str()
-      ->group(group);
-  command
-      ->add_option(
-          "--target", settings.target,
-          "--mixing gradient: of which class (label or number) or next token (a word, or id:N); auto: the most "
-          "probable")
-      ->capture_default_str()
-      ->group(group);
+void add_settings(CLI::App* command, Settings& settings, SettingUse use, const SettingGroups& groups,
+                  const std::map<std::string, const char*>& helps) {
+  struct Given {
+    const SettingOption* option;
+    CLI::Option* argument;
+    SettingValue value;
+  };
+  auto all = std::make_shared<std::list<Given>>();
+  for (const SettingOption& option : setting_options()) {
+    if ((option.uses & use) == 0) continue;
+    const auto own = helps.find(option.name);
+    const std::string help = own == helps.end() ? option.help : own->second;
+    const std::string name = "--" + option.dashed();
+    Given& given = all->emplace_back(Given{&option, nullptr, option.get(settings)});
+    // Layers are a text here; all of them have no name.
+    const bool layers = std::holds_alternative<std::vector<std::size_t>>(given.value);
+    if (layers) given.value = std::string();
+    given.argument = std::visit(
+        [&](auto& value) -> CLI::Option* {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, bool>) {
+            return command->add_flag(name, value, help);
+          } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+            return comma_list(command->add_option(name, value, help));
+          } else if constexpr (std::is_same_v<Value, std::size_t>) {
+            return command->add_option(name, value, help)->check(whole_number);
+          } else if constexpr (!std::is_same_v<Value, std::vector<std::size_t>>) {
+            return command->add_option(name, value, help);
+          } else {
+            return nullptr;  // became a text above
+          }
+        },
+        given.value);
+    given.argument->group(option.shown ? groups.show : groups.compute);
+    if (!layers && !std::holds_alternative<bool>(given.value)) given.argument->capture_default_str();
+  }
+  command->parse_complete_callback([all, &settings] {
+    for (const Given& given : *all) {
+      if (given.argument->count() > 0) given.option->set(settings, given.value);
+    }
+  });
 }
 
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group) {

@@ -3,9 +3,12 @@
 #define ATTNFLOW_CLI_COMMON_OPTIONS_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "attnflow/attribution/setting_options.h"
 
 namespace CLI {
 class App;
@@ -14,8 +17,6 @@ class Option;
 
 namespace attnflow {
 
-struct ReportSettings;
-
 // For CLI::Option::check on unsigned options: CLI11 alone takes -1 for a very large number. Empty when all is well.
 std::string whole_number(const std::string& text);
 
@@ -23,11 +24,17 @@ std::string whole_number(const std::string& text);
 // CLI11 alone takes every argument up to the next option, so `--method flow "The key"` would swallow the text.
 CLI::Option* comma_list(CLI::Option* option);
 
-// --method, --heads, --residual, --layers (kept as text) and --to-layer, in the help's group `group`.
-void add_graph_options(CLI::App* command, ReportSettings& settings, std::string& layers, const char* group);
+// The help's groups of settings: of those that change values, and of those that change how they are shown.
+struct SettingGroups {
+  const char* compute = "What to compute";
+  const char* show = "What to show";
+};
 
-// --mixing and --target, in the help's group `group`: for commands that run a model with gradients.
-void add_mixing_options(CLI::App* command, ReportSettings& settings, const char* group);
+// The options of the settings that a command takes (attribution/setting_options.h). Once its command line is read,
+// `settings`, which must live as long, holds what they say; its present values are the defaults. `helps`: by a
+// setting's name, what a command says of it instead of the table.
+void add_settings(CLI::App* command, Settings& settings, SettingUse use, const SettingGroups& groups = {},
+                  const std::map<std::string, const char*>& helps = {});
 
 // --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);

@@ -15,7 +15,7 @@
 #include "attnflow/analysis/evaluate_correlations.h"
 #include "attnflow/analysis/evaluate_output.h"
 #include "attnflow/analysis/evaluate_samples.h"
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -33,7 +33,6 @@ struct EvaluateArguments {
   std::optional<std::string> model;
   std::vector<std::string> data;
   std::vector<std::string> outputs;
-  std::string layers;
   std::string device = "cpu";
   bool allow_unused_weights = false;
   bool json = false;
@@ -110,7 +109,6 @@ Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder,
 
 void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
-  options.settings.layers = parse_layers(arguments.layers);
   for (const std::string& output : arguments.outputs) check_correlations_output(output);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
@@ -154,7 +152,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
 
 void add_common(CLI::App* command, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
-  ReportSettings& settings = options.settings;
+  Settings& settings = options.settings;
   command
       ->add_option(
           "--model", arguments.model,
@@ -196,16 +194,11 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->group(scores);
 
   const char* how = "What to compute";
-  add_graph_options(command, settings, arguments.layers, how);
+  add_settings(command, settings, kForCorrelations, {.compute = how},
+               {{"output_token", "auto, cls, mask, last or a position"}});
   comma_list(command->add_option("--relevance", options.relevance,
                                  "row (of the output token), column-max, column-sum (over output tokens), or several "
                                  "joined by commas"))
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--output-token", settings.output_token, "auto, cls, mask, last or a position")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--flow-tolerance", settings.flow_tolerance, "When a flow counts as equal to an end cut")
       ->capture_default_str()
       ->group(how);
   command->add_option("--resamples", options.resamples, "Of the bootstrap and the sign-flip tests")

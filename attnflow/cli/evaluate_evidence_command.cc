@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_evidence.h"
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -24,7 +24,6 @@ struct EvidenceArguments {
   std::string model;
   std::string data;
   std::vector<std::string> outputs;
-  std::string layers;
   std::string flow_layers;
   bool json = false;
   bool allow_unused_weights = false;
@@ -33,7 +32,6 @@ struct EvidenceArguments {
 
 void run_evidence(EvidenceArguments& arguments) {
   EvidenceOptions& options = arguments.options;
-  options.settings.layers = parse_layers(arguments.layers);
   options.flow_layers = parse_layers(arguments.flow_layers);
   for (const std::string& output : arguments.outputs) check_evidence_output(output);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
@@ -87,7 +85,7 @@ void add_evidence_task(CLI::App& evaluate) {
                               "Hugging Face folders), or several joined by commas"))
       ->capture_default_str();
   const char* how = "What to compute";
-  add_graph_options(task, options.settings, arguments->layers, how);
+  add_settings(task, options.settings, kForEvidence, {.compute = how});
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
       ->group(how);

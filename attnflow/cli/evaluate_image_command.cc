@@ -11,7 +11,7 @@
 
 #include "attnflow/analysis/evaluate_image.h"
 #include "attnflow/analysis/image_model.h"
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -27,7 +27,6 @@ struct ImageEvaluationArguments {
   std::optional<std::string> model;
   std::string data;
   std::vector<std::string> outputs;
-  std::string layers;
   std::string blank = "mean";
   std::string scored = "predicted";
   bool json = false;
@@ -56,7 +55,6 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
 
 void run_image_evaluation(ImageEvaluationArguments& arguments) {
   ImageEvaluationOptions& options = arguments.options;
-  options.settings.layers = parse_layers(arguments.layers);
   for (const std::string& output : arguments.outputs) check_image_evaluation_output(output);
   if (arguments.blank != "mean" && arguments.blank != "black") {
     throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
@@ -115,21 +113,9 @@ void add_image_evaluation_task(CLI::App& evaluate) {
                               "raw, rollout, flow, gradient-rollout, gradient-flow, or several joined by commas"))
       ->capture_default_str()
       ->group(how);
-  task->add_option("--layers", arguments->layers, "The last of them is looked at; default: the model's last")
-      ->group(how);
-  task->add_option("--to-layer", options.settings.to_layer, "Down to this layer; 0: the input")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(how);
-  task->add_option("--heads", options.settings.heads, "Head fusion: mean, max, min, or the number of one head")
-      ->capture_default_str()
-      ->group(how);
-  task->add_option("--residual", options.settings.residual, "rho of (1 - rho) W + rho I")
-      ->capture_default_str()
-      ->group(how);
-  task->add_option("--set-aside", options.settings.set_aside, "As for attnflow image")
-      ->capture_default_str()
-      ->group(how);
+  add_settings(
+      task, options.settings, kForImageCurves, {.compute = how},
+      {{"layers", "The last of them is looked at; default: the model's last"}, {"set_aside", "As for attnflow image"}});
   task->add_option("--blank", arguments->blank, "What stands for a removed patch: mean or black")
       ->capture_default_str()
       ->group(how);

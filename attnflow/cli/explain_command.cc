@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/referents.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
 #include "attnflow/cli/decoder_argument.h"
@@ -33,7 +34,6 @@ struct ExplainArguments {
   std::optional<std::string> model;
   std::string attention;
   std::vector<std::string> outputs;
-  std::string layers;
   std::string device = "cpu";
   bool allow_unused_weights = false;
   std::string view = "overview";
@@ -51,8 +51,7 @@ TableOptions terminal_options() {
 
 void run_explain(ExplainArguments& arguments) {
   ExplainOptions& options = arguments.options;
-  options.settings.layers = parse_layers(arguments.layers);
-  validate_settings(options.settings);
+  validate(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   check_referents(options.referents);
   FigureOptions figure;
@@ -96,11 +95,11 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
     throw Error(ErrorKind::kUsage, "expected either a text (with --model and --pair), or --attention FILE, found both");
   }
-  if (from_file && has_gradient_mixing(options.settings)) {
+  if (from_file && options.settings.has_gradients()) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("--mixing {}: expected a text and a model, found --attention, whose file holds no gradients",
-                    options.settings.mixing));
+                    to_text(options.settings.mixing)));
   }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
@@ -171,7 +170,7 @@ void run_explain(ExplainArguments& arguments) {
 
 void add_explain_command(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
-  ReportSettings& settings = arguments->options.settings;
+  Settings& settings = arguments->options.settings;
   CLI::App* command = app.add_subcommand("explain", "Which input tokens did each output token of a text draw on?");
   command->add_option("TEXT", arguments->text, "The text; - reads it from standard input");
   command->add_option("--pair", arguments->pair, "A second segment, for models of sentence pairs");
@@ -189,47 +188,16 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--json", arguments->json, "Print the report document on standard output");
 
   const char* how = "What to compute";
-  add_graph_options(command, settings, arguments->layers, how);
-  add_mixing_options(command, settings, how);
-  command
-      ->add_option("--output-token", settings.output_token,
-                   "auto (the mask; else the class token, or the first; in causal models the last), cls, mask, last, "
-                   "all, a position, or the text of a word or token that the input has once")
-      ->capture_default_str()
-      ->group(how);
+  const char* show = "What to show and keep";
+  add_settings(command, settings, kForExplain, {.compute = how, .show = show});
   command
       ->add_flag("--only-output-token", arguments->options.only_output_token,
                  "Decoders: only that token's row, without matrices between all tokens; for long texts")
-      ->group(how);
-  command->add_option("--normalize", settings.normalize, "none, row, or receptive-field")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--discard", settings.discard, "Share of each layer's smallest weights that is set to 0")
-      ->capture_default_str()
-      ->group(how);
-  command
-      ->add_flag("--discard-keep-special", settings.discard_keep_special, "Weights of special tokens are not discarded")
-      ->group(how);
-  command
-      ->add_option("--set-aside", settings.set_aside,
-                   "Columns that get no attention: none, first, special, or positions such as 0,5")
-      ->capture_default_str()
-      ->group(how);
-  command->add_flag("--words", settings.words, "Merge the pieces of a word")->group(how);
-  command
-      ->add_option("--flow-tolerance", settings.flow_tolerance,
-                   "When a flow counts as equal to an end cut, 1e-12 to 1; wider enclosures get a note")
-      ->capture_default_str()
       ->group(how);
   command->add_flag("--renormalize", arguments->options.renormalize, "--attention: divide each row by its sum")
       ->group(how);
   command->add_flag("--any-weights", arguments->options.any_weights, "--attention: rows need not sum to 1")->group(how);
 
-  const char* show = "What to show and keep";
-  command->add_option("--top-k", settings.top_k, "Tokens that rankings show")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(show);
   command
       ->add_option("--view", arguments->view,
                    "What .svg, .pdf and .png show: overview, graph, heatmap, strip, matrix or referents")
@@ -268,7 +236,8 @@ void add_explain_command(CLI::App& app) {
   command->callback([arguments, command] {
     ExplainOptions& options = arguments->options;
     // Flow is among the usual methods, and needs what this option saves.
-    if (options.only_output_token && command->count("--method") == 0) options.settings.method = {"raw", "rollout"};
+    if (options.only_output_token && command->count("--method") == 0)
+      options.settings.methods = {Method::kRaw, Method::kRollout};
     run_explain(*arguments);
   });
 }

@@ -14,9 +14,9 @@
 
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generate.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_generation.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -34,7 +34,6 @@ struct GenerateArguments {
   std::string prompt;
   std::string model;
   std::vector<std::string> outputs;
-  std::string layers;
   std::string flow_layers;
   std::string flow_tokens;
   std::string view = "overview";
@@ -67,18 +66,21 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
                 fmt::format("--view: expected overview, tokens, layers or strip, found '{}'", arguments.view));
   }
   figure.view = *view;
-  figure.method = arguments.picture_method;
+  if (!arguments.picture_method.empty()) {
+    figure.method = parse_method(arguments.picture_method);
+  }
   figure.token = arguments.picture_token;
-  if (!figure.method.empty() && !wants(arguments.options.settings, figure.method)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
-                                               fmt::join(arguments.options.settings.method, ", "), figure.method));
+  if (figure.method && !arguments.options.settings.wants(*figure.method)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
+                            fmt::join(to_texts(arguments.options.settings.methods), ", "), to_text(*figure.method)));
   }
   if (figure.token && *figure.token >= arguments.options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
                                                arguments.options.tokens - 1, *figure.token));
   }
   const auto& flow_tokens = arguments.options.flow_tokens;
-  if (figure.token && figure.method == "flow" && !flow_tokens.empty() &&
+  if (figure.token && figure.method == Method::kFlow && !flow_tokens.empty() &&
       std::find(flow_tokens.begin(), flow_tokens.end(), *figure.token) == flow_tokens.end()) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected one of --flow-tokens ({}) for --show flow, found {}",
                                                fmt::join(flow_tokens, ", "), *figure.token));
@@ -89,12 +91,11 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
 void run_generate(GenerateArguments& arguments) {
   GenerateOptions& options = arguments.options;
   if (arguments.drop_sink) {
-    if (options.settings.set_aside != "none") {
+    if (options.settings.column_mask.kind != ColumnMask::Kind::kNone) {
       throw Error(ErrorKind::kUsage, "expected --drop-sink or --set-aside, found both");
     }
-    options.settings.set_aside = "first";
+    options.settings.column_mask = parse_column_mask("first");
   }
-  options.settings.layers = parse_layers(arguments.layers);
   options.flow_layers = parse_layers(arguments.flow_layers);
   if (!arguments.flow_tokens.empty()) options.flow_tokens = parse_positions(arguments.flow_tokens, "flow-tokens");
   std::sort(options.flow_tokens.begin(), options.flow_tokens.end());
@@ -104,7 +105,7 @@ void run_generate(GenerateArguments& arguments) {
     throw Error(ErrorKind::kUsage, fmt::format("--flow-tokens: expected generated tokens from 0 to {}, found {}",
                                                options.tokens - 1, options.flow_tokens.back()));
   }
-  if (!wants(options.settings, "flow") && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
+  if (!options.settings.wants(Method::kFlow) && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
     throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers: expected flow among --method, found none");
   }
   check_generate_options(options);
@@ -175,7 +176,7 @@ void run_generate(GenerateArguments& arguments) {
 void add_generate_command(CLI::App& app) {
   auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
-  options.settings.method = {"raw", "rollout"};
+  options.settings.methods = {Method::kRaw, Method::kRollout};
   CLI::App* command =
       app.add_subcommand("generate", "Continue a prompt, and show what each generated token drew on in it");
   command->add_option("PROMPT", arguments->prompt, "The text to continue; - reads it from standard input")->required();
@@ -208,20 +209,13 @@ void add_generate_command(CLI::App& app) {
   command->add_flag("--ignore-end", options.ignore_end, "Go on behind a token that ends the text")->group(say);
 
   const char* how = "What to compute";
-  add_graph_options(command, options.settings, arguments->layers, how);
-  command
-      ->add_option("--normalize", options.settings.normalize,
-                   "none, or receptive-field: values without the advantage of early tokens, beside the plain ones")
-      ->capture_default_str()
-      ->group(how);
+  const char* show = "What to show";
+  add_settings(
+      command, options.settings, kForGenerate, {.compute = how, .show = show},
+      {{"normalize", "none, or receptive-field: values without the advantage of early tokens, beside the plain ones"},
+       {"words", "Merge the pieces of a word of the prompt"}});
   command->add_flag("--drop-sink", arguments->drop_sink, "Set the first token aside, which swallows much attention")
       ->group(how);
-  command
-      ->add_option("--set-aside", options.settings.set_aside,
-                   "Columns that get no attention: none, first, special, or positions such as 0,5")
-      ->capture_default_str()
-      ->group(how);
-  command->add_flag("--words", options.settings.words, "Merge the pieces of a word of the prompt")->group(how);
   command->add_flag("--generated-columns", options.generated_columns, "Keep what was drawn on generated tokens too")
       ->group(how);
   command
@@ -230,17 +224,7 @@ void add_generate_command(CLI::App& app) {
       ->group(how);
   command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last")
       ->group(how);
-  command
-      ->add_option("--flow-tolerance", options.settings.flow_tolerance,
-                   "When a flow counts as equal to an end cut, 1e-12 to 1")
-      ->capture_default_str()
-      ->group(how);
 
-  const char* show = "What to show";
-  command->add_option("--top-k", options.settings.top_k, "Tokens that rankings show")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(show);
   TokenFilterOptions& filter = options.filter;
   comma_list(
       command->add_option("--drop-stop-words", filter.stop_words,

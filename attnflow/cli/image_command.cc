@@ -13,9 +13,9 @@
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_figure.h"
 #include "attnflow/analysis/image_model.h"
-#include "attnflow/analysis/settings.h"
 #include "attnflow/analysis/write_image.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -35,7 +35,6 @@ struct ImageArguments {
   std::string picture;
   std::optional<std::string> model;
   std::vector<std::string> outputs;
-  std::string layers;
   std::string device = "cpu";
   bool allow_unused_weights = false;
   std::string view = "overview";
@@ -70,8 +69,7 @@ void read_figure(ImageArguments& arguments) {
 
 void run_image(ImageArguments& arguments) {
   ExplainOptions& options = arguments.options;
-  options.settings.layers = parse_layers(arguments.layers);
-  validate_settings(options.settings);
+  validate(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
@@ -113,7 +111,7 @@ void run_image(ImageArguments& arguments) {
 
 void add_image_command(CLI::App& app) {
   auto arguments = std::make_shared<ImageArguments>();
-  ReportSettings& settings = arguments->options.settings;
+  Settings& settings = arguments->options.settings;
   CLI::App* command = app.add_subcommand("image", "Which patches of a picture did a vision model draw on?");
   command->add_option("PICTURE", arguments->picture, "A PNG, JPEG or WebP file")->required();
   command->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model's name")
@@ -123,40 +121,16 @@ void add_image_command(CLI::App& app) {
   command->add_flag("--json", arguments->json, "Print the report document on standard output");
 
   const char* how = "What to compute";
-  add_graph_options(command, settings, arguments->layers, how);
-  add_mixing_options(command, settings, how);
-  command
-      ->add_option("--output-token", settings.output_token,
-                   "auto (the class token), cls, all, a position, or a patch as row,column from 0")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--normalize", settings.normalize, "none, row, or receptive-field")
-      ->capture_default_str()
-      ->group(how);
-  command->add_option("--discard", settings.discard, "Share of each layer's smallest weights that is set to 0")
-      ->capture_default_str()
-      ->group(how);
-  command
-      ->add_flag("--discard-keep-special", settings.discard_keep_special,
-                 "Weights of the class token and of registers are not discarded")
-      ->group(how);
-  command
-      ->add_option("--set-aside", settings.set_aside,
-                   "Columns that get no attention, rows being renormalised: none, first, special (all that are no "
-                   "patches), registers, or positions such as 0,5")
-      ->capture_default_str()
-      ->group(how);
-  command
-      ->add_option("--flow-tolerance", settings.flow_tolerance,
-                   "When a flow counts as equal to an end cut, 1e-12 to 1; wider enclosures get a note")
-      ->capture_default_str()
-      ->group(how);
-
   const char* show = "What to show and keep";
-  command->add_option("--top-k", settings.top_k, "Patches and classes that rankings show")
-      ->check(whole_number)
-      ->capture_default_str()
-      ->group(show);
+  add_settings(
+      command, settings, kForImage, {.compute = how, .show = show},
+      {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
+       {"discard_keep_special", "Weights of the class token and of registers are not discarded"},
+       {"set_aside",
+        "Columns that get no attention, rows being renormalised: none, first, special (all that are no patches), "
+        "registers, or positions such as 0,5"},
+       {"top_k", "Patches and classes that rankings show"}});
+
   command->add_option("--view", arguments->view, "What .svg, .pdf and .png show: overview, overlay or layers")
       ->capture_default_str()
       ->group(show);

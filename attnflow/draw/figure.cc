@@ -73,7 +73,7 @@ std::string figure_description(const Report& report, const FigureOptions& option
   return fmt::format("{} of the attention of {} for output token {} (position {}){}",
                      kViewNames[static_cast<std::size_t>(options.view)],
                      report.model.name.empty() ? "an attention array" : clean_text(report.model.name),
-                     clean_text(display_text(report, token)), token,
+                     clean_text(display_text(report.input, token)), token,
                      text.empty() ? "" : " of \u201c" + text + "\u201d");
 }
 

@@ -40,7 +40,7 @@ struct FigureOptions {
   std::optional<std::size_t> output_token;  // a position; the report's output token when absent
   std::optional<bool> all_output_tokens;    // graph: arcs of all output tokens; as the report says when absent
   std::optional<std::size_t> layer;         // the layer l looked at; the last of settings.layers when absent
-  std::vector<std::string> methods;         // of raw, rollout, flow; all that the report holds when empty
+  std::vector<Method> methods;              // of raw, rollout, flow; all that the report holds when empty
   // Special tokens, and what an output token draws on itself, do not set the top of the scale: [CLS], [SEP] and the
   // residual often take most of it, and the other words would all look alike. Cells above the top are marked, and the
   // legend says how large they are.

@@ -39,8 +39,8 @@ void check_report(const Report& report) {
   if (report.output_token >= n) {
     bad_report(fmt::format("expected an output token below {}, found {}", n, report.output_token));
   }
-  if (report.settings.layers.front() <= report.settings.to_layer) {
-    bad_report(fmt::format("expected layers above 'to_layer' {}, found {}", report.settings.to_layer,
+  if (report.settings.layers.front() <= report.settings.start_layer) {
+    bad_report(fmt::format("expected layers above 'to_layer' {}, found {}", report.settings.start_layer,
                            report.settings.layers.front()));
   }
   check_positions("output_tokens", report.output_tokens, n);
@@ -67,7 +67,7 @@ std::vector<std::string> token_labels(const Report& report, const TextMeasurer& 
   std::vector<std::string> labels(n);
   bool any = false;
   for (std::size_t i = 0; i < n; ++i) {
-    std::string text = clean_text(display_text(report, i));
+    std::string text = clean_text(display_text(report.input, i));
     const std::size_t first = text.find_first_not_of(' ');
     text = first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
     // Only short texts can be all marks without width; measuring long ones would cost time.
@@ -89,9 +89,9 @@ std::string FigureData::output_name() const {
                      output_token);
 }
 
-std::vector<std::string> FigureData::methods_with_output_token() const {
-  std::vector<std::string> with;
-  for (const std::string& method : methods) {
+std::vector<Method> FigureData::methods_with_output_token() const {
+  std::vector<Method> with;
+  for (const Method method : methods) {
     if (row_index(*method_values(report, method).output_tokens, output_token)) with.push_back(method);
   }
   if (with.empty()) {
@@ -103,12 +103,11 @@ std::vector<std::string> FigureData::methods_with_output_token() const {
   return with;
 }
 
-double FigureData::value(const std::string& method, std::size_t layer_at, std::size_t row,
-                         std::size_t input_token) const {
+double FigureData::value(Method method, std::size_t layer_at, std::size_t row, std::size_t input_token) const {
   return (*method_values(report, method).values)(layer_at, row, input_token);
 }
 
-std::size_t FigureData::row_of_output_token(const std::string& method) const {
+std::size_t FigureData::row_of_output_token(Method method) const {
   return *row_index(*method_values(report, method).output_tokens, output_token);
 }
 
@@ -126,17 +125,18 @@ FigureData make_figure_data(const Report& report, const FigureOptions& options, 
                   .output_token = options.output_token.value_or(report.output_token),
                   .width = width};
 
-  std::vector<std::string> held;
-  for (const char* method : {"raw", "rollout", "flow"}) {
+  std::vector<Method> held;
+  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     if (!method_values(report, method).values->empty()) held.push_back(method);
   }
   if (held.empty()) bad_report("expected values of raw, rollout or flow, found none");
-  for (const std::string& method : options.methods) {
+  for (const Method method : options.methods) {
     if (std::find(held.begin(), held.end(), method) == held.end()) {
-      bad_option(fmt::format("the figure was asked for method '{}'; this report holds {}", method, joined(held)));
+      bad_option(fmt::format("the figure was asked for method '{}'; this report holds {}", to_text(method),
+                             joined(to_texts(held))));
     }
   }
-  for (const std::string& method : held) {
+  for (const Method method : held) {
     if (options.methods.empty() ||
         std::find(options.methods.begin(), options.methods.end(), method) != options.methods.end()) {
       data.methods.push_back(method);
@@ -161,7 +161,7 @@ FigureData make_figure_data(const Report& report, const FigureOptions& options, 
 
 std::string text_of(const Report& report) {
   std::string text = report.input.text + report.input.text_pair;
-  for (const ReportToken& token : report.input.tokens) text += token.text;
+  for (const InputToken& token : report.input.tokens) text += token.text;
   return text;
 }
 

@@ -22,10 +22,10 @@ struct FigureData {
   const FigureOptions& options;
   const TextMeasurer& measure;
 
-  std::size_t tokens;                // n
-  std::vector<std::string> labels;   // of each token: clean, never empty, with a mark where it is unknown
-  std::vector<std::string> methods;  // shown, in the order raw, rollout, flow; each has values
-  std::size_t layer;                 // l, and its position in settings.layers
+  std::size_t tokens;               // n
+  std::vector<std::string> labels;  // of each token: clean, never empty, with a mark where it is unknown
+  std::vector<Method> methods;      // shown, in the order raw, rollout, flow; each has values
+  std::size_t layer;                // l, and its position in settings.layers
   std::size_t layer_position;
   std::size_t output_token;
   double width;  // that a view may fill
@@ -40,10 +40,10 @@ struct FigureData {
   std::string output_name() const;
   // The methods that hold a row of the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
   // when all do.
-  std::vector<std::string> methods_with_output_token() const;
+  std::vector<Method> methods_with_output_token() const;
   // Value of a method for [position in settings.layers, position in its rows, input token].
-  double value(const std::string& method, std::size_t layer_at, std::size_t row, std::size_t input_token) const;
-  std::size_t row_of_output_token(const std::string& method) const;
+  double value(Method method, std::size_t layer_at, std::size_t row, std::size_t input_token) const;
+  std::size_t row_of_output_token(Method method) const;
 };
 
 // Checks report and options and makes the choices. Throws as figure_svg does.

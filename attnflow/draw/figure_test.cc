@@ -158,7 +158,7 @@ TEST(FigureSvg, ShowsEveryTokenInTheUsersOwnCharacters) {
     for (const std::string& name : kViews) {
       const SvgDocument svg = read_svg(figure_svg(report, view(name)));
       for (std::size_t i = 0; i < report.input.tokens.size(); ++i) {
-        EXPECT_TRUE(has_text(svg, display_text(report, i))) << name << ": " << display_text(report, i);
+        EXPECT_TRUE(has_text(svg, display_text(report.input, i))) << name << ": " << display_text(report.input, i);
       }
     }
   }
@@ -181,8 +181,8 @@ TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
   for (const char* name : {"graph", "heatmap", "strip", "matrix"}) {
     const SvgDocument svg = read_svg(figure_svg(report, view(name)));
     const std::set<std::string> ids(svg.ids.begin(), svg.ids.end());
-    for (const char* method : {"raw", "rollout", "flow"}) {
-      EXPECT_EQ(ids.count(fmt::format("attnflow-{}-{}", name, method)), 1u) << name << " " << method;
+    for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+      EXPECT_EQ(ids.count(fmt::format("attnflow-{}-{}", name, to_text(method))), 1u) << name << " " << to_text(method);
     }
     EXPECT_EQ(ids.count("attnflow-legend"), 1u) << name;
     EXPECT_TRUE(has_text_with(svg, "some model \u00b7 bert"));
@@ -196,7 +196,7 @@ TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
   FigureOptions bare = view("heatmap");
   bare.title = bare.notes = false;
   bare.id_prefix = "other";
-  bare.methods = {"rollout"};
+  bare.methods = {Method::kRollout};
   const SvgDocument svg = read_svg(figure_svg(report, bare));
   EXPECT_FALSE(has_text_with(svg, "some model"));
   EXPECT_FALSE(has_text(svg, "Note: A warning."));
@@ -211,7 +211,7 @@ TEST(FigureSvg, ScaleIsLabelledWithItsTopAndWithWhatLiesAbove) {
   const std::vector<double> row = {0.5, 0.25, 0.125, 0.125};
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, 0, j) = row[j];
   FigureOptions options = view("strip");
-  options.methods = {"raw"};
+  options.methods = {Method::kRaw};
   const SvgDocument excluded = read_svg(figure_svg(report, options));
   EXPECT_TRUE(has_text(excluded, "0.25"));
   EXPECT_TRUE(has_text(excluded, "0.5"));
@@ -226,7 +226,7 @@ TEST(FigureSvg, ScaleIsLabelledWithItsTopAndWithWhatLiesAbove) {
 TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
   const Report report = synthetic_report(english_pieces(6), 3);
   FigureOptions options = view("heatmap");
-  options.methods = {"rollout"};
+  options.methods = {Method::kRollout};
   options.exclude_special_from_scale = false;
   const SvgDocument svg = read_svg(figure_svg(report, options));
   double top = 0.0;
@@ -241,7 +241,8 @@ TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
     }
     const std::size_t layer = 2 - cells / 6;  // the highest layer comes first
     const double value = report.rollout(layer, 0, cells % 6);
-    EXPECT_EQ(element.title, fmt::format("layer {}, {}: {:.3g}", layer + 1, display_text(report, cells % 6), value));
+    EXPECT_EQ(element.title,
+              fmt::format("layer {}, {}: {:.3g}", layer + 1, display_text(report.input, cells % 6), value));
     const internal::Color color = internal::scale_color(value / top);
     EXPECT_EQ(element.attributes.at("fill"), fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue));
     ++cells;
@@ -272,7 +273,7 @@ TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   EXPECT_NEAR(left, 1.0, 5e-3);
   for (std::size_t j = 0; j < 4; ++j) {
     // Three digits in each title, and arcs below 0.5% of the strongest are not drawn.
-    EXPECT_NEAR(arrived[display_text(report, j)], report.rollout(2, 2, j), 0.01) << j;
+    EXPECT_NEAR(arrived[display_text(report.input, j)], report.rollout(2, 2, j), 0.01) << j;
   }
 }
 
@@ -294,10 +295,10 @@ TEST(FigureSvg, WeakArcsAreLeftOutAndTheirNumberIsLimited) {
 
 TEST(FigureSvg, HeadOfItsOwnHoldsInTheLayerLookedAt) {
   Report report = synthetic_report({"a", "b"}, 2);
-  report.settings.heads = "3";
+  report.settings.heads = parse_heads("3");
   for (std::size_t j = 0; j < 2; ++j) report.raw(1, 0, j) = j == 0 ? 0.25 : 0.75;
   FigureOptions options = view("graph");
-  options.methods = {"raw"};
+  options.methods = {Method::kRaw};
   const SvgDocument svg = read_svg(figure_svg(report, options));
   EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from b, 0.375"), 1);  // 0.5 * 0.75
   EXPECT_EQ(std::count(svg.titles.begin(), svg.titles.end(), "layer 2: a from a, 0.625"), 1);  // 0.5 * 0.25 + 0.5
@@ -307,7 +308,7 @@ TEST(FigureSvg, LargeMatrixIsAnImageOfTheValues) {
   const std::size_t n = 80;
   const Report report = synthetic_report(english_pieces(n), 2);
   FigureOptions options = view("matrix");
-  options.methods = {"raw"};
+  options.methods = {Method::kRaw};
   options.exclude_special_from_scale = false;
   const SvgDocument svg = read_svg(figure_svg(report, options));
   const SvgElement* matrix = nullptr;
@@ -393,7 +394,7 @@ TEST(FigureSvg, PiecesOfOneEmojiShareItsPlaceInTheStrip) {
 TEST(FigureSvg, TokensWithoutTextAreNamed) {
   Report blank = synthetic_report({"a", "b", "c"}, 2);
   blank.input.text.clear();
-  for (ReportToken& token : blank.input.tokens) token = ReportToken{};
+  for (InputToken& token : blank.input.tokens) token = InputToken{};
   const SvgDocument numbered = read_svg(figure_svg(blank, view("heatmap")));
   for (const char* label : {"0", "1", "2"}) EXPECT_TRUE(has_text(numbered, label)) << label;
   blank.input.tokens[1].text = "word";
@@ -439,7 +440,7 @@ TEST(FigureLayout, ManyLayersAndFewMethods) {
   for (const std::string& name : kViews) {
     FigureOptions options = view(name);
     expect_clear_labels(report, options, name);
-    options.methods = {"flow"};
+    options.methods = {Method::kFlow};
     options.layer = 4;
     expect_clear_labels(report, options, name + " flow");
   }
@@ -515,8 +516,10 @@ TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
   options.layer = 4;
   expect_error(report, options, ErrorKind::kUsage, "layer 4; this report holds layers 1, 2, 3");
   options = {};
-  options.methods = {"gradient"};
-  expect_error(report, options, ErrorKind::kUsage, "method 'gradient'; this report holds raw, rollout, flow");
+  options.methods = {Method::kRollout};
+  Report without_rollout = report;
+  without_rollout.rollout = {};
+  expect_error(without_rollout, options, ErrorKind::kUsage, "method 'rollout'; this report holds raw, flow");
   options = {};
   options.width = std::numeric_limits<double>::quiet_NaN();
   expect_error(report, options, ErrorKind::kUsage, "pixels wide");
@@ -552,7 +555,7 @@ TEST(FigureErrors, ReportsThatDoNotFitThemselves) {
   changed.output_tokens.back() = 17;
   expect_error(changed, {}, ErrorKind::kBadFile, "found 17");
   changed = report;
-  changed.settings.to_layer = 1;
+  changed.settings.start_layer = 1;
   expect_error(changed, {}, ErrorKind::kBadFile, "to_layer");
   changed = report;
   changed.raw = changed.rollout = changed.flow = {};

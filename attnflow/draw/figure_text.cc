@@ -31,8 +31,8 @@ std::string prediction_line(const ReportPrediction& prediction) {
 }
 
 bool any_unknown(const FigureData& data) {
-  const std::vector<ReportToken>& tokens = data.report.input.tokens;
-  return std::any_of(tokens.begin(), tokens.end(), [](const ReportToken& token) { return token.unknown; });
+  const std::vector<InputToken>& tokens = data.report.input.tokens;
+  return std::any_of(tokens.begin(), tokens.end(), [](const InputToken& token) { return token.unknown; });
 }
 
 // The user's text in quotation marks, and that of the pair, each on one line; nothing for an attention file.
@@ -53,33 +53,32 @@ std::string counted(std::size_t count, const char* one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
-std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size,
+std::string settings_line(const ReportModel& model, const Settings& settings, const std::string& size,
                           const std::optional<ReportTarget>& target) {
   std::string line;
   const auto add = [&](const std::string& part) { line += (line.empty() ? "" : " \u00b7 ") + part; };
   if (!model.architecture.empty()) add(clean_text(model.architecture));
   if (model.layers > 0) add(counted(model.layers, "layer"));
   if (model.heads > 0) {
-    const bool one = settings.heads.find_first_not_of("0123456789") == std::string::npos;
-    add(one ? fmt::format("head {} of {}", settings.heads, model.heads)
-            : fmt::format("{} of {}", clean_text(settings.heads), counted(model.heads, "head")));
+    add(settings.heads.is_single() ? fmt::format("head {} of {}", settings.heads.head, model.heads)
+                                   : fmt::format("{} of {}", to_text(settings.heads), counted(model.heads, "head")));
   }
   add(size);
-  if (has_gradient_mixing(settings)) {
+  if (settings.has_gradients()) {
     std::string mixing = "gradient-adjusted attention";
     if (target) {
       mixing += fmt::format(" for {} \u201c{}\u201d", target->kind == "next" ? "the next token" : "class",
                             clean_text(target->label));
     }
-    const bool renormalized = settings.mixing == "gradient-renormalized";
+    const bool renormalized = settings.mixing == Mixing::kGradientRenormalized;
     add(mixing + (renormalized ? ", identity added, rows divided by their sums" : ", identity added"));
   } else {
     add(fmt::format("residual {}", short_number(settings.residual)));
   }
-  if (settings.to_layer > 0) add(fmt::format("down to layer {}", settings.to_layer));
+  if (settings.start_layer > 0) add(fmt::format("down to layer {}", settings.start_layer));
   if (settings.discard > 0.0) add(fmt::format("smallest {:.3g}% discarded", 100.0 * settings.discard));
-  if (settings.set_aside != "none") add("set aside: " + clean_text(settings.set_aside));
-  if (settings.normalize != "none") add("normalised: " + clean_text(settings.normalize));
+  if (settings.column_mask.kind != ColumnMask::Kind::kNone) add("set aside: " + to_text(settings.column_mask));
+  if (settings.normalization != Normalization::kNone) add("normalised: " + to_text(settings.normalization));
   return line;
 }
 

@@ -28,7 +28,7 @@ std::string counted(std::size_t count, const char* one);
 
 // "bert · 6 layers · mean of 12 heads · 8 tokens · residual 0.5"; `size` says how long the input is. With gradient
 // mixing "gradient-adjusted attention for class “positive”, identity added" in place of the residual.
-std::string settings_line(const ReportModel& model, const ReportSettings& settings, const std::string& size,
+std::string settings_line(const ReportModel& model, const Settings& settings, const std::string& size,
                           const std::optional<ReportTarget>& target = {});
 
 }  // namespace attnflow::internal

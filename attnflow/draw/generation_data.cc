@@ -58,16 +58,14 @@ void check_method(const GenerationMethod& method, const std::string& name, const
   }
 }
 
-std::string choose_method(const GenerationReport& report, const std::string& asked) {
-  const std::vector<std::string> methods = methods_present(report);
+Method choose_method(const GenerationReport& report, std::optional<Method> asked) {
+  const std::vector<Method> methods = methods_present(report);
   if (methods.empty()) bad_generation("expected values of raw, rollout or flow, found none");
-  const auto has = [&](const char* name) { return std::find(methods.begin(), methods.end(), name) != methods.end(); };
-  if (asked.empty()) return has("rollout") ? "rollout" : methods.front();
-  if (has(asked.c_str())) return asked;
-  std::string present;
-  for (const std::string& method : methods) present += (present.empty() ? "" : ", ") + method;
-  bad_generation_option(
-      fmt::format("expected a method that was computed ({}), found '{}'", present, clean_text(asked)));
+  const auto has = [&](Method method) { return std::find(methods.begin(), methods.end(), method) != methods.end(); };
+  if (!asked) return has(Method::kRollout) ? Method::kRollout : methods.front();
+  if (has(*asked)) return *asked;
+  bad_generation_option(fmt::format("expected a method that was computed ({}), found '{}'",
+                                    fmt::join(to_texts(methods), ", "), to_text(*asked)));
 }
 
 // A token as its line in a picture: breaks as marks, without the spaces around it; white space alone as marks too.
@@ -111,8 +109,8 @@ std::optional<double> generated_share(const GenerationData& data, double prompt_
   if (data.shown_token() == std::size_t{0}) return 0.0;
   // Rows of raw and rollout, and of every normalised method, sum to 1 over prompt and generated tokens, but where
   // setting columns aside left a row empty.
-  if (data.method != "flow" && !data.options.normalized && !rows_sum_to_one(data.report)) return std::nullopt;
-  if (data.options.normalized || data.method != "flow") return std::clamp(1.0 - prompt_mass, 0.0, 1.0);
+  if (data.method != Method::kFlow && !data.options.normalized && !rows_sum_to_one(data.report)) return std::nullopt;
+  if (data.options.normalized || data.method != Method::kFlow) return std::clamp(1.0 - prompt_mass, 0.0, 1.0);
   const std::vector<double> generated = data.shown_generated();
   const double all = prompt_mass + sum(generated);
   if (generated.empty() || !(all > 0.0)) return std::nullopt;
@@ -174,13 +172,13 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
                       .generated_labels = {},
                       .dropped = dropped_by(report)};
   data.source = generation_method(report, data.method);
-  check_method(data.source, data.method, report);
+  check_method(data.source, to_text(data.method), report);
   data.values = options.normalized ? &data.source.values->normalized : &data.source.values->prompt;
   if (data.values->empty()) {
     bad_generation_option(
         fmt::format("expected values of {} after normalisation, found none; ask for them with "
                     "--normalize receptive-field",
-                    data.method));
+                    to_text(data.method)));
   }
   if (options.token) {
     const auto found = std::find(data.source.tokens.begin(), data.source.tokens.end(), *options.token);
@@ -191,7 +189,7 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
               ? fmt::format("token: expected one of the {} that were generated, from 0 on, found {}: the text "
                             "ended before it",
                             count, *options.token)
-              : fmt::format("token: expected one that {} was computed for ({}), found {}", data.method,
+              : fmt::format("token: expected one that {} was computed for ({}), found {}", to_text(data.method),
                             listed(data.source.tokens), *options.token));
     }
     data.row = static_cast<std::size_t>(found - data.source.tokens.begin());
@@ -202,7 +200,7 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
   for (const std::size_t layer : layers) {
     const auto found = std::find(data.source.layers.begin(), data.source.layers.end(), layer);
     if (found == data.source.layers.end()) {
-      bad_generation_option(fmt::format("expected layers that {} was computed for ({}), found {}", data.method,
+      bad_generation_option(fmt::format("expected layers that {} was computed for ({}), found {}", to_text(data.method),
                                         listed(data.source.layers), layer));
     }
     data.layer_positions.push_back(static_cast<std::size_t>(found - data.source.layers.begin()));
@@ -218,7 +216,7 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
 
 std::string text_of(const GenerationReport& report) {
   std::string text = report.prompt + report.text + report.model.name;
-  for (const ReportToken& token : report.prompt_tokens) text += token.text;
+  for (const InputToken& token : report.prompt_tokens) text += token.text;
   for (const GeneratedToken& token : report.tokens) text += token.text;
   for (const std::string& note : report.notes) text += note;
   return text;
@@ -264,7 +262,7 @@ std::string share_sentence(const GenerationData& data) {
   if (const std::optional<double> share = generated_share(data, mass)) {
     text = fmt::format("Of what {} drew on, {}{} lies on generated tokens and {} on the prompt.", data.who(), average,
                        generation_percent(*share), generation_percent(1.0 - *share));
-  } else if (data.method != "flow") {
+  } else if (data.method != Method::kFlow) {
     text = "Rows need not sum to 1, because columns were set aside.";
   } else {
     text = "How much of flow lies on generated tokens was not kept.";

@@ -21,7 +21,7 @@ struct GenerationData {
   const TextMeasurer& measure;
   double width;  // that a view may fill
 
-  std::string method;                        // shown
+  Method method = Method::kRollout;          // shown
   GenerationMethod source;                   // its rows and layers
   const Tensor<double>* values;              // [row, prompt token, layer]: plain or normalised
   std::vector<std::size_t> layer_positions;  // of the layers shown, in source.layers

@@ -64,8 +64,8 @@ Scene generation_title(const GenerationData& data) {
   const double indent = data.measure.width(arrow, said);
   if (!report.text.empty()) line(arrow + quoted(report.text, said, data.width - indent, data.measure), said);
 
-  ReportSettings settings = report.settings;
-  settings.normalize = data.options.normalized ? settings.normalize : "none";
+  Settings settings = report.settings;
+  if (!data.options.normalized) settings.normalization = Normalization::kNone;
   const std::string size =
       fmt::format("{} in the prompt \u00b7 {} generated", counted(data.prompt(), settings.words ? "word" : "token"),
                   counted(report.tokens.size(), "token"));
@@ -73,8 +73,8 @@ Scene generation_title(const GenerationData& data) {
   if (name.empty()) name = "Model";
   line(fmt::format("{} \u00b7 {} \u00b7 {}", name, settings_line(report.model, settings, size), sampling_text(report)),
        small);
-  std::string shown = fmt::format("What {} drew on, by {}, {}", data.who(), data.method, data.span());
-  if (data.options.normalized) shown += ", after " + clean_text(report.settings.normalize) + " normalisation";
+  std::string shown = fmt::format("What {} drew on, by {}, {}", data.who(), to_text(data.method), data.span());
+  if (data.options.normalized) shown += ", after " + to_text(report.settings.normalization) + " normalisation";
   if (const std::optional<std::size_t> token = data.shown_token()) {
     shown += fmt::format(" (its probability was {})", short_number(report.tokens[*token].probability));
   }

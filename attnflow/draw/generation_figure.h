@@ -32,7 +32,7 @@ enum class GenerationView {
 
 struct GenerationFigureOptions {
   GenerationView view = GenerationView::kOverview;
-  std::string method;                     // empty: rollout where there is, else the report's first
+  std::optional<Method> method;           // absent: rollout where there is, else the report's first
   std::optional<std::size_t> token = {};  // the generated token shown; absent: all of them, as their mean
   std::vector<std::size_t> layers = {};   // averaged over, and shown by `layers`; empty: all that the report has
   bool normalized = false;                // the values after receptive-field normalisation

@@ -141,7 +141,7 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
   report.prompt.clear();
   report.text.clear();
   for (std::size_t j = 0; j < m; ++j) {
-    ReportToken token = small.prompt_tokens[j % 40];
+    InputToken token = small.prompt_tokens[j % 40];
     token.begin = report.prompt.size();
     report.prompt += small.prompt_tokens[j % 40].text;
     token.end = report.prompt.size();
@@ -155,7 +155,7 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
     report.tokens.push_back(token);
   }
   report.settings.layers = {2};
-  report.settings.method = {"rollout"};
+  report.settings.methods = {Method::kRollout};
   report.raw = {};
   report.rollout = {};
   report.rollout.prompt = Tensor<double>({n, m, 1});
@@ -219,7 +219,7 @@ TEST(GenerationFigure, CellsHoldTheValues) {
 TEST(GenerationFigure, LayersAreRowsFromTheTop) {
   const GenerationReport report = usual_generation(8, 5, 4);
   GenerationFigureOptions options = view("layers", 2);
-  options.method = "raw";
+  options.method = Method::kRaw;
   options.layers = {1, 3, 4};
   const SvgDocument svg = read_svg(generation_figure_svg(report, options));
   const std::vector<SvgElement> cells = in_group(svg, "rect", "attnflow-layers-raw-row-");
@@ -289,7 +289,7 @@ TEST(GenerationFigure, SaysWhatItShows) {
   EXPECT_NE(all_text(read_svg(generation_figure_svg(report, options))).find("after receptive-field normalisation"),
             std::string::npos);
   options = view("strip", 6);
-  options.method = "flow";
+  options.method = Method::kFlow;
   text = all_text(read_svg(generation_figure_svg(report, options)));
   EXPECT_NE(text.find("by flow, layer 6"), std::string::npos);
   GenerationReport without = report;
@@ -313,10 +313,11 @@ TEST(GenerationFigure, RefusesWhatTheReportLacks) {
   GenerationFigureOptions options = view("strip", 5);
   EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);
   options = view("strip", 1);
-  options.method = "flow";  // computed for tokens 0 and 2
+  options.method = Method::kFlow;  // computed for tokens 0 and 2
   EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);
-  options.method = "gradient";
-  EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);
+  GenerationReport without_flow = report;
+  without_flow.flow = {};
+  EXPECT_EQ(kind_of(without_flow, options), ErrorKind::kUsage);
   options = view("layers", 1);
   options.layers = {7};
   EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);

@@ -52,7 +52,7 @@ std::string unlabelled_note(const GenerationData& data, const Grid& grid) {
 // Of the flow values in the rows and layers shown.
 std::string generation_flow_note(const GenerationData& data, bool all_rows) {
   const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
-  if (data.method != "flow" || flags.shape() != data.source.values->prompt.shape()) return "";
+  if (data.method != Method::kFlow || flags.shape() != data.source.values->prompt.shape()) return "";
   const bool one = data.row && !all_rows;
   std::size_t flagged = 0;
   std::size_t all = 0;
@@ -102,8 +102,8 @@ std::string sink_sentence(const GenerationData& data) {
 
 Grid tokens_grid(const GenerationData& data) {
   Grid grid;
-  grid.id = "tokens-" + data.method;
-  grid.head.title = fmt::format("{}, {}", data.method, data.span());
+  grid.id = "tokens-" + to_text(data.method);
+  grid.head.title = fmt::format("{}, {}", to_text(data.method), data.span());
   grid.columns = prompt_axis(data);
   for (std::size_t row = 0; row < data.source.tokens.size(); ++row) {
     const std::size_t t = data.source.tokens[row];
@@ -121,8 +121,8 @@ Grid tokens_grid(const GenerationData& data) {
 Grid layers_grid(const GenerationData& data) {
   const std::size_t layers = data.layer_positions.size();
   Grid grid;
-  grid.id = "layers-" + data.method;
-  grid.head.title = data.method;
+  grid.id = "layers-" + to_text(data.method);
+  grid.head.title = to_text(data.method);
   grid.columns = prompt_axis(data);
   // The highest layer on top, as in the graph.
   for (std::size_t at = layers; at-- > 0;) grid.rows.push_back({.text = fmt::format("layer {}", data.layer(at))});
@@ -164,7 +164,7 @@ View generation_tokens(const GenerationData& data, double left_margin) {
   }
   std::string caption = "What each generated token (from top to bottom) drew on in the prompt (from left to right).";
   if (data.source.tokens.size() < data.report.tokens.size()) {
-    caption += fmt::format(" {} was computed for {} of the {} generated tokens.", data.method,
+    caption += fmt::format(" {} was computed for {} of the {} generated tokens.", to_text(data.method),
                            data.source.tokens.size(), data.report.tokens.size());
   }
   return grid_view(data, "tokens", std::move(grid), rows, caption);

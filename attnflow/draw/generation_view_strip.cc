@@ -90,7 +90,7 @@ std::string value_text(double value) { return std::isfinite(value) ? short_numbe
 Part prompt_part(const GenerationData& data, const std::vector<double>& values, const ColorScale& scale) {
   Part part{.text = data.report.prompt, .tokens = {}, .looks = {}};
   for (std::size_t j = 0; j < data.prompt(); ++j) {
-    const ReportToken& token = data.report.prompt_tokens[j];
+    const InputToken& token = data.report.prompt_tokens[j];
     part.tokens.push_back(
         {.label = data.prompt_labels[j], .begin = token.begin, .end = token.end, .italic = token.special});
     TokenLook look{.ground = scale.color(values[j]),
@@ -144,7 +144,7 @@ View generation_strip(const GenerationData& data) {
   const TextStyle style{.size = prompt.source.tokens.size() + said.source.tokens.size() > 128 ? 11.0 : 13.0};
   const RunningText prompt_text = lay_out_running_text(prompt.source, style, data.width, data.measure);
   const RunningText said_text = lay_out_running_text(said.source, style, data.width, data.measure);
-  const PanelHead head{.title = fmt::format("{}, {}", data.method, data.span()), .scale = scale};
+  const PanelHead head{.title = fmt::format("{}, {}", to_text(data.method), data.span()), .scale = scale};
   Scene scene(data.measure);
   scene.width =
       std::min(data.width, std::max({prompt_text.width, said_text.width, panel_head_width(data.measure, head)}));

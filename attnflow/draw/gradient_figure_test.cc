@@ -24,7 +24,7 @@ using internal::synthetic_report;
 // Weights of three layers, made larger than shares.
 Report gradient_report(const std::string& mixing) {
   Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
-  report.settings.mixing = mixing;
+  report.settings.mixing = parse_mixing(mixing);
   report.target = {"class", "very <good>", 1, 2.5};
   report.output_token = 2;
   for (double& weight : report.graph.span()) weight *= 1.5;
@@ -83,7 +83,7 @@ TEST(GradientFigure, ArcsOfRolloutAreSharesOfRenormalisedRows) {
     for (std::size_t p = 0; p < 4; ++p) {
       for (std::size_t q = 0; q < 4; ++q) expected += a(3, 2, p) * a(2, p, q) * a(1, q, j);
     }
-    EXPECT_NEAR(arrived[display_text(report, j)], expected, 0.01) << j;
+    EXPECT_NEAR(arrived[display_text(report.input, j)], expected, 0.01) << j;
   }
 }
 

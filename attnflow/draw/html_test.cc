@@ -30,7 +30,7 @@ Report random_report(std::size_t n, std::size_t layers, bool single_head = false
   Report report;
   report.model = {"model", "bert", layers, 12, false};
   for (std::size_t i = 0; i < n; ++i) {
-    ReportToken token;
+    InputToken token;
     token.begin = report.input.text.size();
     report.input.text += "word";
     token.end = report.input.text.size();
@@ -43,7 +43,7 @@ Report random_report(std::size_t n, std::size_t layers, bool single_head = false
   report.flow_output_tokens = report.output_tokens;
   report.raw = fill(1.0);
   report.graph = single_head ? fill(1.0) : report.raw;
-  if (single_head) report.settings.heads = "3";
+  if (single_head) report.settings.heads = parse_heads("3");
   report.rollout = fill(1.0);
   report.flow = fill(1.0);
   report.flow_gap = fill(1e-6);

@@ -62,12 +62,12 @@ inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
   const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
 
   report.model = {"synthetic-decoder", "llama", make.layers, 9, true};
-  report.settings.method = {"raw", "rollout"};
-  if (!make.flow_tokens.empty()) report.settings.method.push_back("flow");
+  report.settings.methods = {Method::kRaw, Method::kRollout};
+  if (!make.flow_tokens.empty()) report.settings.methods.push_back(Method::kFlow);
   for (std::size_t l = 1; l <= make.layers; ++l) report.settings.layers.push_back(l);
-  if (make.normalized) report.settings.normalize = "receptive-field";
+  if (make.normalized) report.settings.normalization = Normalization::kReceptiveField;
   for (const std::string& piece : make.prompt) {
-    ReportToken token;
+    InputToken token;
     token.text = piece;
     token.special = piece.starts_with("<|");
     token.begin = report.prompt.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);

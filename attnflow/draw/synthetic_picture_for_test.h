@@ -94,7 +94,7 @@ inline Report synthetic_picture(const SyntheticPicture& make) {
   report.model = {.name = "synthetic-vit", .architecture = "vit", .layers = make.layers, .heads = 3, .causal = false};
   report.input.kind = "image";
   for (const std::string& text : make.specials) {
-    ReportToken token;
+    InputToken token;
     token.text = text;
     token.special = true;
     token.role = text == "[CLS]" ? "class" : text == "[DIST]" ? "distillation" : "register";
@@ -120,7 +120,7 @@ inline Report synthetic_picture(const SyntheticPicture& make) {
   report.input.image = std::move(image);
   for (std::size_t r = 0; r < make.rows; ++r) {
     for (std::size_t c = 0; c < make.columns; ++c) {
-      ReportToken token;
+      InputToken token;
       token.text = std::to_string(r) + "," + std::to_string(c);
       token.role = "patch";
       report.input.tokens.push_back(token);
@@ -136,7 +136,7 @@ inline Report synthetic_picture(const SyntheticPicture& make) {
   report.graph = graph.weights;
   report.rollout = rollout(graph);
   if (make.flow == FlowRows::kNone) {
-    report.settings.method = {"raw", "rollout"};
+    report.settings.methods = {Method::kRaw, Method::kRollout};
     return report;
   }
   FlowOptions options;

@@ -21,7 +21,7 @@ inline void set_tokens(const std::vector<std::string>& pieces, bool joined, Repo
   ReportInput& input = report->input;
   std::size_t word = 0;
   for (const std::string& piece : pieces) {
-    ReportToken token;
+    InputToken token;
     token.text = piece;
     if (piece.size() > 2 && piece.front() == '[' && piece.back() == ']') {
       token.special = true;

@@ -40,11 +40,11 @@ struct Arc {
 
 // The mixing matrices A_l that the report's values were made of: (1 - rho) W_l + rho I, or I + W_l of gradient-adjusted
 // attention with rows divided by their sums, so that what runs through an arc is a share.
-class Mixing {
+class Matrices {
  public:
-  explicit Mixing(const FigureData& data) : data_(data) {
+  explicit Matrices(const FigureData& data) : data_(data) {
     const Tensor<double>& graph = data.report.graph;
-    if (has_gradient_mixing(data.report.settings)) {
+    if (data.report.settings.has_gradients()) {
       const std::size_t n = graph.extent(2);
       row_sums_.assign(graph.size() / n, 1.0);
       for (std::size_t e = 0; e < graph.size(); ++e) {
@@ -52,9 +52,8 @@ class Mixing {
       }
     }
     // With a single head, that head holds in the layer looked at and all heads together below it.
-    const std::string& heads = data.report.settings.heads;
-    single_head_ = !heads.empty() && heads.find_first_not_of("0123456789") == std::string::npos &&
-                   !data.report.raw.empty() && data.report.settings.normalize == "none";
+    single_head_ = data.report.settings.heads.is_single() && !data.report.raw.empty() &&
+                   data.report.settings.normalization == Normalization::kNone;
   }
 
   double operator()(std::size_t layer, std::size_t from, std::size_t to) const {
@@ -92,7 +91,7 @@ struct GraphShape {
 // `by_mass`: an arc's weight is the share of the output token's rollout that runs through it, else it is A_l itself on
 // all arcs that the output token can reach. For all output tokens the share is the mean over them.
 Arcs find_arcs(const FigureData& data, const GraphShape& shape, bool by_mass, std::size_t most) {
-  const Mixing mixing(data);
+  const Matrices mixing(data);
   const std::size_t n = data.tokens;
   std::vector<double> start(n, shape.all ? 1.0 / static_cast<double>(n) : 0.0);
   if (!shape.all) start[data.output_token] = 1.0;
@@ -139,7 +138,7 @@ Paint arc_paint(double share, bool by_mass) {
 }
 
 // Values of a method at the input tokens: those of the output token, or the mean over all.
-std::vector<double> input_values(const FigureData& data, const std::string& method, const GraphShape& shape) {
+std::vector<double> input_values(const FigureData& data, Method method, const GraphShape& shape) {
   std::vector<double> values(data.tokens, 0.0);
   const std::size_t rows = method_values(data.report, method).output_tokens->size();
   for (std::size_t j = 0; j < data.tokens; ++j) {
@@ -189,12 +188,13 @@ struct PanelLayout {
   double layer_pitch = 0.0;
 };
 
-Scene draw_panel(const FigureData& data, const std::string& method, const GraphShape& shape, const PanelLayout& layout,
+Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape, const PanelLayout& layout,
                  std::size_t most_arcs) {
-  const bool by_mass = method == "rollout";
+  const bool by_mass = method == Method::kRollout;
   const Arcs arcs = find_arcs(data, shape, by_mass, most_arcs);
   const std::vector<double> values = input_values(data, method, shape);
-  const PanelHead head{.title = method == "raw" ? "raw attention" : method, .scale = input_scale(data, values, shape)};
+  const PanelHead head{.title = method == Method::kRaw ? "raw attention" : to_text(method),
+                       .scale = input_scale(data, values, shape)};
 
   Scene scene(data.measure);
   const double output_label = shape.all ? 0.0 : 16.0;
@@ -211,11 +211,11 @@ Scene draw_panel(const FigureData& data, const std::string& method, const GraphS
   scene.width = std::max(
       {right, right - layout.pitch / 2.0 + layout.columns.right, panel_head_width(data.measure, head), legend.width});
 
-  scene.begin_group({.id = "graph-" + method});
+  scene.begin_group({.id = "graph-" + to_text(method)});
   draw_panel_head(head, 0.0, scene.width, &scene);
 
   scene.begin_group(
-      {.id = "graph-" + method + "-arcs",
+      {.id = "graph-" + to_text(method) + "-arcs",
        .title = {},
        .clip = Rect{layout.left - 4.0, top - 4.0, right - layout.left + 8.0, y_of(shape.bottom) - top + 8.0}});
   const bool titles = arcs.drawn.size() <= 1000;
@@ -229,7 +229,7 @@ Scene draw_panel(const FigureData& data, const std::string& method, const GraphS
   }
   scene.end_group();
 
-  scene.begin_group({.id = "graph-" + method + "-nodes"});
+  scene.begin_group({.id = "graph-" + to_text(method) + "-nodes"});
   for (std::size_t layer = shape.bottom + 1; layer <= shape.top; ++layer) {
     for (std::size_t p = 0; p < data.tokens; ++p) {
       const bool output = !shape.all && layer == shape.top && p == data.output_token;
@@ -280,7 +280,7 @@ Scene draw_panel(const FigureData& data, const std::string& method, const GraphS
         fmt::format("The {} strongest arcs of {} are drawn.", arcs.drawn.size(), arcs.drawn.size() + arcs.left_out),
         note, {0.0, scene.height}, scene.width, &scene);
   }
-  if (method == "flow") {
+  if (method == Method::kFlow) {
     const std::optional<std::size_t> row =
         shape.all ? std::nullopt : std::optional<std::size_t>(data.row_of_output_token(method));
     scene.height += draw_wrapped(
@@ -291,9 +291,9 @@ Scene draw_panel(const FigureData& data, const std::string& method, const GraphS
   return scene;
 }
 
-std::string caption(const FigureData& data, const GraphShape& shape, const std::vector<std::string>& methods) {
+std::string caption(const FigureData& data, const GraphShape& shape, const std::vector<Method>& methods) {
   const double residual = data.report.settings.residual;
-  const bool gradient = has_gradient_mixing(data.report.settings);
+  const bool gradient = data.report.settings.has_gradients();
   const std::string matrix = gradient ? std::string("A = I + G with rows divided by their sums")
                              : residual == 0.0
                                  ? std::string("A = W")
@@ -301,16 +301,14 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
   std::string text = shape.all ? "Paths of all output tokens"
                                : fmt::format("Paths from {} at layer {}", data.output_name(), data.layer);
   text += shape.bottom == 0 ? " down to the input tokens." : fmt::format(" down to layer {}.", shape.bottom);
-  const auto has = [&](const char* method) {
-    return std::find(methods.begin(), methods.end(), method) != methods.end();
-  };
-  if (has("rollout")) {
+  const auto has = [&](Method method) { return std::find(methods.begin(), methods.end(), method) != methods.end(); };
+  if (has(Method::kRollout)) {
     text += " Arcs of rollout: the share of its mass that runs through them";
     text += gradient ? ", when each layer's rows are divided by their sums." : ".";
   }
-  if (has("raw") || has("flow")) {
+  if (has(Method::kRaw) || has(Method::kFlow)) {
     text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
-                        has("raw") ? "raw attention" : "flow", matrix);
+                        has(Method::kRaw) ? "raw attention" : "flow", matrix);
   }
   text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
   return text + " Arcs below 0.5% of the strongest are not drawn.";
@@ -326,9 +324,9 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
                 "with them, or choose the view heatmap, strip or matrix");
   }
   const GraphShape shape{.top = data.layer,
-                         .bottom = report.settings.to_layer,
+                         .bottom = report.settings.start_layer,
                          .all = data.options.all_output_tokens.value_or(report.all_output_tokens)};
-  std::vector<std::string> methods = shape.all ? data.methods : data.methods_with_output_token();
+  std::vector<Method> methods = shape.all ? data.methods : data.methods_with_output_token();
 
   const std::size_t layers = shape.top - shape.bottom;
   std::vector<AxisLabel> tokens;
@@ -353,8 +351,8 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   const auto count = static_cast<double>(methods.size());
   if (fit((data.width - kGraphGap * (count - 1.0)) / count) < kLeastPitchBeside) {
     if (graph_layout.compact && methods.size() > 1) {
-      const bool rollout = std::find(methods.begin(), methods.end(), "rollout") != methods.end();
-      methods = {rollout ? "rollout" : methods.front()};
+      const bool rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
+      methods = {rollout ? Method::kRollout : methods.front()};
     }
     fit(data.width);
   }
@@ -362,7 +360,7 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   std::vector<Scene> panels;
   bool above = false;
   bool without_value = false;
-  for (const std::string& method : methods) {
+  for (const Method method : methods) {
     panels.push_back(draw_panel(data, method, shape, layout, kMostArcs / methods.size()));
     const std::vector<double> values = input_values(data, method, shape);
     above = above || input_scale(data, values, shape).above;

@@ -22,7 +22,7 @@ double whole_pixels(double size) { return size >= 6.0 ? std::floor(size) : size;
 
 View heatmap_view(const FigureData& data) {
   const Report& report = data.report;
-  const std::vector<std::string> methods = data.methods_with_output_token();
+  const std::vector<Method> methods = data.methods_with_output_token();
   const auto panels = static_cast<double>(methods.size());
   const std::size_t layers = report.settings.layers.size();
 
@@ -52,7 +52,7 @@ View heatmap_view(const FigureData& data) {
   bool above = false;
   bool without_value = false;
   std::vector<Scene> scenes;
-  for (const std::string& method : methods) {
+  for (const Method method : methods) {
     const std::size_t row = data.row_of_output_token(method);
     ScaleBuilder builder;
     for (std::size_t l = 0; l < layers; ++l) {
@@ -61,12 +61,13 @@ View heatmap_view(const FigureData& data) {
         without_value = without_value || !std::isfinite(data.value(method, l, row, j));
       }
     }
-    grid.id = "heatmap-" + method;
-    grid.head = {.title = method, .scale = builder.scale()};
+    grid.id = "heatmap-" + to_text(method);
+    grid.head = {.title = to_text(method), .scale = builder.scale()};
     above = above || grid.head.scale->above.has_value();
     grid.value = [&](std::size_t r, std::size_t c) { return data.value(method, layers - 1 - r, row, c); };
     grid.column_labels = is_beside || method == methods.back();
-    grid.note = method == "flow" ? degeneracy_note(data, {.first_layer = 0, .end_layer = layers, .row = row}) : "";
+    grid.note =
+        method == Method::kFlow ? degeneracy_note(data, {.first_layer = 0, .end_layer = layers, .row = row}) : "";
     scenes.push_back(draw_grid(grid, data.measure));
   }
 

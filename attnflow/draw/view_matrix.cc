@@ -24,9 +24,8 @@ constexpr double kLargestMatrix = 620.0;
 
 bool has_matrix(const FigureData& data) {
   if (data.tokens == 1) return true;
-  return std::any_of(data.methods.begin(), data.methods.end(), [&](const std::string& method) {
-    return method_values(data.report, method).output_tokens->size() > 1;
-  });
+  return std::any_of(data.methods.begin(), data.methods.end(),
+                     [&](Method method) { return method_values(data.report, method).output_tokens->size() > 1; });
 }
 
 View matrix_view(const FigureData& data, const MatrixLayout& layout) {
@@ -36,14 +35,14 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
                 "the matrix was asked for, but this report holds the values of one output token only; make the report "
                 "for all of them, or draw the strip or the heat map");
   }
-  std::vector<std::string> shown;
+  std::vector<Method> shown;
   std::string left_out;
-  for (const std::string& method : data.methods) {
+  for (const Method method : data.methods) {
     const std::size_t rows = method_values(report, method).output_tokens->size();
     if (rows > 1 || data.tokens == 1) {
       shown.push_back(method);
     } else {
-      left_out += fmt::format(" Not shown: {}, which was computed for one output token only.", method);
+      left_out += fmt::format(" Not shown: {}, which was computed for one output token only.", to_text(method));
     }
   }
 
@@ -71,7 +70,7 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
   bool above = false;
   bool without_value = false;
   std::vector<Scene> panels;
-  for (const std::string& method : shown) {
+  for (const Method method : shown) {
     const std::vector<std::size_t>& outputs = *method_values(report, method).output_tokens;
     ScaleBuilder builder;
     grid.rows.clear();
@@ -85,12 +84,12 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
         without_value = without_value || !std::isfinite(value);
       }
     }
-    grid.id = "matrix-" + method;
-    grid.head = {.title = method, .scale = builder.scale()};
+    grid.id = "matrix-" + to_text(method);
+    grid.head = {.title = to_text(method), .scale = builder.scale()};
     above = above || grid.head.scale->above.has_value();
     grid.value = [&](std::size_t r, std::size_t c) { return data.value(method, data.layer_position, r, c); };
     grid.note =
-        method == "flow"
+        method == Method::kFlow
             ? degeneracy_note(
                   data, {.first_layer = data.layer_position, .end_layer = data.layer_position + 1, .row = std::nullopt})
             : "";

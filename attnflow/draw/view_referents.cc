@@ -114,11 +114,12 @@ Scene method_panel(const FigureData& data, const ReferentWeights& weights, const
   const std::vector<std::size_t>& layers = data.report.settings.layers;
   const double left = axis_width(data.measure);
   const Bars bars = bars_in(width - left, layers.size(), names.size());
-  const double title_width = data.measure.width(weights.method, {.size = kTitleSize, .bold = true});
+  const std::string method = to_text(weights.method);
+  const double title_width = data.measure.width(method, {.size = kTitleSize, .bold = true});
   const double plot = std::max(bars.group * static_cast<double>(layers.size()), title_width);
   Scene scene(data.measure);
-  scene.begin_group({.id = "referents-" + weights.method});
-  draw_axes(weights.method, left, plot, &scene);
+  scene.begin_group({.id = "referents-" + method});
+  draw_axes(method, left, plot, &scene);
   std::vector<AxisLabel> labels;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     labels.push_back({.text = std::to_string(layers[l]), .title = fmt::format("layer {}", layers[l])});
@@ -183,7 +184,7 @@ std::string flow_note(const std::vector<ReferentWeights>& weights) {
   std::size_t all = 0;
   std::size_t flagged = 0;
   for (const ReferentWeights& method : weights) {
-    if (method.method != "flow") continue;
+    if (method.method != Method::kFlow) continue;
     for (const auto& layer : method.layers) {
       for (const ReferentWeight& weight : layer) {
         ++all;

@@ -36,7 +36,7 @@ FigureOptions referents_view(double width = 900.0) {
 Report report_with_referents(std::size_t referents = 2, std::size_t layers = 6) {
   Report report = synthetic_report(english_pieces(12), layers);
   report.output_token = 6;
-  for (std::size_t r = 0; r < referents; ++r) report.referents.push_back({display_text(report, r + 1), {r + 1}});
+  for (std::size_t r = 0; r < referents; ++r) report.referents.push_back({display_text(report.input, r + 1), {r + 1}});
   report.predictions = {{"masked", 6, {{"his", 0.3}}, {{"his", 0.3}, {"her", 0.1}}}};
   return report;
 }
@@ -63,9 +63,9 @@ TEST(ReferentsView, BarsAreAsHighAsTheShares) {
   const SvgDocument svg = read_svg(figure_svg(report, referents_view()));
   ASSERT_EQ(svg.error, "");
   double whole = 0.0;  // the height of 100%
-  for (const char* method : {"raw", "rollout", "flow"}) {
-    const std::vector<SvgElement> drawn = bars(svg, std::string("attnflow-referents-") + method);
-    ASSERT_EQ(drawn.size(), 12U) << method;
+  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+    const std::vector<SvgElement> drawn = bars(svg, "attnflow-referents-" + to_text(method));
+    ASSERT_EQ(drawn.size(), 12U) << to_text(method);
     const Tensor<double>& values = *method_values(report, method).values;
     for (std::size_t l = 0; l < 6; ++l) {
       const double first = values(l, 6, 1);
@@ -74,7 +74,7 @@ TEST(ReferentsView, BarsAreAsHighAsTheShares) {
       const double other = number(drawn[2 * l + 1], "height");
       if (whole == 0.0) whole = height + other;
       EXPECT_NEAR(height + other, whole, 0.05);
-      EXPECT_NEAR(height / whole, first / (first + second), 0.002) << method << " layer " << l + 1;
+      EXPECT_NEAR(height / whole, first / (first + second), 0.002) << to_text(method) << " layer " << l + 1;
       EXPECT_NE(drawn[2 * l].attributes.at("fill"), drawn[2 * l + 1].attributes.at("fill"));
     }
   }

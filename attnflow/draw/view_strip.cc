@@ -15,7 +15,7 @@ RunningSource source_of(const FigureData& data) {
   const ReportInput& input = data.report.input;
   RunningSource source{.texts = {input.text, input.text_pair}, .tokens = {}};
   for (std::size_t i = 0; i < data.tokens; ++i) {
-    const ReportToken& token = input.tokens[i];
+    const InputToken& token = input.tokens[i];
     source.tokens.push_back({.label = data.labels[i],
                              .begin = token.begin,
                              .end = token.end,
@@ -26,13 +26,13 @@ RunningSource source_of(const FigureData& data) {
 }
 
 struct StripValues {
-  std::string method;
+  Method method;
   std::vector<double> values;  // of each token
   PanelHead head;
   std::string note;
 };
 
-StripValues strip_values(const FigureData& data, const std::string& method) {
+StripValues strip_values(const FigureData& data, Method method) {
   const std::size_t row = data.row_of_output_token(method);
   StripValues strip{.method = method, .values = std::vector<double>(data.tokens), .head = {}, .note = ""};
   ScaleBuilder builder;
@@ -40,8 +40,8 @@ StripValues strip_values(const FigureData& data, const std::string& method) {
     strip.values[j] = data.value(method, data.layer_position, row, j);
     builder.add(strip.values[j], data.aside(data.output_token, j));
   }
-  strip.head = {.title = fmt::format("{}, layer {}", method, data.layer), .scale = builder.scale()};
-  if (method == "flow") {
+  strip.head = {.title = fmt::format("{}, layer {}", to_text(method), data.layer), .scale = builder.scale()};
+  if (method == Method::kFlow) {
     strip.note =
         degeneracy_note(data, {.first_layer = data.layer_position, .end_layer = data.layer_position + 1, .row = row});
   }
@@ -52,7 +52,7 @@ Scene draw_strip(const FigureData& data, const RunningText& text, double width, 
   const ColorScale& scale = *strip.head.scale;
   Scene scene(data.measure);
   scene.width = width;
-  scene.begin_group({.id = "strip-" + strip.method});
+  scene.begin_group({.id = "strip-" + to_text(strip.method)});
   draw_panel_head(strip.head, 0.0, scene.width, &scene);
   std::vector<TokenLook> looks;
   for (std::size_t i = 0; i < data.tokens; ++i) {
@@ -80,7 +80,7 @@ View strip_view(const FigureData& data) {
   const RunningText text = lay_out_running_text(source_of(data), style, data.width, data.measure);
   double width = text.width;
   std::vector<StripValues> strips;
-  for (const std::string& method : data.methods_with_output_token()) {
+  for (const Method method : data.methods_with_output_token()) {
     strips.push_back(strip_values(data, method));
     width = std::max(width, panel_head_width(data.measure, strips.back().head));
   }

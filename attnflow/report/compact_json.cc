@@ -131,7 +131,7 @@ std::vector<CompactSource> sources_of(const Report& report) {
 }
 
 // The row of report.output_token in every layer, [layers, n] f32.
-void add_exact_row(const Report& report, const std::string& method, Entries& entries) {
+void add_exact_row(const Report& report, Method method, Entries& entries) {
   const MethodValues found = method_values(report, method);
   const std::optional<std::size_t> row = row_index(*found.output_tokens, report.output_token);
   if (!row || found.values->empty()) return;
@@ -142,7 +142,7 @@ void add_exact_row(const Report& report, const std::string& method, Entries& ent
     for (std::size_t j = 0; j < n; ++j) values.push_back(static_cast<float>((*found.values)(l, *row, j)));
   }
   const Shape shape = {layers, n};
-  entries.add(method + "_exact", internal::encode_bytes("f32", std::as_bytes(std::span(values)), &shape));
+  entries.add(to_text(method) + "_exact", internal::encode_bytes("f32", std::as_bytes(std::span(values)), &shape));
 }
 
 std::string document(std::string head, const Entries& entries) {
@@ -167,7 +167,7 @@ std::string no_room_note(const std::vector<std::string>& gone) {
 
 std::string compact_report_json(const Report& report, const CompactOptions& options) {
   std::size_t taken = internal::report_head(report, kCompactReportVersion).size();
-  for (const char* method : {"raw", "rollout", "flow"}) {
+  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     Entries exact;
     add_exact_row(report, method, exact);
     taken += exact.text().size();
@@ -180,8 +180,10 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     Entries entries;
     for (const CompactEntry& entry : arrays.entries) {
       entries.add(entry.name, entry.array.json);
-      const bool method = entry.name == "raw" || entry.name == "rollout" || entry.name == "flow";
-      if (method && entry.encoding != CompactEncoding::kFloat32) add_exact_row(shown, entry.name, entries);
+      for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+        const bool rounded = entry.name == to_text(method) && entry.encoding != CompactEncoding::kFloat32;
+        if (rounded) add_exact_row(shown, method, entries);
+      }
     }
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
     for (std::string& note : notes_on(arrays)) notes.push_back(std::move(note));

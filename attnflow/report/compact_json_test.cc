@@ -260,7 +260,7 @@ TEST(CompactReportJson, OtherRowsAndGraphs) {
   // Some layers and rows, a graph of its own, an output token that has no row.
   Report report = report_of({.layers = 4, .n = 160});
   report.graph = attention_like<double>({4, 160, 160}, 9, false);
-  report.settings.heads = "3";
+  report.settings.heads = parse_heads("3");
   report.output_tokens.erase(report.output_tokens.begin() + 80);
   report.flow_output_tokens = {2, 5};
   report.raw = attention_like<double>({4, 159, 160}, 1, false);

@@ -30,7 +30,7 @@ void add_values(std::vector<NamedArray>& arrays, const std::string& name, const 
 std::vector<NamedArray> generation_arrays(const GenerationReport& report) {
   std::vector<std::string> prompt;
   std::vector<bool> prompt_special;
-  for (const ReportToken& token : report.prompt_tokens) {
+  for (const InputToken& token : report.prompt_tokens) {
     prompt.push_back(token.text);
     prompt_special.push_back(token.special);
   }

@@ -24,7 +24,7 @@ std::optional<std::size_t> index_of(const std::vector<std::size_t>& values, std:
 // The layers of any method, increasing.
 std::vector<std::size_t> all_layers(const GenerationReport& report) {
   std::vector<std::size_t> layers;
-  for (const std::string& method : methods_present(report)) {
+  for (const Method method : methods_present(report)) {
     const GenerationMethod found = generation_method(report, method);
     layers.insert(layers.end(), found.layers.begin(), found.layers.end());
   }
@@ -42,8 +42,9 @@ void generation_to_csv(const GenerationReport& report, const std::function<void(
   };
   std::vector<Column> columns;
   std::string buffer = "token,token_text,layer,input_token,input_text,input_special,dropped";
-  for (const std::string& name : methods_present(report)) {
-    const GenerationMethod method = generation_method(report, name);
+  for (const Method asked : methods_present(report)) {
+    const std::string name = to_text(asked);
+    const GenerationMethod method = generation_method(report, asked);
     const auto add = [&](const std::string& title, const Tensor<double>& values) {
       if (values.empty()) return;
       columns.push_back({method, &values});
@@ -51,7 +52,7 @@ void generation_to_csv(const GenerationReport& report, const std::function<void(
     };
     add(name, method.values->prompt);
     add(name + "_normalized", method.values->normalized);
-    if (name == "flow") add("flow_gap", report.flow_gap);
+    if (asked == Method::kFlow) add("flow_gap", report.flow_gap);
   }
   const bool has_flow = !report.flow_degenerate.empty();
   if (has_flow) buffer += ",flow_degenerate";

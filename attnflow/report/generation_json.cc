@@ -39,7 +39,7 @@ std::string internal::generation_head(const GenerationReport& report, int versio
   field("settings", internal::settings_json(report.settings));
   field("model", internal::model_json(report.model));
   Json prompt = Json::array();
-  for (const ReportToken& token : report.prompt_tokens) prompt.push_back(internal::token_json(token));
+  for (const InputToken& token : report.prompt_tokens) prompt.push_back(internal::token_json(token));
   field("input", {{"kind", "generation"}, {"text", valid_utf8(report.prompt)}, {"tokens", std::move(prompt)}});
   Json tokens = Json::array();
   for (const GeneratedToken& token : report.tokens) tokens.push_back(generated_token_json(token));

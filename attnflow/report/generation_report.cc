@@ -7,8 +7,8 @@
 namespace attnflow {
 
 bool rows_sum_to_one(const GenerationReport& report) {
-  const std::string& aside = report.settings.set_aside;
-  return aside == "none" || (aside == "first" && report.prompt_tokens.size() > 1);
+  const ColumnMask::Kind mask = report.settings.column_mask.kind;
+  return mask == ColumnMask::Kind::kNone || (mask == ColumnMask::Kind::kFirst && report.prompt_tokens.size() > 1);
 }
 
 std::vector<std::string> dropped_by(const GenerationReport& report) {
@@ -21,34 +21,38 @@ std::vector<std::string> dropped_by(const GenerationReport& report) {
   return rules;
 }
 
-GenerationMethod generation_method(const GenerationReport& report, const std::string& method) {
+GenerationMethod generation_method(const GenerationReport& report, Method method) {
   GenerationMethod found;
   found.tokens.resize(report.tokens.size());
   std::iota(found.tokens.begin(), found.tokens.end(), std::size_t{0});
   found.layers = report.settings.layers;
-  if (method == "raw") {
-    found.values = &report.raw;
-  } else if (method == "rollout") {
-    found.values = &report.rollout;
-  } else if (method == "flow") {
-    found.values = &report.flow;
-    found.tokens = report.flow_tokens;
-    found.layers = report.flow_layers;
+  switch (method) {
+    case Method::kRaw:
+      found.values = &report.raw;
+      break;
+    case Method::kRollout:
+      found.values = &report.rollout;
+      break;
+    case Method::kFlow:
+      found.values = &report.flow;
+      found.tokens = report.flow_tokens;
+      found.layers = report.flow_layers;
+      break;
   }
-  if (found.values != nullptr && found.values->prompt.empty()) found.values = nullptr;
+  if (found.values->prompt.empty()) found.values = nullptr;
   return found;
 }
 
-std::vector<std::string> methods_present(const GenerationReport& report) {
-  std::vector<std::string> methods;
-  for (const std::string& method : report.settings.method) {
+std::vector<Method> methods_present(const GenerationReport& report) {
+  std::vector<Method> methods;
+  for (const Method method : report.settings.methods) {
     if (generation_method(report, method).values != nullptr) methods.push_back(method);
   }
   return methods;
 }
 
 std::string prompt_text(const GenerationReport& report, std::size_t token) {
-  const ReportToken& shown = report.prompt_tokens[token];
+  const InputToken& shown = report.prompt_tokens[token];
   if (shown.begin && shown.end && *shown.begin < *shown.end && *shown.end <= report.prompt.size()) {
     return report.prompt.substr(*shown.begin, *shown.end - *shown.begin);
   }

@@ -53,15 +53,15 @@ struct GenerationValues {
 };
 
 struct GenerationReport {
-  ReportSettings settings;  // layers: those of raw and rollout
+  Settings settings;  // layers: those of raw and rollout
   ReportModel model;
   SamplingSettings sampling;
-  bool chat = false;                       // the prompt was put into the model's chat template
-  std::string prompt;                      // what the model was given, template included
-  std::vector<ReportToken> prompt_tokens;  // m, or its words where settings.words
-  std::string text;                        // what it said, UTF-8; bytes that are no character become U+FFFD
-  std::vector<GeneratedToken> tokens;      // n
-  std::string stopped;                     // why it ended: "length", "end" (of text), "context", "interrupted"
+  bool chat = false;                      // the prompt was put into the model's chat template
+  std::string prompt;                     // what the model was given, template included
+  std::vector<InputToken> prompt_tokens;  // m, or its words where settings.words
+  std::string text;                       // what it said, UTF-8; bytes that are no character become U+FFFD
+  std::vector<GeneratedToken> tokens;     // n
+  std::string stopped;                    // why it ended: "length", "end" (of text), "context", "interrupted"
 
   GenerationValues raw;
   GenerationValues rollout;
@@ -85,15 +85,15 @@ bool rows_sum_to_one(const GenerationReport& report);
 // Why each prompt token is left out of rankings: the first rule that names it, or nothing ("").
 std::vector<std::string> dropped_by(const GenerationReport& report);
 
-// Values of "raw", "rollout" or "flow", with the t of its rows and its layers. Null when the report has none.
+// Values of a method, with the t of its rows and its layers. Null when the report has none.
 struct GenerationMethod {
   const GenerationValues* values = nullptr;
   std::vector<std::size_t> tokens;
   std::vector<std::size_t> layers;
 };
-GenerationMethod generation_method(const GenerationReport& report, const std::string& method);
-// The methods of settings.method that the report holds values of, in that order.
-std::vector<std::string> methods_present(const GenerationReport& report);
+GenerationMethod generation_method(const GenerationReport& report, Method method);
+// The methods of settings.methods that the report holds values of, in that order.
+std::vector<Method> methods_present(const GenerationReport& report);
 
 // What a prompt or generated token is shown as: the characters of the text, else the piece.
 std::string prompt_text(const GenerationReport& report, std::size_t token);

@@ -93,15 +93,15 @@ TEST(GenerationReport, RanksWhatIsNotDropped) {
 
 TEST(GenerationReport, MethodsKnowTheirRowsAndLayers) {
   GenerationReport report = small_generation();
-  EXPECT_EQ(methods_present(report), (Names{"raw", "rollout", "flow"}));
-  const GenerationMethod flow = generation_method(report, "flow");
+  EXPECT_EQ(to_texts(methods_present(report)), (Names{"raw", "rollout", "flow"}));
+  const GenerationMethod flow = generation_method(report, Method::kFlow);
   EXPECT_EQ(flow.values, &report.flow);
   EXPECT_EQ(flow.tokens, (std::vector<std::size_t>{1}));
   EXPECT_EQ(flow.layers, (std::vector<std::size_t>{2}));
-  EXPECT_EQ(generation_method(report, "raw").tokens, (std::vector<std::size_t>{0, 1, 2}));
-  EXPECT_EQ(generation_method(report, "gradient").values, nullptr);
+  EXPECT_EQ(generation_method(report, Method::kRaw).tokens, (std::vector<std::size_t>{0, 1, 2}));
   report.raw = {};
-  EXPECT_EQ(methods_present(report), (Names{"rollout", "flow"}));
+  EXPECT_EQ(generation_method(report, Method::kRaw).values, nullptr);
+  EXPECT_EQ(to_texts(methods_present(report)), (Names{"rollout", "flow"}));
 }
 
 TEST(GenerationReport, TokensAreShownByTheirCharacters) {

@@ -24,7 +24,7 @@ struct Line {
 };
 
 struct Content {
-  std::string method;
+  Method method = Method::kRollout;
   std::string span;  // "rollout, mean over layers 1 to 30"
   std::vector<Line> lines;
   double dropped_share = 0.0;  // mean over lines
@@ -37,18 +37,18 @@ std::string quoted_token(const std::string& text) {
 
 Content content_of(const GenerationReport& report) {
   Content content;
-  const std::vector<std::string> methods = methods_present(report);
+  const std::vector<Method> methods = methods_present(report);
   if (methods.empty()) return content;
-  const bool has_rollout = std::find(methods.begin(), methods.end(), "rollout") != methods.end();
-  content.method = has_rollout ? "rollout" : methods.front();
+  const bool has_rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
+  content.method = has_rollout ? Method::kRollout : methods.front();
   const GenerationMethod method = generation_method(report, content.method);
   const auto& layers = method.layers;
   if (layers.size() == 1) {
-    content.span = fmt::format("{}, layer {}", content.method, layers.front());
+    content.span = fmt::format("{}, layer {}", to_text(content.method), layers.front());
   } else if (layers.back() - layers.front() + 1 == layers.size()) {
-    content.span = fmt::format("{}, mean over layers {} to {}", content.method, layers.front(), layers.back());
+    content.span = fmt::format("{}, mean over layers {} to {}", to_text(content.method), layers.front(), layers.back());
   } else {
-    content.span = fmt::format("{}, mean over layers {}", content.method, fmt::join(layers, ", "));
+    content.span = fmt::format("{}, mean over layers {}", to_text(content.method), fmt::join(layers, ", "));
   }
   for (std::size_t row = 0; row < method.tokens.size(); ++row) {
     const std::size_t t = method.tokens[row];
@@ -118,7 +118,7 @@ std::string generation_terminal_table(const GenerationReport& report, const Tabl
   std::string out = wrapped(title_of(report), width, ellipsis);
   if (!content.lines.empty()) {
     // Flows do not add up, and rows that setting aside left empty hold nothing.
-    const bool no_share = content.method == "flow" || !rows_sum_to_one(report);
+    const bool no_share = content.method == Method::kFlow || !rows_sum_to_one(report);
     out += wrapped(
         fmt::format("What each generated token drew on in the prompt by {}{}.", content.span,
                     no_share ? "" : "; \"prompt\": the share that lies there, the rest lies on generated tokens"),
@@ -179,7 +179,7 @@ std::string generation_markdown_table(const GenerationReport& report) {
   };
   const Content content = content_of(report);
   // Flows do not add up, and rows that setting aside left empty hold nothing.
-  const bool no_share = content.method == "flow" || !rows_sum_to_one(report);
+  const bool no_share = content.method == Method::kFlow || !rows_sum_to_one(report);
   std::string out = cell(title_of(report)) + "\n\n";
   out += "> " + cell(report.prompt) + bold(cell(report.text)) + "\n\n";
   if (!content.lines.empty()) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/input.h"
+#include "attnflow/attribution/settings.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -19,46 +21,12 @@ inline constexpr int kReportVersion = 1;
 // Of documents with compact arrays (report/compact_json.h): the newest version that readers know.
 inline constexpr int kCompactReportVersion = 2;
 
-// The choices that made the numbers, by the names of the command line (with underscores).
-struct ReportSettings {
-  std::vector<std::string> method = {"raw", "rollout", "flow"};  // in this order
-  // What the matrices of the layers are made of: attention; gradient (gradient-adjusted attention as published, rows
-  // renormalised for flow only), or gradient-renormalized (rows renormalised for rollout, too).
-  std::string mixing = "attention";
-  std::string target = "auto";        // gradient: of which class or token, as asked; Report::target says what it was
-  std::string heads = "mean";         // mean, max, min, or a head number
-  double residual = 0.5;              // rho; with gradients the identity is added whole, and this stands at 0.5
-  double discard = 0.0;               // share of the smallest weights set to zero
-  bool discard_keep_special = false;  // the columns of special tokens are kept by discard
-  std::string set_aside = "none";     // columns set aside: none, first, special, or indices "0,5"
-  std::vector<std::size_t> layers;    // the l that were computed, increasing, 1-based
-  std::size_t to_layer = 0;           // m
-  std::string output_token = "auto";  // as asked
-  std::string normalize = "none";     // none, row, receptive-field
-  bool words = false;                 // sub-word pieces merged
-  double flow_tolerance = 1e-6;
-  std::size_t top_k = 10;  // how many tokens rankings show
-};
-
 struct ReportModel {
   std::string name;          // file or folder name, or "" for an array file
   std::string architecture;  // "bert", ...; "" for an array file
   std::size_t layers = 0;
   std::size_t heads = 0;
   bool causal = false;  // no weight above the diagonal
-};
-
-struct ReportToken {
-  std::string text;                  // the piece as the tokenizer spells it, "##ets"; "" when unknown; "3,4": a patch
-  std::optional<std::size_t> begin;  // byte range [begin, end) in ReportInput::text, or in text_pair for segment 1;
-  std::optional<std::size_t> end;    //   absent for tokens that stand for no text ([CLS])
-  bool special = false;
-  std::optional<std::size_t> word;  // number of the word the piece belongs to, counted over both segments
-  std::size_t segment = 0;          // 0, or 1 for tokens of the pair
-  // Characters of the text (with --words: some of them) that the model sees as its unknown token, like any others that
-  // its vocabulary lacks.
-  bool unknown = false;
-  std::string role = {};  // pictures: class, distillation, register or patch; "" for tokens of text
 };
 
 // The picture that an image model was given. Positions in it are pixels from its upper left corner, pixel (x, y)
@@ -86,11 +54,7 @@ struct ReportImage {
   std::size_t png_height = 0;
 };
 
-struct ReportInput {
-  std::string kind = "text";  // text, attention (array file), or image
-  std::string text;
-  std::string text_pair;  // "" without a pair
-  std::vector<ReportToken> tokens;
+struct ReportInput : InputText {
   std::optional<ReportImage> image = {};  // kind image
 };
 
@@ -174,7 +138,7 @@ struct ReportCertificate {
 // Values are [layer, output_token, input_token]: first dimension as settings.layers. A method that was not asked for
 // has an empty tensor. n is input.tokens.size().
 struct Report {
-  ReportSettings settings;
+  Settings settings;
   ReportModel model;
   ReportInput input;
   std::vector<ReportPrediction> predictions;
@@ -203,21 +167,16 @@ struct Report {
   std::vector<std::string> notes;  // warnings, whole sentences
 };
 
-// Whether the matrices are made of attention and gradients.
-bool has_gradient_mixing(const ReportSettings& settings);
 // Position of `layer` in settings.layers, or nothing.
 std::optional<std::size_t> layer_index(const Report& report, std::size_t layer);
 // Position of `token` in `output_tokens` (report.output_tokens or report.flow_output_tokens), or nothing.
 std::optional<std::size_t> row_index(const std::vector<std::size_t>& output_tokens, std::size_t token);
-// The array of a method by its name "raw", "rollout" or "flow" with the positions of its rows.
+// The array of a method with the positions of its rows.
 struct MethodValues {
   const Tensor<double>* values;
   const std::vector<std::size_t>* output_tokens;
 };
-MethodValues method_values(const Report& report, const std::string& method);
-
-// What a token is shown as: the user's own characters where there are some, else the tokenizer's piece.
-std::string display_text(const Report& report, std::size_t token);
+MethodValues method_values(const Report& report, Method method);
 
 }  // namespace attnflow
 

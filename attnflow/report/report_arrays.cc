@@ -21,7 +21,7 @@ Array positions(const std::vector<std::size_t>& values) {
 std::vector<NamedArray> report_arrays(const Report& report) {
   std::vector<std::string> tokens;
   std::vector<bool> special;
-  for (const ReportToken& token : report.input.tokens) {
+  for (const InputToken& token : report.input.tokens) {
     tokens.push_back(token.text);
     special.push_back(token.special);
   }

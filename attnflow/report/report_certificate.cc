@@ -16,7 +16,7 @@ std::string count_of(std::size_t count, std::string_view what) {
 // '5 "cabinets"', or '5' where tokens have no text.
 std::string token_name(const Report& report, std::size_t token, std::string_view ellipsis) {
   constexpr std::size_t kMaxCells = 24;
-  const std::string text = shorten(clean_line(display_text(report, token)), kMaxCells, ellipsis);
+  const std::string text = shorten(clean_line(display_text(report.input, token)), kMaxCells, ellipsis);
   return text.empty() ? std::to_string(token) : fmt::format("{} \"{}\"", token, text);
 }
 

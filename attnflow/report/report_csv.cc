@@ -23,7 +23,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   const bool has_flow = !report.flow.empty();
   std::vector<std::string> texts;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token)
-    texts.push_back(internal::csv_field(display_text(report, token)));
+    texts.push_back(internal::csv_field(display_text(report.input, token)));
 
   std::string buffer = "layer,output_token,output_text,input_token,input_text,input_special";
   if (has_raw) buffer += ",raw";

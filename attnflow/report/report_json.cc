@@ -22,8 +22,7 @@ bool graph_equals_raw_by_rule(const Report& report) {
     }
     return true;
   };
-  const std::string& heads = report.settings.heads;
-  return !report.raw.empty() && (heads == "mean" || heads == "max" || heads == "min") &&
+  return !report.raw.empty() && !report.settings.heads.is_single() &&
          counts_from(report.settings.layers, 1, report.model.layers) && counts_from(report.output_tokens, 0, n);
 }
 
@@ -108,7 +107,7 @@ std::string internal::report_head(const Report& report, int version, const std::
   field("settings", internal::settings_json(report.settings));
   field("model", internal::model_json(report.model));
   Json tokens = Json::array();
-  for (const ReportToken& token : report.input.tokens) tokens.push_back(internal::token_json(token));
+  for (const InputToken& token : report.input.tokens) tokens.push_back(internal::token_json(token));
   Json input = {{"kind", valid_utf8(report.input.kind)},
                 {"text", valid_utf8(report.input.text)},
                 {"text_pair", valid_utf8(report.input.text_pair)},

@@ -1,5 +1,10 @@
 #include "attnflow/report/report_json_parts.h"
 
+#include <type_traits>
+#include <variant>
+
+#include "attnflow/attribution/setting_options.h"
+
 namespace attnflow::internal {
 namespace {
 
@@ -35,22 +40,23 @@ Json text_list(const std::vector<std::string>& texts) {
   return list;
 }
 
-Json settings_json(const ReportSettings& settings) {
-  return {{"method", text_list(settings.method)},
-          {"mixing", valid_utf8(settings.mixing)},
-          {"target", valid_utf8(settings.target)},
-          {"heads", valid_utf8(settings.heads)},
-          {"residual", settings.residual},
-          {"discard", settings.discard},
-          {"discard_keep_special", settings.discard_keep_special},
-          {"set_aside", valid_utf8(settings.set_aside)},
-          {"layers", settings.layers},
-          {"to_layer", settings.to_layer},
-          {"output_token", valid_utf8(settings.output_token)},
-          {"normalize", valid_utf8(settings.normalize)},
-          {"words", settings.words},
-          {"flow_tolerance", settings.flow_tolerance},
-          {"top_k", settings.top_k}};
+Json settings_json(const Settings& settings) {
+  Json json = Json::object();
+  for (const SettingOption& option : setting_options()) {
+    std::visit(
+        [&](const auto& value) {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, std::string>) {
+            json[option.name] = valid_utf8(value);
+          } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+            json[option.name] = text_list(value);
+          } else {
+            json[option.name] = value;
+          }
+        },
+        option.get(settings));
+  }
+  return json;
 }
 
 Json model_json(const ReportModel& model) {
@@ -61,7 +67,7 @@ Json model_json(const ReportModel& model) {
           {"causal", model.causal}};
 }
 
-Json token_json(const ReportToken& token) {
+Json token_json(const InputToken& token) {
   Json json = Json::object();
   json["text"] = valid_utf8(token.text);
   if (token.begin) json["begin"] = *token.begin;

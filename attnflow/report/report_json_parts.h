@@ -34,9 +34,9 @@ inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, 
 void append_field(std::string& out, std::string_view name, const Json& value);
 
 Json text_list(const std::vector<std::string>& texts);
-Json settings_json(const ReportSettings& settings);
+Json settings_json(const Settings& settings);
 Json model_json(const ReportModel& model);
-Json token_json(const ReportToken& token);
+Json token_json(const InputToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
 
 // All of a document but its arrays: an object that is still open. Notes are added to the report's own.

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
+#include <variant>
 
+#include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
@@ -59,28 +61,24 @@ void check_version(const Field& document) {
   if (version == 0) fail("version", "1 or 2", "0");
 }
 
-ReportSettings read_settings(const Field& json) {
-  ReportSettings settings;
-  json.read("method", settings.method);
-  json.read("mixing", settings.mixing);
-  json.read("target", settings.target);
-  json.read("heads", settings.heads);
-  json.read("residual", settings.residual);
-  json.read("discard", settings.discard);
-  json.read("discard_keep_special", settings.discard_keep_special);
-  json.read("set_aside", settings.set_aside);
-  json.read("layers", settings.layers);
-  json.read("to_layer", settings.to_layer);
-  json.read("output_token", settings.output_token);
-  json.read("normalize", settings.normalize);
-  json.read("words", settings.words);
-  json.read("flow_tolerance", settings.flow_tolerance);
-  json.read("top_k", settings.top_k);
+Settings read_settings(const Field& json) {
+  Settings settings;
+  for (const SettingOption& option : setting_options()) {
+    const auto given = json.find(option.name);
+    if (!given) continue;
+    SettingValue value = option.get(settings);
+    std::visit([&](auto& typed) { given->get(typed); }, value);
+    try {
+      option.set(settings, value);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::kBadFile, fmt::format("report document, {}: {}", given->path(), error.what()));
+    }
+  }
   return settings;
 }
 
-ReportToken read_token(const Field& json, const ReportInput& input) {
-  ReportToken token;
+InputToken read_token(const Field& json, const ReportInput& input) {
+  InputToken token;
   json.at("text").get(token.text);
   json.read("begin", token.begin);
   json.read("end", token.end);

@@ -32,32 +32,32 @@ Tensor<double> random_tensor(Shape shape, std::mt19937_64& random) {
 Report full_report() {
   std::mt19937_64 random(20200705);
   Report report;
-  report.settings.method = {"raw", "rollout", "flow"};
-  report.settings.mixing = "gradient-renormalized";
+  report.settings.methods = {Method::kRaw, Method::kRollout, Method::kFlow};
+  report.settings.mixing = Mixing::kGradientRenormalized;
   report.settings.target = "na\xc3\xafve";
-  report.settings.heads = "max";
+  report.settings.heads = parse_heads("max");
   report.settings.residual = 0.1;
   report.settings.discard = 0.9;
   report.settings.discard_keep_special = true;
-  report.settings.set_aside = "special";
+  report.settings.column_mask = parse_column_mask("special");
   report.settings.layers = {1, 2, 4};
-  report.settings.output_token = "cls";
-  report.settings.normalize = "row";
+  report.settings.output_token = parse_output_token("cls");
+  report.settings.normalization = Normalization::kRow;
   report.settings.words = true;
   report.settings.flow_tolerance = 1e-9;
   report.settings.top_k = 3;
   report.model = {"a </script> model", "bert", 4, 2, true};
   report.input.text = "na\xc3\xafve \xf0\x9f\x98\x80 \"q\" <b> \xe2\x80\xa8";
   report.input.text_pair = "\xd8\xb3\xd9\x84\xd8\xa7\xd9\x85";
-  ReportToken cls;
+  InputToken cls;
   cls.text = "[CLS]";
   cls.special = true;
-  ReportToken word;
+  InputToken word;
   word.text = "naive";
   word.begin = 0;
   word.end = 6;
   word.word = 0;
-  ReportToken pair;
+  InputToken pair;
   pair.text = "x";
   pair.begin = 2;
   pair.end = 8;
@@ -99,18 +99,18 @@ void expect_same_bits(const Tensor<T>& a, const Tensor<T>& b, const char* name) 
 void expect_same(const Report& a, const Report& b) {
   const auto& s = a.settings;
   const auto& t = b.settings;
-  EXPECT_EQ(s.method, t.method);
+  EXPECT_EQ(s.methods, t.methods);
   EXPECT_EQ(s.mixing, t.mixing);
   EXPECT_EQ(s.target, t.target);
   EXPECT_EQ(s.heads, t.heads);
   EXPECT_EQ(s.residual, t.residual);
   EXPECT_EQ(s.discard, t.discard);
   EXPECT_EQ(s.discard_keep_special, t.discard_keep_special);
-  EXPECT_EQ(s.set_aside, t.set_aside);
+  EXPECT_EQ(s.column_mask, t.column_mask);
   EXPECT_EQ(s.layers, t.layers);
-  EXPECT_EQ(s.to_layer, t.to_layer);
+  EXPECT_EQ(s.start_layer, t.start_layer);
   EXPECT_EQ(s.output_token, t.output_token);
-  EXPECT_EQ(s.normalize, t.normalize);
+  EXPECT_EQ(s.normalization, t.normalization);
   EXPECT_EQ(s.words, t.words);
   EXPECT_EQ(s.flow_tolerance, t.flow_tolerance);
   EXPECT_EQ(s.top_k, t.top_k);
@@ -354,9 +354,9 @@ TEST(ReportJson, DerivesTheGraphFromRawWhereItMay) {
 
   // Without raw, or with other numbers, or for one head, it is written.
   EXPECT_TRUE(json::parse(report_to_json(report, {.omit = {"raw"}})).at("arrays").contains("graph"));
-  report.settings.heads = "1";
+  report.settings.heads = parse_heads("1");
   EXPECT_TRUE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
-  report.settings.heads = "mean";
+  report.settings.heads = parse_heads("mean");
   report.graph(0, 0, 0) += 1.0;
   EXPECT_TRUE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
   expect_same(report, report_from_json(report_to_json(report)));
@@ -417,6 +417,8 @@ TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
   EXPECT_TRUE(refused_with(with("/settings/words", 1), "settings.words"));
   EXPECT_TRUE(refused_with(with("/settings/top_k", -1), "settings.top_k"));
   EXPECT_TRUE(refused_with(with("/settings/top_k", 1.5), "settings.top_k"));
+  EXPECT_TRUE(refused_with(with("/settings/method", {"flaw"}), "settings.method"));
+  EXPECT_TRUE(refused_with(with("/settings/mixing", "sum"), "settings.mixing"));
   EXPECT_TRUE(refused_with(with("/settings/layers", {1, 1, 2}), "settings.layers[1]"));
   EXPECT_TRUE(refused_with(with("/settings/layers", {0, 1, 2}), "settings.layers[0]"));
   EXPECT_TRUE(refused_with(with("/settings/layers", {1, 2, 5}), "settings.layers[2]"));

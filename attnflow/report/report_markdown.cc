@@ -35,13 +35,13 @@ std::string escaped_line(std::string_view text) {
   return list ? line.insert(number, "\\") : line;
 }
 
-void append_ranking(std::string& out, const Report& report, const std::vector<std::string>& methods,
+void append_ranking(std::string& out, const Report& report, const std::vector<Method>& methods,
                     std::size_t output_token, std::size_t layer) {
   std::vector<std::vector<RankedToken>> columns;
   std::size_t rows = 0;
   std::string header = "| rank |";
   std::string rule = "| ---: |";
-  for (const std::string& method : methods) {
+  for (const Method method : methods) {
     columns.push_back(rank_input_tokens(report, method, output_token, layer));
     rows = std::max(rows, columns.back().size());
     header += fmt::format(" position | {} | value |", escaped(method_title(report, method, layer)));
@@ -64,7 +64,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<st
       unknown = unknown || token.unknown;
       tied = tied || token.tied;
       degenerate = degenerate || token.degenerate != 0;
-      out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token, escaped(display_text(report, token.token)),
+      out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token, escaped(display_text(report.input, token.token)),
                          token.special   ? " \\*"
                          : token.unknown ? " ?"
                                          : "",
@@ -95,7 +95,7 @@ void append_referents(std::string& out, const Report& report) {
   std::string rule = "| ---: |";
   for (const internal::ReferentWeights& method : weights) {
     for (const std::string& name : names) {
-      header += fmt::format(" {}: {} | share |", method.method, escaped(name));
+      header += fmt::format(" {}: {} | share |", to_text(method.method), escaped(name));
       rule += " ---: | ---: |";
     }
   }
@@ -125,13 +125,13 @@ std::string markdown_table(const Report& report) {
   out += "\n" + escaped(settings_line(report)) + "\n";
   for (const std::string& line : prediction_lines(report)) out += "\n" + escaped(line) + "\n";
 
-  const std::vector<std::string> methods = methods_present(report);
+  const std::vector<Method> methods = methods_present(report);
   if (!methods.empty() && !report.settings.layers.empty()) {
     const std::size_t layer = report.settings.layers.size() - 1;
     std::vector<std::size_t> outputs = {report.output_token};
     if (report.all_output_tokens)
-      outputs = methods == std::vector<std::string>{"flow"} ? report.flow_output_tokens : report.output_tokens;
-    const std::size_t to = report.settings.to_layer;
+      outputs = methods == std::vector<Method>{Method::kFlow} ? report.flow_output_tokens : report.output_tokens;
+    const std::size_t to = report.settings.start_layer;
     for (const std::size_t output : outputs) {
       out +=
           fmt::format("\n## {}, layer {} to {}\n\n", escaped(output_token_title(report, output, "\u2026")),

@@ -33,12 +33,12 @@ std::string plural(std::size_t count, const char* noun) {
 
 }  // namespace
 
-std::vector<RankedToken> rank_input_tokens(const Report& report, const std::string& method, std::size_t output_token,
+std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            std::size_t layer) {
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
   if (rows.values->empty() || !row) return {};
-  const bool flow = method == "flow";
+  const bool flow = method == Method::kFlow;
   std::vector<RankedToken> ranked;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
     RankedToken entry;
@@ -60,18 +60,18 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, const std::stri
   return ranked;
 }
 
-std::vector<std::string> methods_present(const Report& report) {
-  std::vector<std::string> methods;
-  for (const std::string& method : report.settings.method)
+std::vector<Method> methods_present(const Report& report) {
+  std::vector<Method> methods;
+  for (const Method method : report.settings.methods)
     if (!method_values(report, method).values->empty()) methods.push_back(method);
   return methods;
 }
 
-std::string method_title(const Report& report, const std::string& method, std::size_t layer) {
+std::string method_title(const Report& report, Method method, std::size_t layer) {
   const std::size_t top = report.settings.layers.at(layer);
-  const std::size_t bottom = report.settings.to_layer + 1;
-  if (method == "raw" || bottom == top) return fmt::format("{}, layer {}", method, top);
-  return fmt::format("{}, layers {}-{}", method, bottom, top);
+  const std::size_t bottom = report.settings.start_layer + 1;
+  if (method == Method::kRaw || bottom == top) return fmt::format("{}, layer {}", to_text(method), top);
+  return fmt::format("{}, layers {}-{}", to_text(method), bottom, top);
 }
 
 std::string model_line(const Report& report) {
@@ -102,44 +102,41 @@ std::string target_title(const std::optional<ReportTarget>& target) {
 }
 
 std::string settings_line(const Report& report) {
-  const ReportSettings& settings = report.settings;
-  const bool gradient = has_gradient_mixing(settings);
+  const Settings& settings = report.settings;
+  const bool gradient = settings.has_gradients();
   std::string line;
   if (gradient) {
     line = "Gradient-adjusted attention";
     if (report.target) line += fmt::format(" for {} (logit {:.4g})", target_title(report.target), report.target->logit);
     line += ", mean over heads";
-  } else if (settings.heads == "mean") {
-    line = "Mean over heads";
-  } else if (settings.heads == "max") {
-    line = "Maximum over heads";
-  } else if (settings.heads == "min") {
-    line = "Minimum over heads";
+  } else if (settings.heads.is_single()) {
+    line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads.head);
   } else {
-    line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads);
+    const HeadFusion fusion = settings.heads.fusion;
+    line = fusion == HeadFusion::kMean ? "Mean" : fusion == HeadFusion::kMax ? "Maximum" : "Minimum";
+    line += " over heads";
   }
   if (gradient) {
-    line += settings.mixing == "gradient" ? ", identity added (for flow, rows divided by their sums)"
-                                          : ", identity added and rows divided by their sums";
+    line += settings.mixing == Mixing::kGradient ? ", identity added (for flow, rows divided by their sums)"
+                                                 : ", identity added and rows divided by their sums";
   } else {
     line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
   }
-  if (settings.set_aside == "first") {
+  if (settings.column_mask.kind == ColumnMask::Kind::kFirst) {
     line += ", column of the first token set aside";
-  } else if (settings.set_aside == "special") {
+  } else if (settings.column_mask.kind == ColumnMask::Kind::kSpecial) {
     line += ", columns of special tokens set aside";
-  } else if (settings.set_aside != "none") {
-    line += ", columns of tokens " + settings.set_aside + " set aside";
+  } else if (settings.column_mask.kind != ColumnMask::Kind::kNone) {
+    line += ", columns of tokens " + to_text(settings.column_mask) + " set aside";
   }
   if (settings.discard != 0.0) {
     line += fmt::format(", smallest {:g}% of the weights discarded", 100.0 * settings.discard);
     if (settings.discard_keep_special) line += " (columns of special tokens kept)";
   }
-  if (settings.normalize == "row") line += ", rows divided by their sums";
-  if (settings.normalize == "receptive-field") line += ", divided by the receptive field";
+  if (settings.normalization == Normalization::kRow) line += ", rows divided by their sums";
+  if (settings.normalization == Normalization::kReceptiveField) line += ", divided by the receptive field";
   if (settings.words) line += ", word pieces merged";
-  const bool flow = std::find(settings.method.begin(), settings.method.end(), "flow") != settings.method.end();
-  if (flow && settings.flow_tolerance != ReportSettings{}.flow_tolerance)
+  if (settings.wants(Method::kFlow) && settings.flow_tolerance != Settings{}.flow_tolerance)
     line += fmt::format(", flow tolerance {:g}", settings.flow_tolerance);
   return line + ".";
 }
@@ -166,7 +163,7 @@ std::vector<std::string> prediction_lines(const Report& report) {
 
 std::string output_token_title(const Report& report, std::size_t token, std::string_view ellipsis) {
   constexpr std::size_t kMaxCells = 24;
-  const std::string text = shorten(clean_line(display_text(report, token)), kMaxCells, ellipsis);
+  const std::string text = shorten(clean_line(display_text(report.input, token)), kMaxCells, ellipsis);
   return fmt::format("Output token {}", token) + (text.empty() ? "" : " \"" + text + "\"");
 }
 

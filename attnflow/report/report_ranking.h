@@ -16,7 +16,7 @@ struct RankedToken {
   std::size_t token = 0;
   double value = 0.0;
   bool special = false;
-  bool unknown = false;         // ReportToken::unknown
+  bool unknown = false;         // InputToken::unknown
   bool tied = false;            // with the token ranked before it: equal, or for flow closer than the certified gap
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };
@@ -24,14 +24,14 @@ struct RankedToken {
 // The settings.top_k input tokens with the largest values of `method` for one output token at settings.layers[layer],
 // by falling value, equal ones by position. Tokens without any value (0) and values that are not numbers are left out.
 // Empty when the report does not hold that row.
-std::vector<RankedToken> rank_input_tokens(const Report& report, const std::string& method, std::size_t output_token,
+std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            std::size_t layer);
 
-// The methods of settings.method that the report holds values of, in that order.
-std::vector<std::string> methods_present(const Report& report);
+// The methods of settings.methods that the report holds values of, in that order.
+std::vector<Method> methods_present(const Report& report);
 
 // "raw, layer 6", "rollout, layers 1-6": what a method's numbers at settings.layers[layer] span.
-std::string method_title(const Report& report, const std::string& method, std::size_t layer);
+std::string method_title(const Report& report, Method method, std::size_t layer);
 
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"
 std::string model_line(const Report& report);

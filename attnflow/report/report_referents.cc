@@ -91,10 +91,10 @@ std::vector<ReferentWeights> referent_weights(const Report& report, std::size_t 
   if (report.referents.empty()) return result;
   const bool pieces = std::any_of(report.referents.begin(), report.referents.end(),
                                   [](const ReportReferent& referent) { return referent.tokens.size() != 1; });
-  for (const std::string& method : methods_present(report)) {
+  for (const Method method : methods_present(report)) {
     const MethodValues rows = method_values(report, method);
     const auto row = row_index(*rows.output_tokens, output_token);
-    const bool flow = method == "flow";
+    const bool flow = method == Method::kFlow;
     if (!row || (flow && pieces)) continue;
     ReferentWeights weights{.method = method, .layers = {}};
     for (std::size_t layer = 0; layer < report.settings.layers.size(); ++layer) {
@@ -152,7 +152,7 @@ std::vector<double> candidate_shares(const ReportPrediction& prediction) {
 }
 
 std::string referents_title(const Report& report, std::string_view ellipsis) {
-  const std::string text = shorten(clean_line(display_text(report, report.output_token)), kLongestName, ellipsis);
+  const std::string text = shorten(clean_line(display_text(report.input, report.output_token)), kLongestName, ellipsis);
   return text.empty() ? fmt::format("Weights of output token {} on the referents", report.output_token)
                       : fmt::format("Weights of \"{}\" (position {}) on the referents", text, report.output_token);
 }
@@ -193,7 +193,7 @@ std::vector<std::string> referent_lines(const Report& report, std::size_t width,
     };
     // A method's name stands over its panel; a panel that goes on says so by having it again.
     lines.push_back(line_of(std::string(kLayer.size(), ' '), [&](const Panel& panel) {
-      const std::string title = shorten(panel.weights->method, panel.width(), marks.ellipsis);
+      const std::string title = shorten(to_text(panel.weights->method), panel.width(), marks.ellipsis);
       return title + std::string(panel.width() - display_width(title), ' ');
     }));
     lines.push_back(line_of(std::string(kLayer), [&](const Panel& panel) {

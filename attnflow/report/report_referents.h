@@ -32,11 +32,11 @@ struct ReferentWeight {
 
 // One method's weights: [position in settings.layers][referent].
 struct ReferentWeights {
-  std::string method;
+  Method method;
   std::vector<std::vector<ReferentWeight>> layers;
 };
 
-// Of the methods that hold a row of the output token, in the order of settings.method. Empty without referents.
+// Of the methods that hold a row of the output token, in the order of settings.methods. Empty without referents.
 std::vector<ReferentWeights> referent_weights(const Report& report, std::size_t output_token);
 
 // What each referent is called: its text, with its position where two have the same.

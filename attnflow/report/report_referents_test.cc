@@ -59,8 +59,8 @@ TEST(ReferentWeights, PiecesAddUpButNotForFlow) {
   report.referents = {{"The cats", {1, 2}}, {"[CLS]", {0}}};
   const std::vector<ReferentWeights> weights = referent_weights(report, 2);
   ASSERT_EQ(weights.size(), 2U);
-  EXPECT_EQ(weights[0].method, "raw");
-  EXPECT_EQ(weights[1].method, "rollout");
+  EXPECT_EQ(weights[0].method, Method::kRaw);
+  EXPECT_EQ(weights[1].method, Method::kRollout);
   EXPECT_DOUBLE_EQ(weights[0].layers[1][0].value, report.raw(1, 2, 1) + report.raw(1, 2, 2));
 }
 

@@ -49,10 +49,10 @@ class TableWriter {
   std::string write() {
     paragraph(model_line(report_), kBold);
     if (const std::string picture = picture_line(report_); !picture.empty()) paragraph(picture);
-    const std::vector<std::string> methods = methods_present(report_);
+    const std::vector<Method> methods = methods_present(report_);
     if (!methods.empty() && !report_.settings.layers.empty()) {
       layer_ = report_.settings.layers.size() - 1;
-      const std::size_t to = report_.settings.to_layer;
+      const std::size_t to = report_.settings.start_layer;
       paragraph(fmt::format("{}, from layer {} down to {}. {}",
                             output_token_title(report_, report_.output_token, marks_.ellipsis),
                             report_.settings.layers[layer_],
@@ -144,9 +144,9 @@ class TableWriter {
     for (const std::string& arc : text.arcs) paragraph("- " + arc);
   }
 
-  void rankings(const std::vector<std::string>& methods) {
+  void rankings(const std::vector<Method>& methods) {
     std::vector<Column> columns;
-    for (const std::string& method : methods) {
+    for (const Method method : methods) {
       Column column;
       column.title = method_title(report_, method, layer_);
       column.tokens = rank_input_tokens(report_, method, report_.output_token, layer_);
@@ -160,7 +160,7 @@ class TableWriter {
       for (std::size_t i = 0; i < column.tokens.size(); ++i) {
         layout.position = std::max(layout.position, std::to_string(column.tokens[i].token).size());
         layout.value = std::max(layout.value, column.values[i].size());
-        longest = std::max(longest, display_width(clean_line(display_text(report_, column.tokens[i].token))));
+        longest = std::max(longest, display_width(clean_line(display_text(report_.input, column.tokens[i].token))));
       }
     }
     // Side by side when every method gets its smallest layout; what is left goes to the tokens, then to the bars.
@@ -232,7 +232,8 @@ class TableWriter {
       return text + std::string(layout.total() - display_width(text), ' ');
     }
     const RankedToken& token = column.tokens[row];
-    const std::string shown = shorten(clean_line(display_text(report_, token.token)), layout.token, marks_.ellipsis);
+    const std::string shown =
+        shorten(clean_line(display_text(report_.input, token.token)), layout.token, marks_.ellipsis);
     const std::size_t cells = display_width(shown);
     const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);  // isolated where it runs right to left
     const std::string drawn = bar(token.value / column.tokens.front().value, layout.bar);

@@ -69,7 +69,7 @@ Report polyglot_report() {
 
 TEST(Ranking, FallsByValueAndCutsAtTopK) {
   Report report = small_report();
-  std::vector<RankedToken> ranked = rank_input_tokens(report, "raw", 1, 0);
+  std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kRaw, 1, 0);
   ASSERT_EQ(ranked.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(ranked[i].token, 3 - i);
@@ -78,7 +78,7 @@ TEST(Ranking, FallsByValueAndCutsAtTopK) {
     EXPECT_FALSE(ranked[i].tied);
   }
   report.settings.top_k = 2;
-  ranked = rank_input_tokens(report, "raw", 1, 0);
+  ranked = rank_input_tokens(report, Method::kRaw, 1, 0);
   EXPECT_EQ(ranked.size(), 2U);
   EXPECT_EQ(ranked[0].token, 3U);
 }
@@ -93,7 +93,7 @@ TEST(Ranking, TiesOfFlowAreThoseWithinTheGap) {
   set(1, 0.499, 1e-2);  // may be as large as 0.509
   set(2, 0.4, 1e-6);    // is less than 0.499
   set(3, 0.4, 0.0);     // equal
-  std::vector<RankedToken> ranked = rank_input_tokens(report, "flow", 0, 1);
+  std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kFlow, 0, 1);
   ASSERT_EQ(ranked.size(), 4U);
   EXPECT_FALSE(ranked[0].tied);
   EXPECT_TRUE(ranked[1].tied);
@@ -107,14 +107,13 @@ TEST(Ranking, TiesOfFlowAreThoseWithinTheGap) {
 
 TEST(Ranking, LeavesOutWhatIsNotThere) {
   Report report = small_report();
-  EXPECT_TRUE(rank_input_tokens(report, "flow", 1, 0).empty());  // no such row
+  EXPECT_TRUE(rank_input_tokens(report, Method::kFlow, 1, 0).empty());  // no such row
   report.raw(0, 1, 0) = 0.0;
   report.raw(0, 1, 1) = std::nan("");
-  EXPECT_EQ(rank_input_tokens(report, "raw", 1, 0).size(), 2U);
+  EXPECT_EQ(rank_input_tokens(report, Method::kRaw, 1, 0).size(), 2U);
   report.rollout = {};
-  EXPECT_TRUE(rank_input_tokens(report, "rollout", 1, 0).empty());
-  EXPECT_EQ(methods_present(report), (std::vector<std::string>{"raw", "flow"}));
-  EXPECT_THROW(rank_input_tokens(report, "rollin", 1, 0), Error);
+  EXPECT_TRUE(rank_input_tokens(report, Method::kRollout, 1, 0).empty());
+  EXPECT_EQ(methods_present(report), (std::vector<Method>{Method::kRaw, Method::kFlow}));
 }
 
 TEST(Words, Picture) {
@@ -142,12 +141,12 @@ TEST(Words, Settings) {
   EXPECT_EQ(model_line(report), "tiny (bert, 2 layers, 3 heads), 4 tokens");
   EXPECT_EQ(settings_line(report), "Mean over heads, residual 0.5.");
   report.model = {"", "", 1, 1, true};
-  report.settings.heads = "3";
+  report.settings.heads = parse_heads("3");
   report.settings.residual = 0.0;
   report.settings.discard = 0.9;
   report.settings.discard_keep_special = true;
-  report.settings.set_aside = "0,5";
-  report.settings.normalize = "row";
+  report.settings.column_mask = parse_column_mask("0,5");
+  report.settings.normalization = Normalization::kRow;
   report.settings.words = true;
   report.settings.flow_tolerance = 1e-9;
   EXPECT_EQ(model_line(report), "attention from a file (1 layer, 1 head, causal), 4 tokens");
@@ -155,22 +154,22 @@ TEST(Words, Settings) {
             "Head 3 in the layer looked at, mean over heads below it, no residual, columns of tokens 0,5 set aside, "
             "smallest 90% of the weights discarded (columns of special tokens kept), rows divided by their sums, word "
             "pieces merged, flow tolerance 1e-09.");
-  EXPECT_EQ(method_title(report, "raw", 1), "raw, layer 2");
-  EXPECT_EQ(method_title(report, "flow", 1), "flow, layers 1-2");
-  EXPECT_EQ(method_title(report, "flow", 0), "flow, layer 1");
-  report.settings.to_layer = 1;
-  EXPECT_EQ(method_title(report, "rollout", 1), "rollout, layer 2");
+  EXPECT_EQ(method_title(report, Method::kRaw, 1), "raw, layer 2");
+  EXPECT_EQ(method_title(report, Method::kFlow, 1), "flow, layers 1-2");
+  EXPECT_EQ(method_title(report, Method::kFlow, 0), "flow, layer 1");
+  report.settings.start_layer = 1;
+  EXPECT_EQ(method_title(report, Method::kRollout, 1), "rollout, layer 2");
 }
 
 TEST(Words, GradientMixing) {
   Report report = small_report();
-  report.settings.mixing = "gradient";
+  report.settings.mixing = Mixing::kGradient;
   EXPECT_EQ(target_title(report.target), "");
   EXPECT_EQ(settings_line(report),
             "Gradient-adjusted attention, mean over heads, identity added (for flow, rows divided by their sums).");
   report.target = {"class", "very\npositive", 2, 3.25};
   EXPECT_EQ(target_title(report.target), "class \"very\xE2\x90\x8Apositive\"");
-  report.settings.mixing = "gradient-renormalized";
+  report.settings.mixing = Mixing::kGradientRenormalized;
   EXPECT_EQ(settings_line(report),
             "Gradient-adjusted attention for class \"very\xE2\x90\x8Apositive\" (logit 3.25), mean over heads, "
             "identity added and "
@@ -342,7 +341,7 @@ TEST(TerminalTable, MissingRowsAndMethodsAndTexts) {
   // An array file without tokens: positions alone.
   report = small_report();
   report.input.text.clear();
-  for (ReportToken& token : report.input.tokens) token = {};
+  for (InputToken& token : report.input.tokens) token = {};
   EXPECT_TRUE(contains(terminal_table(report), "Output token 0, from layer 2"));
 }
 

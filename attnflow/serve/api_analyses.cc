@@ -46,14 +46,14 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
   Json tokens = Json::array();
   for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
     tokens.push_back({{"text", report.input.tokens[t].text},
-                      {"shown", display_text(report, t)},
+                      {"shown", display_text(report.input, t)},
                       {"special", report.input.tokens[t].special}});
   }
   json["input"] = {{"text", report.input.text}, {"text_pair", report.input.text_pair}, {"tokens", std::move(tokens)}};
   json["output_token"] = report.output_token;
   json["target"] = {{"label", evaluation.target.label}, {"probability", evaluation.target.probability}};
   json["blank"] = evaluation.blank;
-  json["methods"] = report.settings.method;
+  json["methods"] = to_texts(report.settings.methods);
   json["layers"] = report.settings.layers;
   json["scores"] = Json::array();
   for (const TextScore& score : evaluation.scores) {
@@ -77,7 +77,7 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
 // The events of a generation: docs/serve.md, "Events".
 std::string start_json(const GenerationStart& start) {
   Json tokens = Json::array();
-  for (const ReportToken& token : start.tokens) tokens.push_back(internal::token_json(token));
+  for (const InputToken& token : start.tokens) tokens.push_back(internal::token_json(token));
   const Json json = {{"model", internal::model_json(start.model)},
                      {"text", start.prompt},
                      {"layers", start.layers},

@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/referents.h"
-#include "attnflow/analysis/settings.h"
+#include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/sampling.h"
@@ -24,10 +26,7 @@ using UnorderedJson = nlohmann::json;
 
 constexpr int kMostDepth = 4;  // an object of lists has 2
 constexpr std::size_t kMostShown = 60;
-constexpr std::size_t kMostListed = 256;      // entries of a list
-constexpr std::size_t kMostLayersText = 200;  // "1-6,8"
 constexpr std::size_t kMostCertificates = 16;
-constexpr std::size_t kMostTopK = 1000;
 constexpr std::size_t kMostGenerated = 4096;
 constexpr double kMostCount = 9007199254740992.0;  // 2^53: whole numbers that JSON readers agree on
 
@@ -116,6 +115,12 @@ class Fields {
     if (const UnorderedJson* given = find(name)) value = whole(name, "a whole number of at least 0", *given);
   }
 
+  // Settings of these types, but for layers.
+  template <typename T>
+  void read_plain(const char* name, T& value) {
+    if constexpr (!std::is_same_v<T, std::vector<std::size_t>>) read(name, value);
+  }
+
   // A list of texts, or one text with commas.
   void read(const char* name, std::vector<std::string>& value) {
     const UnorderedJson* given = find(name);
@@ -141,8 +146,8 @@ class Fields {
     if (given == nullptr) return;
     if (given->is_string()) {
       const auto text = given->get<std::string>();
-      if (text.size() > kMostLayersText) {
-        fail(fmt::format("{}: expected at most {} characters, found {}", name, kMostLayersText, text.size()));
+      if (text.size() > kMaxLayersText) {
+        fail(fmt::format("{}: expected at most {} characters, found {}", name, kMaxLayersText, text.size()));
       }
       value = parse(text);
       return;
@@ -207,7 +212,7 @@ class Fields {
   }
 
   static void limit(const char* name, std::size_t count) {
-    if (count > kMostListed) fail(fmt::format("{}: expected at most {} entries, found more", name, kMostListed));
+    if (count > kMaxListed) fail(fmt::format("{}: expected at most {} entries, found more", name, kMaxListed));
   }
 
   static std::vector<std::string> split(const std::string& text) {
@@ -217,7 +222,7 @@ class Fields {
     while (true) {
       const std::size_t end = text.find(',', begin);
       parts.push_back(text.substr(begin, end - begin));
-      if (end == std::string::npos || parts.size() > kMostListed) return parts;
+      if (end == std::string::npos || parts.size() > kMaxListed) return parts;
       begin = end + 1;
     }
   }
@@ -241,30 +246,25 @@ void read_layers(Fields& fields, const char* name, std::vector<std::size_t>& lay
   if (!layers.empty() && layers.front() == 0) fail(fmt::format("{}: expected layers from 1, found 0", name));
 }
 
-// What every analysis of a whole input takes.
-void read_graph_fields(Fields& fields, ReportSettings& settings) {
-  fields.read("method", settings.method);
-  fields.read_text_or_number("heads", settings.heads);
-  fields.read("residual", settings.residual);
-  read_layers(fields, "layers", settings.layers);
-  fields.read("to_layer", settings.to_layer);
-  fields.read("normalize", settings.normalize);
-  fields.read_text_or_positions("set_aside", settings.set_aside);
-  fields.read("flow_tolerance", settings.flow_tolerance);
-  fields.read("top_k", settings.top_k);
-  if (settings.top_k > kMostTopK) {
-    fail(fmt::format("top_k: expected at most {}, found {}", kMostTopK, settings.top_k));
+// The settings that a request takes (attribution/setting_options.h).
+void read_settings(Fields& fields, Settings& settings, SettingUse use) {
+  for (const SettingOption& option : setting_options()) {
+    if ((option.uses & use) == 0) continue;
+    SettingValue value = option.get(settings);
+    if (auto* const layers = std::get_if<std::vector<std::size_t>>(&value)) {
+      read_layers(fields, option.name, *layers);
+    } else if (auto* const text = std::get_if<std::string>(&value);
+               text != nullptr && option.form != SettingForm::kPlain) {
+      if (option.form == SettingForm::kNumberToo) fields.read_text_or_number(option.name, *text);
+      if (option.form == SettingForm::kPositionsToo) fields.read_text_or_positions(option.name, *text);
+    } else {
+      std::visit([&](auto& plain) { fields.read_plain(option.name, plain); }, value);
+    }
+    option.set(settings, value);
   }
-}
-
-void read_whole_input_fields(Fields& fields, ExplainOptions& options) {
-  ReportSettings& settings = options.settings;
-  read_graph_fields(fields, settings);
-  fields.read_text_or_number("output_token", settings.output_token);
-  fields.read("discard", settings.discard);
-  fields.read("discard_keep_special", settings.discard_keep_special);
-  fields.read("mixing", settings.mixing);
-  fields.read("target", settings.target);
+  if (settings.top_k > kMaxTopK) {
+    fail(fmt::format("top_k: expected at most {}, found {}", kMaxTopK, settings.top_k));
+  }
 }
 
 void read_certificates(Fields& fields, ExplainOptions& options) {
@@ -285,24 +285,29 @@ void read_certificates(Fields& fields, ExplainOptions& options) {
 
 // A value of the query as JSON: what looks like a number is one where a number may stand.
 UnorderedJson query_value(const std::string& name, const std::string& text) {
-  constexpr std::array<const char*, 3> kFlags = {"discard_keep_special", "keep_attention", "compact"};
-  constexpr std::array<const char*, 5> kNumbers = {"residual", "to_layer", "flow_tolerance", "top_k", "discard"};
-  const auto among = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  if (among(kFlags)) {
+  bool flag = name == "keep_attention" || name == "compact";
+  bool number = false;
+  for (const SettingOption& option : setting_options()) {
+    if (name != option.name) continue;
+    const SettingValue value = option.get({});
+    flag = std::holds_alternative<bool>(value);
+    number = std::holds_alternative<double>(value) || std::holds_alternative<std::size_t>(value);
+  }
+  if (flag) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
     fail(fmt::format("{}: expected true or false, found {}", name, internal::quote_name(text, kMostShown)));
   }
-  if (among(kNumbers)) {
+  if (number) {
     const char* const end = text.data() + text.size();
     std::uint64_t whole = 0;
     if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc{} && at == end) {
       return whole;
     }
-    double number = 0.0;
-    if (const auto [at, error] = std::from_chars(text.data(), end, number);
-        error == std::errc{} && at == end && std::isfinite(number)) {
-      return number;
+    double decimal = 0.0;
+    if (const auto [at, error] = std::from_chars(text.data(), end, decimal);
+        error == std::errc{} && at == end && std::isfinite(decimal)) {
+      return decimal;
     }
     fail(fmt::format("{}: expected a number, found {}", name, internal::quote_name(text, kMostShown)));
   }
@@ -310,6 +315,12 @@ UnorderedJson query_value(const std::string& name, const std::string& text) {
 }
 
 }  // namespace
+
+Settings default_settings(SettingUse use) {
+  Settings settings;
+  if (use == kForGenerate) settings.methods = {Method::kRaw, Method::kRollout};
+  return settings;
+}
 
 ExplainRequest read_explain_request(std::string_view json) {
   Fields fields(parse_object(json));
@@ -319,8 +330,7 @@ ExplainRequest read_explain_request(std::string_view json) {
   fields.read("text", request.text);
   if (request.text.empty()) fail("text: expected a text to explain, found none");
   fields.read("pair", request.pair);
-  read_whole_input_fields(fields, options);
-  fields.read("words", options.settings.words);
+  read_settings(fields, options.settings, kForExplain);
   fields.read("candidates", options.candidates);
   fields.read("referents", options.referents);
   read_certificates(fields, options);
@@ -331,9 +341,9 @@ ExplainRequest read_explain_request(std::string_view json) {
   sort_once(options.blank);
   fields.read("compact", request.compact);
   // Flow is among the usual methods, and needs what this option saves.
-  if (options.only_output_token && !fields.has("method")) options.settings.method = {"raw", "rollout"};
+  if (options.only_output_token && !fields.has("method")) options.settings.methods = {Method::kRaw, Method::kRollout};
   fields.finish();
-  validate_settings(options.settings);
+  validate(options.settings);
   check_referents(options.referents);
   return request;
 }
@@ -350,12 +360,12 @@ ImageRequest read_image_request(const NamedTexts& query) {
   ImageRequest request;
   fields.read("model", request.model);
   fields.read("name", request.name);
-  read_whole_input_fields(fields, request.options);
+  read_settings(fields, request.options.settings, kForImage);
   read_certificates(fields, request.options);
   fields.read("keep_attention", request.options.keep_attention);
   fields.read("compact", request.compact);
   fields.finish();
-  validate_settings(request.options.settings);
+  validate(request.options.settings);
   return request;
 }
 
@@ -363,12 +373,11 @@ GenerateRequest read_generate_request(std::string_view json) {
   Fields fields(parse_object(json));
   GenerateRequest request;
   GenerateOptions& options = request.options;
-  options.settings.method = {"raw", "rollout"};
+  options.settings = default_settings(kForGenerate);
   fields.read("model", request.model);
   fields.read("prompt", request.prompt);
   if (request.prompt.empty()) fail("prompt: expected a text to continue, found none");
-  read_graph_fields(fields, options.settings);
-  fields.read("words", options.settings.words);
+  read_settings(fields, options.settings, kForGenerate);
   fields.read("tokens", options.tokens);
   if (options.tokens > kMostGenerated) {
     fail(fmt::format("tokens: expected at most {}, found {}", kMostGenerated, options.tokens));
@@ -384,8 +393,9 @@ GenerateRequest read_generate_request(std::string_view json) {
   bool drop_sink = false;
   fields.read("drop_sink", drop_sink);
   if (drop_sink) {
-    if (options.settings.set_aside != "none") fail("drop_sink: expected it or set_aside, found both");
-    options.settings.set_aside = "first";
+    if (options.settings.column_mask.kind != ColumnMask::Kind::kNone)
+      fail("drop_sink: expected it or set_aside, found both");
+    options.settings.column_mask = {.kind = ColumnMask::Kind::kFirst};
   }
   fields.read("generated_columns", options.generated_columns);
   fields.read("flow_tokens", options.flow_tokens,
@@ -396,7 +406,7 @@ GenerateRequest read_generate_request(std::string_view json) {
                      options.flow_tokens.back()));
   }
   read_layers(fields, "flow_layers", options.flow_layers);
-  if (!wants(options.settings, "flow") && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
+  if (!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
     fail("flow_tokens and flow_layers: expected flow among method, found none");
   }
   // Patterns of the command line are not here: a regular expression from a stranger may take any time.
@@ -407,11 +417,11 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("compact", request.compact);
   fields.finish();
   if (options.tokens == 0) fail("tokens: expected at least 1, found 0");
-  if (options.settings.normalize == "row") {
+  if (options.settings.normalization == Normalization::kRow) {
     fail("normalize: expected none or receptive-field for a generation, found row");
   }
   const Sampler checked(options.sampling);  // throws for a temperature or share that is none
-  validate_settings(options.settings);
+  validate(options.settings);
   return request;
 }
 
@@ -423,14 +433,11 @@ EvaluateRequest read_evaluate_request(std::string_view json) {
   fields.read("text", request.text);
   if (request.text.empty()) fail("text: expected a text to evaluate, found none");
   fields.read("pair", request.pair);
-  read_graph_fields(fields, options.settings);
-  fields.read_text_or_number("output_token", options.settings.output_token);
-  fields.read("discard", options.settings.discard);
-  fields.read("discard_keep_special", options.settings.discard_keep_special);
+  read_settings(fields, options.settings, kForText);
   fields.read("truncate", options.truncate);
   fields.read("blank", request.options.blank);
   fields.finish();
-  validate_settings(options.settings);
+  validate(options.settings);
   const std::string& blank = request.options.blank;
   if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
     fail(fmt::format("blank: expected auto, unk, mask or pad, found {}", internal::quote_name(blank, kMostShown)));

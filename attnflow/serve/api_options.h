@@ -8,6 +8,7 @@
 #ifndef ATTNFLOW_SERVE_API_OPTIONS_H_
 #define ATTNFLOW_SERVE_API_OPTIONS_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,9 +16,18 @@
 #include "attnflow/analysis/evaluate_text.h"
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generate.h"
+#include "attnflow/attribution/setting_options.h"
 #include "attnflow/serve/http_message.h"
 
 namespace attnflow {
+
+// Limits of what a request may ask for, which its schema says, too.
+inline constexpr std::size_t kMaxListed = 256;      // entries of a list
+inline constexpr std::size_t kMaxLayersText = 200;  // characters of "1-6,8"
+inline constexpr std::size_t kMaxTopK = 1000;
+
+// The settings of a request that names none.
+Settings default_settings(SettingUse use);
 
 struct ExplainRequest {
   std::string model;  // "" for the default

@@ -35,7 +35,7 @@ TEST(ExplainRequest, Defaults) {
   EXPECT_EQ(request.model, "");
   EXPECT_FALSE(request.pair.has_value());
   EXPECT_FALSE(request.compact);
-  EXPECT_EQ(request.options.settings.method, defaults.settings.method);
+  EXPECT_EQ(request.options.settings.methods, defaults.settings.methods);
   EXPECT_EQ(request.options.settings.residual, defaults.settings.residual);
   EXPECT_EQ(request.options.settings.output_token, defaults.settings.output_token);
 }
@@ -48,18 +48,18 @@ TEST(ExplainRequest, EveryField) {
     "candidates": ["his", "her"], "referents": "author,Sara", "certificate": ["cls,5", "1,2"],
     "only_output_token": false, "keep_attention": true, "truncate": true, "compact": true, "blank": [4, 2, 4]})");
   const ExplainOptions& options = request.options;
-  const ReportSettings& settings = options.settings;
+  const Settings& settings = options.settings;
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.pair, "b");
-  EXPECT_EQ(settings.method, (std::vector<std::string>{"flow", "raw"}));
-  EXPECT_EQ(settings.heads, "3");
+  EXPECT_EQ(settings.methods, (std::vector<Method>{Method::kFlow, Method::kRaw}));
+  EXPECT_EQ(to_text(settings.heads), "3");
   EXPECT_EQ(settings.residual, 0.25);
   EXPECT_EQ(settings.layers, (std::vector<std::size_t>{1, 2, 3, 5}));
-  EXPECT_EQ(settings.output_token, "7");
-  EXPECT_EQ(settings.normalize, "row");
+  EXPECT_EQ(to_text(settings.output_token), "7");
+  EXPECT_EQ(settings.normalization, Normalization::kRow);
   EXPECT_EQ(settings.discard, 0.5);
   EXPECT_TRUE(settings.discard_keep_special);
-  EXPECT_EQ(settings.set_aside, "0,5");
+  EXPECT_EQ(to_text(settings.column_mask), "0,5");
   EXPECT_EQ(settings.flow_tolerance, 1e-9);
   EXPECT_EQ(settings.top_k, 3U);
   EXPECT_EQ(options.candidates, (std::vector<std::string>{"his", "her"}));
@@ -75,7 +75,7 @@ TEST(ExplainRequest, OtherSpellings) {
   const ExplainRequest request = read_explain_request(
       R"({"text": "a", "pair": null, "method": "raw,rollout", "heads": "max", "layers": [3, 1, 3], "top_k": 4.0,
           "certificate": "cls,5", "set_aside": "special", "blank": "1,0"})");
-  EXPECT_EQ(request.options.settings.method, (std::vector<std::string>{"raw", "rollout"}));
+  EXPECT_EQ(request.options.settings.methods, (std::vector<Method>{Method::kRaw, Method::kRollout}));
   EXPECT_EQ(request.options.settings.layers, (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(request.options.settings.top_k, 4U);
   EXPECT_EQ(request.options.certificates, (std::vector<std::string>{"cls,5"}));
@@ -84,7 +84,7 @@ TEST(ExplainRequest, OtherSpellings) {
 
 TEST(ExplainRequest, ARowOfADecoderLeavesFlowOut) {
   const ExplainRequest request = read_explain_request(R"({"text": "a", "only_output_token": true})");
-  EXPECT_EQ(request.options.settings.method, (std::vector<std::string>{"raw", "rollout"}));
+  EXPECT_EQ(request.options.settings.methods, (std::vector<Method>{Method::kRaw, Method::kRollout}));
 }
 
 TEST(ExplainRequest, MessagesNameTheField) {
@@ -142,10 +142,10 @@ TEST(ImageRequest, FromTheQuery) {
                                                    {"compact", "true"}});
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.name, "shoe.png");
-  EXPECT_EQ(request.options.settings.method, (std::vector<std::string>{"raw", "flow"}));
+  EXPECT_EQ(request.options.settings.methods, (std::vector<Method>{Method::kRaw, Method::kFlow}));
   EXPECT_EQ(request.options.settings.residual, 0.25);
   EXPECT_EQ(request.options.settings.top_k, 3U);
-  EXPECT_EQ(request.options.settings.output_token, "2,3");
+  EXPECT_EQ(to_text(request.options.settings.output_token), "2,3");
   EXPECT_EQ(request.options.certificates, (std::vector<std::string>{"cls,5"}));
   EXPECT_TRUE(request.options.keep_attention);
   EXPECT_TRUE(request.compact);
@@ -169,7 +169,7 @@ TEST(GenerateRequest, Fields) {
   EXPECT_EQ(options.system, "b");
   EXPECT_EQ(options.sampling.temperature, 0.5);
   EXPECT_EQ(options.sampling.seed, 7U);
-  EXPECT_EQ(options.settings.set_aside, "first");
+  EXPECT_EQ(to_text(options.settings.column_mask), "first");
   EXPECT_EQ(options.flow_tokens, (std::vector<std::size_t>{0, 3}));
   EXPECT_EQ(options.flow_layers, (std::vector<std::size_t>{2}));
   EXPECT_EQ(options.filter.stop_words, (std::vector<std::string>{"en", "de"}));

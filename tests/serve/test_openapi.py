@@ -37,7 +37,10 @@ class OpenApiTest(ServerTest):
         cls.document = cls.server.get("/api/v1/openapi.json").json()
 
     def schema(self, name: str) -> dict:
-        return {"$ref": f"#/components/schemas/{name}", "components": copy.deepcopy(self.document["components"])}
+        return {
+            "$ref": f"#/components/schemas/{name}",
+            "components": copy.deepcopy(self.document["components"]),
+        }
 
     def validate(self, name: str, value) -> None:
         jsonschema_rs.Draft202012Validator(self.schema(name)).validate(value)
@@ -46,9 +49,44 @@ class OpenApiTest(ServerTest):
         return jsonschema_rs.Draft202012Validator(self.schema(name)).is_valid(value)
 
     def test_the_document_is_the_one_of_the_sources(self):
+        """But for the settings, which stand in the place of "x-settings"."""
         text = (ROOT / "attnflow" / "serve" / "openapi.json").read_text()
         version = run_program("--version").decode().split()[-1]
-        self.assertEqual(self.document, json.loads(text.replace("@VERSION@", version)))
+        source = json.loads(text.replace("@VERSION@", version))
+        document = copy.deepcopy(self.document)
+        expanded = 0
+        for name, schema in source["components"]["schemas"].items():
+            if schema.pop("x-settings", None) is None:
+                continue
+            shown = document["components"]["schemas"][name]["properties"]
+            settings = {field for field in shown if field not in schema["properties"]}
+            self.assertIn("residual", settings)
+            for field in settings:
+                del shown[field]
+            expanded += 1
+        for path, operations in source["paths"].items():
+            for method, operation in operations.items():
+                parameters = operation.get("parameters", [])
+                if not any("x-settings" in parameter for parameter in parameters):
+                    continue
+                kept = [
+                    parameter
+                    for parameter in parameters
+                    if "x-settings" not in parameter
+                ]
+                names = {parameter["name"] for parameter in kept}
+                shown = document["paths"][path][method]
+                self.assertIn(
+                    "residual",
+                    {parameter["name"] for parameter in shown["parameters"]} - names,
+                )
+                shown["parameters"] = [
+                    one for one in shown["parameters"] if one["name"] in names
+                ]
+                operation["parameters"] = kept
+                expanded += 1
+        self.assertEqual(expanded, 4)
+        self.assertEqual(document, source)
         for schema in self.document["components"]["schemas"].values():
             self.assertTrue(jsonschema_rs.meta.is_valid(schema))
 
@@ -56,17 +94,25 @@ class OpenApiTest(ServerTest):
         for path, operations in self.document["paths"].items():
             described = {method.upper() for method in operations}
             for method in METHODS:
-                answer = self.server.ask(method, path, b"", {"Content-Type": "application/json"})
+                answer = self.server.ask(
+                    method, path, b"", {"Content-Type": "application/json"}
+                )
                 if method in described:
                     self.assertNotIn(answer.status, (404, 405), f"{method} {path}")
                 else:
                     self.assertEqual(answer.status, 405, f"{method} {path}")
-                    self.assertEqual(set(answer.headers["Allow"].split(", ")) - {"HEAD"}, described)
+                    self.assertEqual(
+                        set(answer.headers["Allow"].split(", ")) - {"HEAD"}, described
+                    )
         # And the other way round: what the sources route is described.
         source = (ROOT / "attnflow" / "serve" / "api.cc").read_text()
         routes = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)"', source))
         self.assertGreater(len(routes), 5)
-        described = {(method.upper(), path) for path, ops in self.document["paths"].items() for method in ops}
+        described = {
+            (method.upper(), path)
+            for path, ops in self.document["paths"].items()
+            for method in ops
+        }
         self.assertEqual(routes, described)
 
     def test_fields_are_those_of_the_server(self):
@@ -77,18 +123,36 @@ class OpenApiTest(ServerTest):
         ):
             described = set(self.document["components"]["schemas"][name]["properties"])
             message = self.server.post(path, {text: "a", "no_such_field": 1}).message
-            listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", message)[1].split(", ")
+            listed = re.fullmatch(
+                r"expected fields among (.*), found \"no_such_field\"", message
+            )[1].split(", ")
             self.assertEqual(described, set(listed))
         query = self.document["paths"]["/api/v1/image"]["post"]["parameters"]
-        answer = self.server.ask("POST", "/api/v1/image?no_such_field=1", png(), {"Content-Type": "image/png"})
-        listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", answer.message)[1].split(", ")
+        answer = self.server.ask(
+            "POST",
+            "/api/v1/image?no_such_field=1",
+            png(),
+            {"Content-Type": "image/png"},
+        )
+        listed = re.fullmatch(
+            r"expected fields among (.*), found \"no_such_field\"", answer.message
+        )[1].split(", ")
         self.assertEqual({parameter["name"] for parameter in query}, set(listed))
 
     def test_defaults_are_those_of_the_server(self):
-        properties = self.document["components"]["schemas"]["ExplainRequest"]["properties"]
-        said = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+        properties = self.document["components"]["schemas"]["ExplainRequest"][
+            "properties"
+        ]
+        said = {
+            name: schema["default"]
+            for name, schema in properties.items()
+            if "default" in schema
+        }
         ask = {"text": TEXT, "model": "agreement"}
-        self.assertEqual(self.server.post("explain", ask | said).body, self.server.post("explain", ask).body)
+        self.assertEqual(
+            self.server.post("explain", ask | said).body,
+            self.server.post("explain", ask).body,
+        )
         self.assertGreater(len(said), 10)
 
     def test_real_answers_fit(self):
@@ -103,13 +167,30 @@ class OpenApiTest(ServerTest):
         ):
             self.assertTrue(self.is_valid("ExplainRequest", ask))
             self.validate("Report", server.post("explain", ask).json())
-        self.validate("Report", server.post("generate", {"prompt": "The author", "tokens": 3}).json())
+        self.validate(
+            "Report",
+            server.post("generate", {"prompt": "The author", "tokens": 3}).json(),
+        )
         ask = {"prompt": "The author", "tokens": 3, "generated_columns": True}
-        for name, data in server.post("generate", ask, accept="text/event-stream").events():
+        for name, data in server.post(
+            "generate", ask, accept="text/event-stream"
+        ).events():
             if name in ("prompt", "token"):
-                self.validate({"prompt": "GenerationPrompt", "token": "GenerationToken"}[name], data)
-        self.validate("Report", server.ask("POST", "/api/v1/image", png(), {"Content-Type": "image/png"}).json())
-        for ask in ({"text": TEXT, "model": "agreement"}, {"text": MASKED_TEXT}, {"text": "a", "model": LLAMA.name}):
+                self.validate(
+                    {"prompt": "GenerationPrompt", "token": "GenerationToken"}[name],
+                    data,
+                )
+        self.validate(
+            "Report",
+            server.ask(
+                "POST", "/api/v1/image", png(), {"Content-Type": "image/png"}
+            ).json(),
+        )
+        for ask in (
+            {"text": TEXT, "model": "agreement"},
+            {"text": MASKED_TEXT},
+            {"text": "a", "model": LLAMA.name},
+        ):
             self.validate("Evaluation", server.post("evaluate", ask).json())
 
     def test_errors_fit_and_are_described(self):
@@ -121,10 +202,17 @@ class OpenApiTest(ServerTest):
             ("/api/v1/explain", server.post("explain", {}, Host="x")),
             ("/api/v1/explain", server.post("explain", {}, Origin="x")),
             ("/api/v1/explain", server.post("explain", {}, **{"Content-Type": "x"})),
-            ("/api/v1/image", server.ask("POST", "/api/v1/image", b"x", {"Content-Type": "image/png"})),
+            (
+                "/api/v1/image",
+                server.ask(
+                    "POST", "/api/v1/image", b"x", {"Content-Type": "image/png"}
+                ),
+            ),
         ):
             self.validate("Error", answer.json())
-            self.assertIn(str(answer.status), self.document["paths"][path]["post"]["responses"])
+            self.assertIn(
+                str(answer.status), self.document["paths"][path]["post"]["responses"]
+            )
         self.validate("Error", server.get("/nothing").json())
 
     def test_schemathesis(self):
@@ -143,13 +231,31 @@ class OpenApiTest(ServerTest):
             schema.write_text(json.dumps(document))
             # One worker: Python 3.11's ast.parse, which hypothesis calls, fails now and then in two threads at once.
             command = [
-                *(str(Path(sys.executable).parent / "schemathesis"), "run", str(schema)),
+                *(
+                    str(Path(sys.executable).parent / "schemathesis"),
+                    "run",
+                    str(schema),
+                ),
                 *("--url", f"http://127.0.0.1:{self.server.port}"),
                 *("--checks", ",".join(CHECKS)),
-                *("--max-time", str(SECONDS), "--workers", "1", "--seed", "1", "--no-color"),
+                *(
+                    "--max-time",
+                    str(SECONDS),
+                    "--workers",
+                    "1",
+                    "--seed",
+                    "1",
+                    "--no-color",
+                ),
                 *("--request-timeout", "60", "--generation-database", "none"),
             ]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS * 4 + 120)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS * 4 + 120,
+            )
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
         self.assertRegex(done.stdout, r"[1-9]\d* generated", done.stdout[-3000:])
         self.assertEqual(self.server.health()["status"], "ok")

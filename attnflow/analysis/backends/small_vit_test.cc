@@ -89,7 +89,7 @@ TEST(SmallVisionTransformers, CurvesBeginAndEndAtWhatTheModelSays) {
     double whole = 0.0;
     for (std::size_t i = 0; i < 2; ++i) {
       ExplainOptions explain;
-      explain.settings.method = {"raw"};
+      explain.settings.methods = {Method::kRaw};
       explain.settings.top_k = 3;
       const Report one = explain_image(*image_model.model, image_model.processor, set.read(i), "a", explain);
       const std::string& label = image_model.model->info().labels[*set.entries[i].label];

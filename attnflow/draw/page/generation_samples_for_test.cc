@@ -29,7 +29,7 @@ void write_generation_samples(const std::filesystem::path& folder) {
     SyntheticGeneration make{.prompt = {"Hello"}, .generated = {" there"}, .layers = 1};
     GenerationReport report = synthetic_generation(make);
     report.raw = {};
-    report.settings.method = {"rollout"};
+    report.settings.methods = {Method::kRollout};
     write(folder, "least", report);
   }
   {

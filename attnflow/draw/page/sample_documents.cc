@@ -148,7 +148,7 @@ void analyse(std::size_t layers, std::size_t n, const std::function<Tensor<doubl
     report->flow_degenerate = std::move(result.degenerate);
     report->flow_output_tokens = {report->output_token};
   } else {
-    report->settings.method = {"raw", "rollout"};
+    report->settings.methods = {Method::kRaw, Method::kRollout};
   }
   report->raw = std::move(graph.weights);
   report->graph = report->raw;
@@ -236,7 +236,7 @@ void write_model_sample(const std::filesystem::path& folder, const std::string& 
     const bool piece = tokens[i].starts_with("##");
     const std::string word = piece ? tokens[i].substr(2) : tokens[i];
     std::string& text = report.input.text;
-    ReportToken& token = report.input.tokens.emplace_back();
+    InputToken& token = report.input.tokens.emplace_back();
     token.text = tokens[i];
     token.special = special(i) != 0.0;
     if (token.special || word.empty()) continue;

@@ -32,7 +32,7 @@ struct Piece {
 void add_tokens(const std::vector<Piece>& pieces, std::size_t segment, Report* report) {
   std::string& text = segment == 0 ? report->input.text : report->input.text_pair;
   for (const Piece& piece : pieces) {
-    ReportToken token;
+    InputToken token;
     token.text = piece.piece;
     token.segment = segment;
     if (piece.text.empty()) {
@@ -48,7 +48,7 @@ void add_tokens(const std::vector<Piece>& pieces, std::size_t segment, Report* r
   }
 }
 
-AttentionGraph random_graph(const std::vector<ReportToken>& tokens, std::size_t layers) {
+AttentionGraph random_graph(const std::vector<InputToken>& tokens, std::size_t layers) {
   const std::size_t n = tokens.size();
   AttentionGraph graph;
   graph.weights = Tensor<double>({layers, n, n});
@@ -208,7 +208,7 @@ void write_samples(const std::filesystem::path& folder) {
     Report report;
     report.input.kind = "attention";
     report.input.tokens.resize(10);
-    report.settings.method = {"rollout"};
+    report.settings.methods = {Method::kRollout};
     compute(6, false, &report);
     report.raw = {};
     report.graph = {};

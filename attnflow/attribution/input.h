@@ -1,0 +1,37 @@
+// An input as tokens: what questions about it are resolved against.
+#ifndef ATTNFLOW_ATTRIBUTION_INPUT_H_
+#define ATTNFLOW_ATTRIBUTION_INPUT_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attnflow {
+
+struct InputToken {
+  std::string text;                  // as the tokenizer spells it, "##ets"; "" when unknown; "3,4": a patch
+  std::optional<std::size_t> begin;  // byte range [begin, end) in InputText::text, or in text_pair for segment 1;
+  std::optional<std::size_t> end;    //   absent for tokens that stand for no text ([CLS])
+  bool special = false;
+  std::optional<std::size_t> word;  // number of the word that the token belongs to, counted over both segments
+  std::size_t segment = 0;          // 0, or 1 for tokens of the pair
+  // Characters of the text (of a word: some of them) that the model sees as its unknown token, like any others that its
+  // vocabulary lacks.
+  bool unknown = false;
+  std::string role = {};  // images: class, distillation, register or patch; "" for tokens of text
+};
+
+struct InputText {
+  std::string kind = "text";  // text, attention (array file), or image
+  std::string text;
+  std::string text_pair;  // "" without a pair
+  std::vector<InputToken> tokens;
+};
+
+// What a token is shown as: the user's own characters where there are some, else the tokenizer's piece.
+std::string display_text(const InputText& input, std::size_t token);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ATTRIBUTION_INPUT_H_

@@ -1,0 +1,221 @@
+#include "attnflow/attribution/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "attnflow/attribution/words.h"
+#include "attnflow/base/error.h"
+#include "attnflow/graph/layers.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kMaxListedPositions = 20;
+
+std::vector<std::size_t> last_tokens(const std::vector<TextWord>& words, const std::vector<std::size_t>& found) {
+  std::vector<std::size_t> positions;
+  for (const std::size_t word : found) positions.push_back(words[word].tokens.back());
+  return positions;
+}
+
+std::vector<std::size_t> find_pieces(const InputText& input, const std::string& text) {
+  std::vector<std::size_t> found;
+  for (std::size_t t = 0; t < input.tokens.size(); ++t) {
+    const bool same = input.tokens[t].text == text || without_leading_spaces(display_text(input, t)) == text;
+    if (same) found.push_back(t);
+  }
+  return found;
+}
+
+std::string list_positions(const std::vector<std::size_t>& positions) {
+  const std::size_t listed = std::min(positions.size(), kMaxListedPositions);
+  const std::vector<std::size_t> some(positions.begin(), positions.begin() + static_cast<std::ptrdiff_t>(listed));
+  return fmt::format("{}{}", fmt::join(some, ", "), listed < positions.size() ? ", ..." : "");
+}
+
+}  // namespace
+
+ResolvedSettings resolve(const Settings& settings, const InputFacts& facts) {
+  const std::vector<InputToken>& tokens = facts.input.tokens;
+  ResolvedSettings resolved;
+  if (settings.has_gradients()) {
+    resolved.gradient_mixing = gradient_mixing_options(settings, tokens);
+  } else {
+    resolved.mixing = mixing_options(settings, tokens, facts.heads);
+  }
+  resolved.layers = resolve_layers(settings.layers, settings.start_layer, facts.layers);
+  resolved.output_token =
+      resolve_output_token(settings.output_token, facts.input, facts.causal, settings.words, resolved.notes);
+  return resolved;
+}
+
+MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads) {
+  if (settings.has_gradients()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing: expected attention, which is all that can be used here, found "
+                            "{}",
+                            to_text(settings.mixing)));
+  }
+  MixingOptions mixing;
+  mixing.residual = settings.residual;
+  mixing.discard = settings.discard;
+  mixing.heads = settings.heads.fusion;
+  mixing.head = settings.heads.head;
+  if (settings.heads.is_single() && mixing.head >= heads) {
+    throw Error(ErrorKind::kUsage, fmt::format("--heads: expected mean, max, min or a head from 0 to {}, found {}",
+                                               heads - 1, mixing.head));
+  }
+  using Mask = ColumnMask::Kind;
+  const Mask mask = settings.column_mask.kind;
+  std::vector<std::size_t> special;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    if (tokens[t].special && !is_mask_piece(tokens[t].text)) special.push_back(t);
+  }
+  const bool needs_special = mask == Mask::kSpecial || settings.discard_keep_special;
+  if (needs_special && special.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{}: expected tokens marked as special, found none; name positions with --set-aside 0,5, or "
+                    "store a bool array 'special' beside the attention",
+                    mask == Mask::kSpecial ? "--set-aside special" : "--discard-keep-special"));
+  }
+  switch (mask) {
+    case Mask::kNone:
+      break;
+    case Mask::kFirst:
+      mixing.set_aside = {0};
+      break;
+    case Mask::kSpecial:
+      mixing.set_aside = special;
+      break;
+    case Mask::kRegisters:
+      for (std::size_t t = 0; t < tokens.size(); ++t) {
+        if (tokens[t].role == "register") mixing.set_aside.push_back(t);
+      }
+      if (mixing.set_aside.empty()) {
+        throw Error(ErrorKind::kUsage, "--set-aside registers: expected a model with registers (DINOv2), found none");
+      }
+      break;
+    case Mask::kPositions:
+      mixing.set_aside = settings.column_mask.positions;
+      for (const std::size_t position : mixing.set_aside) {
+        if (position < tokens.size()) continue;
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("--set-aside: expected positions from 0 to {}, found {}", tokens.size() - 1, position));
+      }
+      break;
+  }
+  if (settings.discard_keep_special) mixing.discard_keeps = special;
+  return mixing;
+}
+
+GradientMixingOptions gradient_mixing_options(const Settings& settings, const std::vector<InputToken>& tokens) {
+  if (!settings.has_gradients()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected gradient or gradient-renormalized, found '{}'",
+                                               to_text(settings.mixing)));
+  }
+  // What removes weights has the same meaning in both; heads and residual are those of gradient mixing.
+  Settings removal;
+  removal.column_mask = settings.column_mask;
+  removal.discard = settings.discard;
+  removal.discard_keep_special = settings.discard_keep_special;
+  MixingOptions mixing = mixing_options(removal, tokens, 1);
+  GradientMixingOptions options;
+  options.residual_rule = settings.mixing == Mixing::kGradient ? ResidualRule::kAdded : ResidualRule::kAddedNormalized;
+  options.set_aside = std::move(mixing.set_aside);
+  options.discard = mixing.discard;
+  options.discard_keeps = std::move(mixing.discard_keeps);
+  return options;
+}
+
+std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
+                          bool causal, std::vector<std::string>& notes) {
+  using Kind = OutputToken::Kind;
+  const std::size_t n = tokens.size();
+  const auto find = [&](bool (*is_kind)(std::string_view)) -> std::optional<std::size_t> {
+    for (std::size_t t = 0; t < n; ++t) {
+      if (is_kind(tokens[t].text)) return t;
+    }
+    return std::nullopt;
+  };
+  switch (asked.kind) {
+    case Kind::kLast:
+      return n - 1;
+    case Kind::kMask:
+      if (const auto mask = find(is_mask_piece)) return *mask;
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--{} mask: expected a mask token ([MASK] or <mask>) in the input, found none; write one "
+                              "into the text or choose another token",
+                              option));
+    case Kind::kClass:
+      if (const auto cls = find(is_class_piece)) return *cls;
+      throw Error(ErrorKind::kUsage, fmt::format("--{} cls: expected a class token ([CLS] or <s>) in the input, found "
+                                                 "none; choose an index, or last",
+                                                 option));
+    case Kind::kAuto:
+    case Kind::kAll:
+      if (const auto mask = find(is_mask_piece)) return *mask;
+      if (causal) return n - 1;
+      if (const auto cls = find(is_class_piece)) return *cls;
+      notes.emplace_back(fmt::format(
+          "No token is marked as a mask or class token, so the output token is position 0; --{} chooses another.",
+          option));
+      return 0;
+    case Kind::kPosition:
+      if (asked.position < n) return asked.position;
+      break;
+    case Kind::kText:
+      break;
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--{}: expected auto, cls, mask, last{} or a position from 0 to {}, found {}", option,
+                          option == "output-token" ? ", all" : "", n - 1, to_text(asked)));
+}
+
+std::size_t resolve_output_token(const OutputToken& wanted, const InputText& input, bool causal, bool merges_words,
+                                 std::vector<std::string>& notes) {
+  const std::vector<InputToken>& tokens = input.tokens;
+  if (wanted.kind != OutputToken::Kind::kText) return resolve_token(wanted, "output-token", tokens, causal, notes);
+
+  const std::string& asked = wanted.text;
+  const std::vector<TextWord> words = text_words(input);
+  std::vector<std::size_t> found_words = find_exact_words(words, asked);
+  std::vector<std::size_t> found = last_tokens(words, found_words);
+  if (found.empty()) found = find_pieces(input, asked);
+  if (found.empty()) {
+    found_words = find_words(words, asked);
+    found = last_tokens(words, found_words);
+  }
+  const std::string text = clean_line(asked);
+  if (found.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 to {} or the text of a "
+                    "token, found '{}'; {}",
+                    tokens.size() - 1, text,
+                    words.empty() ? std::string("the tokens have no text") : "the words are " + list_words(words)));
+  }
+  if (found.size() > 1) {
+    throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected a text that the input has once, found '{}' {} "
+                                               "times, at positions {}; name one of them by its position",
+                                               text, found.size(), list_positions(found)));
+  }
+  const std::size_t pieces = found_words.empty() ? 1 : words[found_words.front()].tokens.size();
+  if (pieces > 1 && !merges_words) {
+    notes.push_back(
+        fmt::format("\"{}\" is {} tokens; the output token is the last of them, at position {}. --words "
+                    "merges the pieces of words.",
+                    text, pieces, found.front()));
+  }
+  return found.front();
+}
+
+bool is_mask_piece(std::string_view piece) { return piece == "[MASK]" || piece == "<mask>"; }
+bool is_class_piece(std::string_view piece) { return piece == "[CLS]" || piece == "<s>" || piece == "<cls>"; }
+bool is_unknown_piece(std::string_view piece) { return piece == "[UNK]" || piece == "<unk>"; }
+
+}  // namespace attnflow

@@ -1,0 +1,64 @@
+// What settings mean for one input: which layers, which output token, which matrices.
+//
+// Settings are resolved once, before a model runs, so that whatever does not fit an input is said at once and in the
+// same words everywhere.
+#ifndef ATTNFLOW_ATTRIBUTION_RESOLVE_H_
+#define ATTNFLOW_ATTRIBUTION_RESOLVE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/attribution/input.h"
+#include "attnflow/attribution/settings.h"
+#include "attnflow/graph/gradient_mixing.h"
+#include "attnflow/graph/mixing.h"
+
+namespace attnflow {
+
+// What is known of an input and the model that reads it.
+struct InputFacts {
+  const InputText& input;
+  std::size_t layers = 0;
+  std::size_t heads = 0;
+  bool causal = false;
+};
+
+struct ResolvedSettings {
+  std::vector<std::size_t> layers;        // as Query::layers
+  std::size_t output_token = 0;           // a position, before words are merged
+  MixingOptions mixing;                   // of Mixing::kAttention
+  GradientMixingOptions gradient_mixing;  // of the others
+  std::vector<std::string> notes;         // what had to be guessed, as sentences
+};
+
+// Throws Error(kUsage) for layers, heads, tokens or columns that are not there.
+ResolvedSettings resolve(const Settings& settings, const InputFacts& facts);
+
+// The parts of it, for analyses of many inputs.
+
+// Throws Error(kUsage) for heads or columns that are not there, and for settings.mixing other than attention.
+MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
+// Throws Error(kUsage) for columns that are not there, and for settings.mixing without gradients.
+GradientMixingOptions gradient_mixing_options(const Settings& settings, const std::vector<InputToken>& tokens);
+
+// The position of the output token that `asked` names; of kAll what kAuto gives. By its text a token is, in this order,
+//   cabinets           the word of that text; of several subword tokens the last one, with a note unless words are
+//   merged ets, ##ets, [SEP]  the token with that text, the user's or the tokenizer's Cabinets           the word that
+//   differs in case alone
+// Throws Error(kUsage) where there is no such token, or several.
+std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
+                                 std::vector<std::string>& notes);
+// The same for a token that is not named by its text, of the option `option` (with dashes).
+std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
+                          bool causal, std::vector<std::string>& notes);
+
+// Mask tokens and class tokens are known by their texts, and so is the token that stands for what the vocabulary lacks.
+bool is_mask_piece(std::string_view piece);
+bool is_class_piece(std::string_view piece);
+bool is_unknown_piece(std::string_view piece);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ATTRIBUTION_RESOLVE_H_

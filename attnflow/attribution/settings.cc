@@ -1,0 +1,216 @@
+#include "attnflow/attribution/settings.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "attnflow/attribution/setting_options.h"
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+namespace {
+
+template <typename Choice>
+struct Name {
+  Choice choice;
+  const char* text;
+};
+
+constexpr std::array<Name<Method>, 3> kMethods = {
+    {{Method::kRaw, "raw"}, {Method::kRollout, "rollout"}, {Method::kFlow, "flow"}}};
+constexpr std::array<Name<Mixing>, 3> kMixings = {{{Mixing::kAttention, "attention"},
+                                                   {Mixing::kGradient, "gradient"},
+                                                   {Mixing::kGradientRenormalized, "gradient-renormalized"}}};
+constexpr std::array<Name<HeadFusion>, 3> kFusions = {
+    {{HeadFusion::kMean, "mean"}, {HeadFusion::kMax, "max"}, {HeadFusion::kMin, "min"}}};
+constexpr std::array<Name<ColumnMask::Kind>, 4> kMasks = {{{ColumnMask::Kind::kNone, "none"},
+                                                           {ColumnMask::Kind::kFirst, "first"},
+                                                           {ColumnMask::Kind::kSpecial, "special"},
+                                                           {ColumnMask::Kind::kRegisters, "registers"}}};
+constexpr std::array<Name<OutputToken::Kind>, 5> kOutputTokens = {{{OutputToken::Kind::kAuto, "auto"},
+                                                                   {OutputToken::Kind::kClass, "cls"},
+                                                                   {OutputToken::Kind::kMask, "mask"},
+                                                                   {OutputToken::Kind::kLast, "last"},
+                                                                   {OutputToken::Kind::kAll, "all"}}};
+constexpr std::array<Name<Normalization>, 3> kNormalizations = {{{Normalization::kNone, "none"},
+                                                                 {Normalization::kRow, "row"},
+                                                                 {Normalization::kReceptiveField, "receptive-field"}}};
+
+// Longer lists of layers than any model has would only be a way to use up memory.
+constexpr std::size_t kMaxLayers = 100'000;
+
+template <typename Names, typename Choice>
+std::string text_of(const Names& names, Choice choice) {
+  for (const auto& name : names) {
+    if (name.choice == choice) return name.text;
+  }
+  return "";
+}
+
+template <typename Choice, std::size_t n>
+std::optional<Choice> find(const std::array<Name<Choice>, n>& names, std::string_view text) {
+  for (const auto& name : names) {
+    if (name.text == text) return name.choice;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> parse_number(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(',');
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+Error unknown(const char* option, const char* expected, std::string_view found) {
+  return {ErrorKind::kUsage, fmt::format("--{}: expected {}, found '{}'", option, expected, found)};
+}
+
+}  // namespace
+
+std::string to_text(Method method) { return text_of(kMethods, method); }
+std::string to_text(Mixing mixing) { return text_of(kMixings, mixing); }
+std::string to_text(const HeadChoice& heads) {
+  return heads.is_single() ? std::to_string(heads.head) : text_of(kFusions, heads.fusion);
+}
+std::string to_text(const ColumnMask& mask) {
+  return mask.kind == ColumnMask::Kind::kPositions ? fmt::format("{}", fmt::join(mask.positions, ","))
+                                                   : text_of(kMasks, mask.kind);
+}
+std::string to_text(const OutputToken& token) {
+  if (token.kind == OutputToken::Kind::kPosition) return std::to_string(token.position);
+  return token.kind == OutputToken::Kind::kText ? token.text : text_of(kOutputTokens, token.kind);
+}
+std::string to_text(Normalization normalization) { return text_of(kNormalizations, normalization); }
+
+std::vector<std::string> to_texts(const std::vector<Method>& methods) {
+  std::vector<std::string> texts;
+  for (const Method method : methods) texts.push_back(to_text(method));
+  return texts;
+}
+
+Method parse_method(std::string_view text) {
+  if (const auto method = find(kMethods, text)) return *method;
+  throw unknown("method", "raw, rollout or flow, or several joined by commas", text);
+}
+
+std::vector<Method> parse_methods(const std::vector<std::string>& texts) {
+  if (texts.empty()) {
+    throw Error(ErrorKind::kUsage, "--method: expected at least one of raw, rollout, flow, found none");
+  }
+  std::vector<Method> methods;
+  for (const std::string& text : texts) {
+    const Method method = parse_method(text);
+    if (std::find(methods.begin(), methods.end(), method) != methods.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("--method: expected each method once, found '{}' twice", text));
+    }
+    methods.push_back(method);
+  }
+  return methods;
+}
+
+Mixing parse_mixing(std::string_view text) {
+  if (const auto mixing = find(kMixings, text)) return *mixing;
+  throw unknown("mixing", "attention, gradient or gradient-renormalized", text);
+}
+
+HeadChoice parse_heads(std::string_view text) {
+  if (const auto fusion = find(kFusions, text)) return {.fusion = *fusion};
+  if (const auto head = parse_number(text)) return {.fusion = HeadFusion::kSingle, .head = *head};
+  throw unknown("heads", "mean, max, min or the number of a head", text);
+}
+
+ColumnMask parse_column_mask(std::string_view text) {
+  if (const auto kind = find(kMasks, text)) return {.kind = *kind};
+  return {.kind = ColumnMask::Kind::kPositions, .positions = parse_positions(text, "set-aside")};
+}
+
+OutputToken parse_output_token(std::string_view text) {
+  if (text.empty()) {
+    throw Error(
+        ErrorKind::kUsage,
+        "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found nothing");
+  }
+  if (const auto kind = find(kOutputTokens, text)) return {.kind = *kind};
+  if (const auto position = parse_number(text)) return {.kind = OutputToken::Kind::kPosition, .position = *position};
+  return {.kind = OutputToken::Kind::kText, .text = std::string(text)};
+}
+
+Normalization parse_normalization(std::string_view text) {
+  if (const auto normalization = find(kNormalizations, text)) return *normalization;
+  throw unknown("normalize", "none, row or receptive-field", text);
+}
+
+std::vector<std::size_t> parse_layers(std::string_view text) {
+  std::vector<std::size_t> layers;
+  if (text.empty()) return layers;
+  for (const std::string_view part : split(text)) {
+    const std::size_t dash = part.find('-');
+    const auto first = parse_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+    if (!first || !last || *first == 0 || *last < *first || *last > kMaxLayers) {
+      throw unknown("layers", "layers such as 6, 1-6 or 1,3,5-6 (the first layer is 1)", text);
+    }
+    for (std::size_t l = *first; l <= *last; ++l) layers.push_back(l);
+  }
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  return layers;
+}
+
+std::vector<std::size_t> parse_positions(std::string_view text, std::string_view option) {
+  std::vector<std::size_t> positions;
+  for (const std::string_view part : split(text)) {
+    const auto position = parse_number(part);
+    if (!position) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--{}: expected positions such as 0 or 0,5, found '{}'", option, text));
+    }
+    positions.push_back(*position);
+  }
+  return positions;
+}
+
+void validate(const Settings& settings) {
+  const auto expect = [](bool holds, const auto& message) {
+    if (!holds) throw Error(ErrorKind::kUsage, message());
+  };
+  parse_methods(to_texts(settings.methods));
+  check_ranges(settings);
+  expect(!settings.target.empty(), [] { return "--target: expected auto, a class or a token, found nothing"; });
+  if (settings.has_gradients()) {
+    expect(settings.heads == HeadChoice{}, [&] {
+      return fmt::format(
+          "--mixing {}: expected --heads mean, by which it is defined (clipped head by head, then "
+          "averaged), found --heads {}",
+          to_text(settings.mixing), to_text(settings.heads));
+    });
+    expect(settings.residual == Settings{}.residual, [&] {
+      return fmt::format(
+          "--mixing {}: expected no --residual, since the identity is added whole (A = I + G), found "
+          "--residual {}",
+          to_text(settings.mixing), settings.residual);
+    });
+  } else {
+    expect(settings.target == "auto", [&] {
+      return fmt::format(
+          "--target: expected --mixing gradient, whose score it names, found --mixing {} with --target "
+          "{}",
+          to_text(settings.mixing), settings.target);
+    });
+  }
+}
+
+}  // namespace attnflow

@@ -1,0 +1,107 @@
+// The choices that make the numbers, as types.
+//
+// They have the same names on the command line (with dashes), in requests to the server and in a report's settings
+// (with underscores): attribution/setting_options.h is the table of those names. What a choice means for an input, such
+// as which token is meant by "mask", attribution/resolve.h says.
+//
+// Each type that is written as text has two functions: to_text(), and a parse function that throws Error(kUsage) with
+// the option's name, what was expected and what was found.
+#ifndef ATTNFLOW_ATTRIBUTION_SETTINGS_H_
+#define ATTNFLOW_ATTRIBUTION_SETTINGS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/attribution/query.h"
+#include "attnflow/graph/mixing.h"
+
+namespace attnflow {
+
+// What the matrices of the layers are made of.
+enum class Mixing : std::uint8_t {
+  kAttention,
+  kGradient,              // gradient-adjusted attention as published, rows renormalised for flow only
+  kGradientRenormalized,  // rows renormalised for rollout, too
+};
+
+// How heads are fused: mean, max, min, or the number of one head.
+struct HeadChoice {
+  HeadFusion fusion = HeadFusion::kMean;
+  std::size_t head = 0;  // kSingle
+  bool is_single() const { return fusion == HeadFusion::kSingle; }
+  friend bool operator==(const HeadChoice&, const HeadChoice&) = default;
+};
+
+// Which key columns get no attention: none, first, special, registers, or positions such as 0,5.
+struct ColumnMask {
+  enum class Kind : std::uint8_t { kNone, kFirst, kSpecial, kRegisters, kPositions };
+  Kind kind = Kind::kNone;
+  std::vector<std::size_t> positions = {};  // kPositions
+  friend bool operator==(const ColumnMask&, const ColumnMask&) = default;
+};
+
+// Which output token is meant: auto, cls, mask, last, all, a position, or the text of a token.
+struct OutputToken {
+  enum class Kind : std::uint8_t { kAuto, kClass, kMask, kLast, kAll, kPosition, kText };
+  Kind kind = Kind::kAuto;
+  std::size_t position = 0;  // kPosition
+  std::string text = {};     // kText
+  friend bool operator==(const OutputToken&, const OutputToken&) = default;
+};
+
+struct Settings {
+  std::vector<Method> methods = {Method::kRaw, Method::kRollout, Method::kFlow};  // in this order
+  Mixing mixing = Mixing::kAttention;
+  std::string target = "auto";  // gradients: of which class or token, as asked
+  HeadChoice heads = {};
+  double residual = 0.5;              // rho; with gradients the identity is added whole, and this stands at 0.5
+  double discard = 0.0;               // share of the smallest weights set to zero
+  bool discard_keep_special = false;  // the columns of special tokens are kept by discard
+  ColumnMask column_mask = {};
+  std::vector<std::size_t> layers = {};  // the l, increasing, 1-based; before resolving, empty: all above start_layer
+  std::size_t start_layer = 0;           // m
+  OutputToken output_token = {};
+  Normalization normalization = Normalization::kNone;
+  bool words = false;  // the subword tokens of a word are merged
+  double flow_tolerance = 1e-6;
+  std::size_t top_k = 10;  // how many tokens rankings show
+
+  bool wants(Method method) const { return std::find(methods.begin(), methods.end(), method) != methods.end(); }
+  bool has_gradients() const { return mixing != Mixing::kAttention; }
+};
+
+std::string to_text(Method method);
+std::string to_text(Mixing mixing);
+std::string to_text(const HeadChoice& heads);
+std::string to_text(const ColumnMask& mask);
+std::string to_text(const OutputToken& token);
+std::string to_text(Normalization normalization);
+
+// The names of methods, for messages and documents.
+std::vector<std::string> to_texts(const std::vector<Method>& methods);
+
+Method parse_method(std::string_view text);
+// Each once, at least one.
+std::vector<Method> parse_methods(const std::vector<std::string>& texts);
+Mixing parse_mixing(std::string_view text);
+HeadChoice parse_heads(std::string_view text);
+ColumnMask parse_column_mask(std::string_view text);
+OutputToken parse_output_token(std::string_view text);
+Normalization parse_normalization(std::string_view text);
+// "1-6", "4", "1,3,5-6" -> layers, increasing, each once; "" -> none.
+std::vector<std::size_t> parse_layers(std::string_view text);
+// "0,3,17" -> positions; `option` for the message, with dashes.
+std::vector<std::size_t> parse_positions(std::string_view text, std::string_view option);
+
+// Throws Error(kUsage) for settings that are wrong whatever the input is: numbers out of range, and choices that
+// exclude each other.
+void validate(const Settings& settings);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ATTRIBUTION_SETTINGS_H_
