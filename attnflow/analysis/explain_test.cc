@@ -463,7 +463,7 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
                      .arc_flows = {},
                      .minimum_cut = {}};
       double capacity = 0.0;
-      for (const ReportFlowArc& arc : certificate.arc_flows) {
+      for (const FlowArc& arc : certificate.arc_flows) {
         again.arc_flows.push_back({arc.layer - m, arc.from, arc.to, static_cast<std::int64_t>(arc.units)});
       }
       for (const ReportCutArc& arc : certificate.minimum_cut) {

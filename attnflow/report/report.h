@@ -13,6 +13,7 @@
 
 #include "attnflow/attribution/input.h"
 #include "attnflow/attribution/settings.h"
+#include "attnflow/flow/pair_flow.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -85,7 +86,7 @@ struct ReportReferent {
   std::vector<std::size_t> tokens;  // its positions in ReportInput::tokens, increasing; one with settings.words
 };
 
-// The arc (layer, from) -> (layer - 1, to) of the attention graph.
+// The arc (layer, from) -> (layer - 1, to) of the attention graph, in a cut.
 struct ReportCutArc {
   std::size_t layer = 0;
   std::size_t from = 0;
@@ -93,46 +94,23 @@ struct ReportCutArc {
   double capacity = 0.0;
 };
 
-struct ReportFlowArc {
-  std::size_t layer = 0;
-  std::size_t from = 0;
-  std::size_t to = 0;
-  std::uint64_t units = 0;  // of 2^-unit_exponent
-};
-
-// A layer's part of a cut.
-struct ReportCutShare {
-  std::size_t layer = 0;
-  std::size_t arcs = 0;
-  double capacity = 0.0;  // of those
-  double share = 0.0;     // of the whole cut's
-};
-
-// The flow of one pair and its proof (flow/pair_flow.h): never normalised, and between tokens, not words.
-struct ReportCertificate {
+// The flow of one pair and its proof (flow/pair_flow.h): never normalised, and between tokens, not words. Layers are
+// those of the attention graph. What checking the proof said is the FlowCertificate: the maximum is at least `low` and
+// at most `high`.
+struct ReportCertificate : FlowCertificate {
   std::size_t layer = 0;
   std::size_t to_layer = 0;
   std::size_t output_token = 0;
   std::size_t input_token = 0;
   double flow = 0.0;
   double flow_gap = 0.0;
-  // What checking the proof said: the flow is feasible and conserves, so the maximum is at least `low`; the cut
-  // separates, so it is at most `high`. `problem` is empty when all is well.
-  bool feasible = false;
-  bool conserves = false;
-  bool separates = false;
-  double low = 0.0;
-  double high = 0.0;
-  std::string problem;
-  std::vector<ReportCutShare> cut_shares;  // every layer, from the top down
-  bool only_minimum_cut = false;           // no other cut is as small
-  std::vector<ReportCutArc> minimum_cut;   // the one nearest the output token
+  std::vector<CutShare> cut_shares;       // every layer, from the top down
+  bool only_minimum_cut = false;          // no other cut is as small
+  std::vector<ReportCutArc> minimum_cut;  // the one nearest the output token
   int unit_exponent = 0;
-  std::vector<ReportFlowArc> arc_flows;  // a maximum flow
+  std::vector<FlowArc> arc_flows;  // a maximum flow, in units of 2^-unit_exponent
   // The proof is one of [flow, flow + flow_gap].
-  bool holds() const {
-    return feasible && conserves && separates && problem.empty() && low >= flow && high <= flow + flow_gap;
-  }
+  bool holds() const { return FlowCertificate::holds() && problem.empty() && low >= flow && high <= flow + flow_gap; }
 };
 
 // Values are [layer, output_token, input_token]: first dimension as settings.layers. A method that was not asked for

@@ -55,7 +55,7 @@ CertificateText certificate_text(const Report& report, const ReportCertificate& 
     return text;
   }
   std::string shares;
-  for (const ReportCutShare& share : certificate.cut_shares) {
+  for (const CutShare& share : certificate.cut_shares) {
     if (share.arcs == 0) continue;
     shares += fmt::format("{}layer {} {} ({})", shares.empty() ? "" : ", ", share.layer, cut_percent(share.share),
                           count_of(share.arcs, "arc"));

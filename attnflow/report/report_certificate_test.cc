@@ -30,7 +30,7 @@ ReportCertificate certificate() {
   made.only_minimum_cut = true;
   made.minimum_cut = {{2, 0, 1, 0.25}, {1, 0, 2, 0.03125}, {1, 2, 2, 0.09375}};
   made.unit_exponent = 61;
-  made.arc_flows = {{2, 0, 1, (std::uint64_t{1} << 61) - 1}, {1, 1, 2, 3}};
+  made.arc_flows = {{2, 0, 1, (std::int64_t{1} << 61) - 1}, {1, 1, 2, 3}};
   return made;
 }
 
@@ -59,7 +59,7 @@ TEST(Certificate, RoundTripKeepsEveryBit) {
   EXPECT_EQ(first.high, 0.375 + 0x1p-50);
   EXPECT_EQ(first.cut_shares[0].share, 2.0 / 3.0);
   EXPECT_EQ(first.minimum_cut[2].capacity, 0.09375);
-  EXPECT_EQ(first.arc_flows[0].units, (std::uint64_t{1} << 61) - 1);
+  EXPECT_EQ(first.arc_flows[0].units, (std::int64_t{1} << 61) - 1);
   EXPECT_EQ(first.unit_exponent, 61);
   EXPECT_TRUE(first.only_minimum_cut);
   EXPECT_FALSE(read.certificates[1].holds());

@@ -65,7 +65,7 @@ Json image_json(const ReportImage& image) {
 
 Json certificate_json(const ReportCertificate& certificate) {
   Json shares = Json::array();
-  for (const ReportCutShare& share : certificate.cut_shares) {
+  for (const CutShare& share : certificate.cut_shares) {
     shares.push_back(
         {{"layer", share.layer}, {"arcs", share.arcs}, {"capacity", share.capacity}, {"share", share.share}});
   }
@@ -74,7 +74,7 @@ Json certificate_json(const ReportCertificate& certificate) {
     cut.push_back(Json::array({arc.layer, arc.from, arc.to, arc.capacity}));
   }
   Json flows = Json::array();
-  for (const ReportFlowArc& arc : certificate.arc_flows) {
+  for (const FlowArc& arc : certificate.arc_flows) {
     flows.push_back(Json::array({arc.layer, arc.from, arc.to, arc.units}));
   }
   return {{"layer", certificate.layer},

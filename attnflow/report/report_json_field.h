@@ -72,6 +72,12 @@ class Field {
     if (!value_->is_number_unsigned()) report_problem(path_, "a non-negative integer", describe(*value_));
     out = value_->get<std::size_t>();
   }
+  // Of a number that is never negative.
+  void get(std::int64_t& out) const {
+    const bool fits = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
+    if (!fits) report_problem(path_, "a non-negative integer of 63 bits", describe(*value_));
+    out = value_->get<std::int64_t>();
+  }
   template <typename T>
   void get(std::vector<T>& out) const {
     out.clear();

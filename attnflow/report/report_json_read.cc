@@ -287,7 +287,7 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
     const auto shares = field.find("cut_shares");
     for (std::size_t s = 0; shares && s < shares->length(); ++s) {
       const Field entry = shares->element(s);
-      ReportCutShare& share = certificate.cut_shares.emplace_back();
+      CutShare& share = certificate.cut_shares.emplace_back();
       entry.at("layer").get(share.layer);
       entry.read("arcs", share.arcs);
       entry.read("capacity", share.capacity);
@@ -300,7 +300,7 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
     field.read("only_minimum_cut", certificate.only_minimum_cut);
     certificate.minimum_cut = read_arcs(field.find("minimum_cut"), &ReportCutArc::capacity, report);
     field.read("unit_exponent", certificate.unit_exponent);
-    certificate.arc_flows = read_arcs(field.find("arc_flows"), &ReportFlowArc::units, report);
+    certificate.arc_flows = read_arcs(field.find("arc_flows"), &FlowArc::units, report);
   }
   return certificates;
 }
