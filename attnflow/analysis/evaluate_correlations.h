@@ -56,7 +56,7 @@ namespace attnflow {
 inline constexpr std::size_t kFewestForInterval = 10;
 
 struct CorrelationOptions {
-  // method, heads, residual, discard, set_aside, layers, to_layer, output_token and flow_tolerance are looked at.
+  // Those of SettingUse::kForCorrelations are looked at.
   Settings settings;
   std::vector<std::string> scores = {"blank-out", "gradient"};
   // As parse_target() reads them. Empty: `probability` for blank-out, `difference` for gradients.

@@ -22,6 +22,7 @@ Json settings_json(const CorrelationOptions& options) {
           {"heads", to_text(settings.heads)},
           {"residual", settings.residual},
           {"discard", settings.discard},
+          {"discard_keep_special", settings.discard_keep_special},
           {"set_aside", to_text(settings.column_mask)},
           {"layers", settings.layers},
           {"to_layer", settings.start_layer},

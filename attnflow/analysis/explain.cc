@@ -162,12 +162,12 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   if (gradient) check_gradient_head(info);
   // Each layer costs a pass over those below it.
   if (options.only_output_token && report.settings.layers.empty()) report.settings.layers = {info.layers};
-  const ReportQuestion question = resolve_question(report, options);
   const std::string& target = options.settings.target;
   const bool of_class = info.head == ModelHead::kClassification;
   const std::optional<std::size_t> asked = !gradient  ? std::nullopt
                                            : of_class ? asked_class(target, info)
                                                       : asked_token(target, tokenizer, info.vocabulary);
+  const ReportQuestion question = resolve_question(report, options);
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
       options.settings.output_token.kind == OutputToken::Kind::kMask) {

@@ -327,7 +327,6 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("max"); });
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("1"); });
   refuses("no --residual", [](ExplainOptions& o) { o.settings.residual = 0.25; });
-  refuses("--mixing: expected", [](ExplainOptions& o) { o.settings.mixing = parse_mixing("gradients"); });
   refuses("--target: expected", [](ExplainOptions& o) { o.settings.target = ""; });
   refuses("--set-aside", [](ExplainOptions& o) { o.settings.column_mask = parse_column_mask("99"); });
   refuses("--target: expected --mixing gradient", [](ExplainOptions& o) {

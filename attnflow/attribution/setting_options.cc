@@ -93,9 +93,10 @@ std::vector<SettingOption> make_table() {
                                  {0.0, 1.0, true, "share"}),
       row<&Settings::discard_keep_special>("discard_keep_special", kWhole,
                                            "Weights of special tokens are not discarded"),
-      row<&Settings::column_mask>("set_aside", kWhole | kForGenerate | kForImageCurves,
-                                  "Columns that get no attention: none, first, special, or positions such as 0,5", {},
-                                  SettingForm::kPositionsToo),
+      row<&Settings::column_mask>(
+          "set_aside", kWhole | kForGenerate | kForImageCurves,
+          "Columns that get no attention: none, first, special, registers (of images), or positions such as 0,5", {},
+          SettingForm::kPositionsToo),
       row<&Settings::layers>("layers", kAll, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)", {},
                              SettingForm::kRangesToo, {1.0}),
       number<&Settings::start_layer>("to_layer", kAll, "Layer to look down to; 0 is the input", {}),

@@ -40,8 +40,8 @@ std::string whole_number(const std::string& text) {
 
 CLI::Option* comma_list(CLI::Option* option) { return option->delimiter(',')->take_all()->allow_extra_args(false); }
 
-void add_settings(CLI::App* command, Settings& settings, SettingUse use, const SettingGroups& groups,
-                  const std::map<std::string, const char*>& helps) {
+ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use, const SettingGroups& groups,
+                          const std::map<std::string, const char*>& helps) {
   struct Given {
     const SettingOption* option;
     CLI::Option* argument;
@@ -53,7 +53,7 @@ void add_settings(CLI::App* command, Settings& settings, SettingUse use, const S
     const auto own = helps.find(option.name);
     const std::string help = own == helps.end() ? option.help : own->second;
     const std::string name = "--" + option.dashed();
-    Given& given = all->emplace_back(Given{&option, nullptr, option.get(settings)});
+    Given& given = all->emplace_back(Given{&option, nullptr, option.get(defaults)});
     // Layers are a text here; all of them have no name.
     const bool layers = std::holds_alternative<std::vector<std::size_t>>(given.value);
     if (layers) given.value = std::string();
@@ -76,11 +76,11 @@ void add_settings(CLI::App* command, Settings& settings, SettingUse use, const S
     given.argument->group(option.shown ? groups.show : groups.compute);
     if (!layers && !std::holds_alternative<bool>(given.value)) given.argument->capture_default_str();
   }
-  command->parse_complete_callback([all, &settings] {
+  return [all](Settings& settings) {
     for (const Given& given : *all) {
       if (given.argument->count() > 0) given.option->set(settings, given.value);
     }
-  });
+  };
 }
 
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group) {

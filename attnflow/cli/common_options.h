@@ -3,6 +3,7 @@
 #define ATTNFLOW_CLI_COMMON_OPTIONS_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,11 +31,15 @@ struct SettingGroups {
   const char* show = "What to show";
 };
 
-// The options of the settings that a command takes (attribution/setting_options.h). Once its command line is read,
-// `settings`, which must live as long, holds what they say; its present values are the defaults. `helps`: by a
-// setting's name, what a command says of it instead of the table.
-void add_settings(CLI::App* command, Settings& settings, SettingUse use, const SettingGroups& groups = {},
-                  const std::map<std::string, const char*>& helps = {});
+// Sets what the command line says of the settings. Throws Error(kUsage) for a text that is none of a setting's.
+using ReadSettings = std::function<void(Settings& settings)>;
+
+// The options of the settings that a command takes (attribution/setting_options.h), with `defaults`. The command calls
+// what is returned once its command line is read. `helps`: by a setting's name, what a command says of it instead of
+// the table.
+[[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use,
+                                        const SettingGroups& groups = {},
+                                        const std::map<std::string, const char*>& helps = {});
 
 // --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);

@@ -36,6 +36,7 @@ struct EvaluateArguments {
   std::string device = "cpu";
   bool allow_unused_weights = false;
   bool json = false;
+  ReadSettings read_settings;
   CorrelationOptions options;
 };
 
@@ -109,6 +110,7 @@ Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder,
 
 void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
+  arguments.read_settings(options.settings);
   for (const std::string& output : arguments.outputs) check_correlations_output(output);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage,
@@ -194,8 +196,8 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->group(scores);
 
   const char* how = "What to compute";
-  add_settings(command, settings, kForCorrelations, {.compute = how},
-               {{"output_token", "auto, cls, mask, last or a position"}});
+  arguments.read_settings = add_settings(command, settings, kForCorrelations, {.compute = how},
+                                         {{"output_token", "auto, cls, mask, last or a position"}});
   comma_list(command->add_option("--relevance", options.relevance,
                                  "row (of the output token), column-max, column-sum (over output tokens), or several "
                                  "joined by commas"))

@@ -27,11 +27,13 @@ struct EvidenceArguments {
   std::string flow_layers;
   bool json = false;
   bool allow_unused_weights = false;
+  ReadSettings read_settings;
   EvidenceOptions options;
 };
 
 void run_evidence(EvidenceArguments& arguments) {
   EvidenceOptions& options = arguments.options;
+  arguments.read_settings(options.settings);
   options.flow_layers = parse_layers(arguments.flow_layers);
   for (const std::string& output : arguments.outputs) check_evidence_output(output);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
@@ -85,7 +87,7 @@ void add_evidence_task(CLI::App& evaluate) {
                               "Hugging Face folders), or several joined by commas"))
       ->capture_default_str();
   const char* how = "What to compute";
-  add_settings(task, options.settings, kForEvidence, {.compute = how});
+  arguments->read_settings = add_settings(task, options.settings, kForEvidence, {.compute = how});
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
       ->group(how);

@@ -32,6 +32,7 @@ struct ImageEvaluationArguments {
   bool json = false;
   bool allow_unused_weights = false;
   std::size_t most_megapixels = 64;
+  ReadSettings read_settings;
   ImageEvaluationOptions options;
 };
 
@@ -55,6 +56,7 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
 
 void run_image_evaluation(ImageEvaluationArguments& arguments) {
   ImageEvaluationOptions& options = arguments.options;
+  arguments.read_settings(options.settings);
   for (const std::string& output : arguments.outputs) check_image_evaluation_output(output);
   if (arguments.blank != "mean" && arguments.blank != "black") {
     throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
@@ -113,7 +115,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
                               "raw, rollout, flow, gradient-rollout, gradient-flow, or several joined by commas"))
       ->capture_default_str()
       ->group(how);
-  add_settings(
+  arguments->read_settings = add_settings(
       task, options.settings, kForImageCurves, {.compute = how},
       {{"layers", "The last of them is looked at; default: the model's last"}, {"set_aside", "As for attnflow image"}});
   task->add_option("--blank", arguments->blank, "What stands for a removed patch: mean or black")

@@ -38,6 +38,7 @@ struct ExplainArguments {
   bool allow_unused_weights = false;
   std::string view = "overview";
   bool json = false;
+  ReadSettings read_settings;
   ExplainOptions options;
 };
 
@@ -51,6 +52,7 @@ TableOptions terminal_options() {
 
 void run_explain(ExplainArguments& arguments) {
   ExplainOptions& options = arguments.options;
+  arguments.read_settings(options.settings);
   validate(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   check_referents(options.referents);
@@ -189,7 +191,7 @@ void add_explain_command(CLI::App& app) {
 
   const char* how = "What to compute";
   const char* show = "What to show and keep";
-  add_settings(command, settings, kForExplain, {.compute = how, .show = show});
+  arguments->read_settings = add_settings(command, settings, kForExplain, {.compute = how, .show = show});
   command
       ->add_flag("--only-output-token", arguments->options.only_output_token,
                  "Decoders: only that token's row, without matrices between all tokens; for long texts")

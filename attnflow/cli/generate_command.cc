@@ -43,6 +43,7 @@ struct GenerateArguments {
   bool allow_unused_weights = false;
   bool json = false;
   bool drop_sink = false;
+  ReadSettings read_settings;
   GenerateOptions options;
 };
 
@@ -66,15 +67,14 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
                 fmt::format("--view: expected overview, tokens, layers or strip, found '{}'", arguments.view));
   }
   figure.view = *view;
-  if (!arguments.picture_method.empty()) {
-    figure.method = parse_method(arguments.picture_method);
-  }
+  const std::string& shown = arguments.picture_method;
   figure.token = arguments.picture_token;
-  if (figure.method && !arguments.options.settings.wants(*figure.method)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
-                            fmt::join(to_texts(arguments.options.settings.methods), ", "), to_text(*figure.method)));
+  const std::vector<std::string> computed = to_texts(arguments.options.settings.methods);
+  if (!shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
+                                               fmt::join(computed, ", "), shown));
   }
+  if (!shown.empty()) figure.method = parse_method(shown);
   if (figure.token && *figure.token >= arguments.options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
                                                arguments.options.tokens - 1, *figure.token));
@@ -90,6 +90,7 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
 
 void run_generate(GenerateArguments& arguments) {
   GenerateOptions& options = arguments.options;
+  arguments.read_settings(options.settings);
   if (arguments.drop_sink) {
     if (options.settings.column_mask.kind != ColumnMask::Kind::kNone) {
       throw Error(ErrorKind::kUsage, "expected --drop-sink or --set-aside, found both");
@@ -210,7 +211,7 @@ void add_generate_command(CLI::App& app) {
 
   const char* how = "What to compute";
   const char* show = "What to show";
-  add_settings(
+  arguments->read_settings = add_settings(
       command, options.settings, kForGenerate, {.compute = how, .show = show},
       {{"normalize", "none, or receptive-field: values without the advantage of early tokens, beside the plain ones"},
        {"words", "Merge the pieces of a word of the prompt"}});

@@ -43,6 +43,7 @@ struct ImageArguments {
   std::size_t most_megapixels = 64;
   bool json = false;
   ImageFigureOptions figure;
+  ReadSettings read_settings;
   ExplainOptions options;
 };
 
@@ -69,6 +70,7 @@ void read_figure(ImageArguments& arguments) {
 
 void run_image(ImageArguments& arguments) {
   ExplainOptions& options = arguments.options;
+  arguments.read_settings(options.settings);
   validate(options.settings);
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   read_figure(arguments);
@@ -122,7 +124,7 @@ void add_image_command(CLI::App& app) {
 
   const char* how = "What to compute";
   const char* show = "What to show and keep";
-  add_settings(
+  arguments->read_settings = add_settings(
       command, settings, kForImage, {.compute = how, .show = show},
       {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
        {"discard_keep_special", "Weights of the class token and of registers are not discarded"},

@@ -35,7 +35,10 @@ SettingUse use_of(std::string_view name) {
 }
 
 // Options are fields here.
-std::string description(const SettingOption& option) {
+std::string description(const SettingOption& option, SettingUse use) {
+  if (use == kForText && option.name == std::string_view("output_token")) {
+    return "auto, cls, mask, last, a position, or the text of a token";
+  }
   std::string text = option.help;
   for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at)) text.erase(at, 2);
   return text;
@@ -102,7 +105,7 @@ void expand_properties(Json& schema) {
     if ((option.uses & use) == 0) continue;
     Json& property = schema["properties"][option.name];
     property = schema_of(option, use, /*query=*/false);
-    property["description"] = description(option);
+    property["description"] = description(option, use);
   }
 }
 
@@ -120,7 +123,7 @@ void expand_parameters(Json& parameters) {
       expanded.push_back({{"name", option.name},
                           {"in", "query"},
                           {"schema", schema_of(option, use, /*query=*/true)},
-                          {"description", description(option)}});
+                          {"description", description(option, use)}});
     }
   }
   parameters = std::move(expanded);
