@@ -4,6 +4,19 @@
 // ...,
 // "__metadata__": {text: text}}, then the data. Tensors must lie inside the file, must not overlap, and their byte
 // count must match dtype and shape.
+//
+// References:
+//   The format: https://github.com/huggingface/safetensors#format
+//
+// Example:
+//
+//     const Tensor<float> bias({2}, {0.5F, -0.5F});
+//     write_safetensors("model.safetensors", {{"bias", Array::from(bias.view())}}, {{"format", "pt"}});
+//     const SafetensorsFile file("model.safetensors");  // mapped, not read
+//     for (const auto& [name, entry] : file.entries()) {
+//       std::printf("%s %s\n", name.c_str(), shape_to_string(entry.shape).c_str());  // bias [2]
+//     }
+//     assert(file.read("bias").to_float("bias") == bias);
 #ifndef ATTNFLOW_FILES_SAFETENSORS_H_
 #define ATTNFLOW_FILES_SAFETENSORS_H_
 

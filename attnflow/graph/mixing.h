@@ -31,6 +31,21 @@
 // a layer has two matrices: one for when it is the top layer of a question, and one for when it lies below.
 //
 // All arithmetic is float64, in a fixed order: same input, same bits. Weights of float64 are taken as they are.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const AttentionGraph paper = attention_graph(stack);  // mean over heads, rho = 0.5
+//     const AttentionGraph without_first = attention_graph(stack, {.heads = HeadFusion::kMax, .set_aside = {0}});
+//     assert(without_first.weights(5, 1, 0) == 0.0);  // W_6: nothing comes from position 0
+//     const Tensor<double> matrix = paper.top(6);     // A_6, [query, key], with the residual
+//
+//     GraphSink sink(stack.layers(), MixingOptions{});  // the same while a model runs, without keeping all heads
+//     stack.send_to(sink);
+//     assert(sink.take().weights == paper.weights);
 #ifndef ATTNFLOW_GRAPH_MIXING_H_
 #define ATTNFLOW_GRAPH_MIXING_H_
 

@@ -10,6 +10,15 @@
 //
 // A generation is written as a report document of kind "generation" (docs/report-format.md), as arrays, as a table, and
 // as a page that steps through it.
+//
+// Example:
+//
+//     const std::vector<double> values = mean_over_layers(generation.rollout.prompt, 0);  // of the first new token
+//     std::printf("%s drew on", generated_text(generation, 0).c_str());
+//     for (const RankedPromptToken& ranked : rank_prompt_tokens(generation, values).tokens) {
+//       std::printf(" %s (%.2f)", prompt_text(generation, ranked.token).c_str(), ranked.value);
+//     }
+//     std::puts("");
 #ifndef ATTNFLOW_REPORT_GENERATION_REPORT_H_
 #define ATTNFLOW_REPORT_GENERATION_REPORT_H_
 
