@@ -53,9 +53,9 @@ MixingOptions mixing_options(const Settings& settings, const std::vector<InputTo
 GradientMixingOptions gradient_mixing_options(const Settings& settings, const std::vector<InputToken>& tokens);
 
 // The position of the output token that `asked` names; of kAll what kAuto gives. By its text a token is, in this order,
-//   cabinets           the word of that text; of several subword tokens the last one, with a note unless words are
-//   merged ets, ##ets, [SEP]  the token with that text, the user's or the tokenizer's Cabinets           the word that
-//   differs in case alone
+//   cabinets           the word of that text; of several subword tokens the last one, with a note unless words merge
+//   ets, ##ets, [SEP]  the token with that text, the user's or the tokenizer's
+//   Cabinets           the word that differs in case alone
 // Throws Error(kUsage) where there is no such token, or several.
 std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
                                  std::vector<std::string>& notes);

@@ -12,9 +12,8 @@
 // as a backward pass gives them. One backward pass gives all tokens; it is the slope at the input itself and sees
 // nothing of what a whole replacement would do.
 //   * L2 norm: sqrt(sum_d g[j, d]^2), how fast y can change when e[j] moves in the worst direction. The default.
-//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of what is lost when e[j]
-//   is
-//     set to zero; signed, or its absolute value.
+//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of what is lost when
+//     e[j] is set to zero; signed, or its absolute value.
 //   * sum: |sum_d g[j, d]|, what the code of Abnar & Zuidema computes. It is the slope along the single direction
 //     (1, 1, ..., 1), which nothing singles out. Worse: layer normalisation takes the mean over d away, so where every
 //     path from e to y begins with one (pre-layer-norm models; embeddings before their own norm), moving e[j] along

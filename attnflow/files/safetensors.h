@@ -1,9 +1,8 @@
 // Reading .safetensors files without copying them.
 //
-// Layout: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape, data_offsets: [begin, end]},
-// ...,
-// "__metadata__": {text: text}}, then the data. Tensors must lie inside the file, must not overlap, and their byte
-// count must match dtype and shape.
+// Layout: 8 bytes little-endian header length N; N bytes of JSON, {name: {dtype, shape, data_offsets: [begin, end]}}
+// with "__metadata__": {text: text} beside the names; then the data. Tensors must lie inside the file, must not
+// overlap, and their byte count must match dtype and shape.
 //
 // References:
 //   The format: https://github.com/huggingface/safetensors#format

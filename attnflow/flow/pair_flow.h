@@ -1,6 +1,7 @@
 // Attention flow of one pair: its value, the flow that attains it, and the cut that proves it.
 //
-// Problem. Maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h).
+// Problem. Maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h): the
+// attention flow of Abnar & Zuidema (ACL 2020, section 3.2).
 //
 // Why two proofs. A feasible flow shows that the maximum is at least its value; a cut, that it is at most its capacity
 // (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the solver that
@@ -18,8 +19,6 @@
 // Where a cut lies. cut_shares() says how much of its capacity each layer holds. When all of it is at one end, the pair
 // is degenerate (flow/flow.h). Otherwise read it with care: an interior minimum cut usually takes a little from every
 // layer, and another one of the same capacity may divide it otherwise, so "the" layer of a cut means nothing.
-//
-// Source: S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020, section 3.2.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:

@@ -15,10 +15,9 @@
 //      is one head only;
 //   2. set columns aside: weights of chosen keys (a sink, special tokens) become 0;
 //   3. discard: of the n^2 weights that step 2 left, the floor(q n^2) smallest become 0. Those that are 0 already
-//   count;
-//      of equal weights the one later in [query, key] goes first;
-//   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing stays
-//   0;
+//      count; of equal weights the one later in [query, key] goes first;
+//   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing
+//      stays 0;
 //   5. add the residual.
 // W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
 // model's float32 softmax made of 1.

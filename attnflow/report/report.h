@@ -6,6 +6,7 @@
 // Example:
 //
 //     Report report;
+//     report.model = {.name = "tiny", .architecture = "bert", .layers = 6, .heads = 2};
 //     report.settings.methods = {Method::kRollout};
 //     report.settings.layers = {6};
 //     report.input.tokens = input.tokens;  // attribution/input.h

@@ -7,7 +7,7 @@
 //
 //     std::fputs(terminal_table(report, {.width = 100, .ascii = true}).c_str(), stdout);
 //     const std::string markdown = markdown_table(report);
-//     assert(markdown.find("[CLS]") != std::string::npos);
+//     assert(markdown.find("rust") != std::string::npos);
 #ifndef ATTNFLOW_REPORT_REPORT_TABLE_H_
 #define ATTNFLOW_REPORT_REPORT_TABLE_H_
 

@@ -8,8 +8,8 @@ An example ends its header's leading comment:
     //     ...
     #ifndef ...
 
-What it does not declare (`stack`) is a member of `Given` in given.h, which makes it anew for each example. What comes out
-is said by `assert`, which is checked.
+What it does not declare (`stack`) is a member of `Given` in given.h, which is made anew for each example. `assert` says
+what comes out, and is checked.
 """
 
 import re
@@ -51,7 +51,8 @@ def header_example(header: str, text: str) -> HeaderExample | None:
     for line in code:
         if line != "//" and not line.startswith(INDENT):
             raise ValueError(f"{header}: expected code behind '{INDENT}' up to the comment's end, found '{line}'")
-    return HeaderExample(header, begin + 1, "".join(line.removeprefix(INDENT).removeprefix("//") + "\n" for line in code))
+    code = ["" if line == "//" else line.removeprefix(INDENT) for line in code]
+    return HeaderExample(header, begin + 1, "\n".join(code) + "\n")
 
 
 def program(examples: list[HeaderExample]) -> dict[str, str]:
