@@ -8,8 +8,7 @@
 //     };
 //     try {
 //       attention_flow(graph, {.threads = 1, .progress = progress, .stop_token = stop.get_token()});  // flow/flow.h
-//     } catch (const Cancelled&) {
-//       std::puts("stopped");
+//     } catch (const Cancelled&) {  // nothing is left half-written
 //     }
 #ifndef ATTNFLOW_BASE_PROGRESS_H_
 #define ATTNFLOW_BASE_PROGRESS_H_

@@ -1,4 +1,5 @@
-// What the examples in headers take as given: each is a member function of a struct made from this one.
+// What the examples in headers take as given: each is a member function of a struct derived from Given, and may use
+// what is included here.
 #ifndef ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
 #define ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
 
@@ -14,6 +15,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/attribute.h"
