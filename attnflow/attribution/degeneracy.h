@@ -1,4 +1,13 @@
 // How many flows are degenerate (flow/flow.h), layer by layer.
+//
+// Example:
+//
+//     GraphSource source(attention_graph(stack), /*causal=*/false);
+//     const Query query{.method = Method::kFlow, .layers = {1, 6}, .outputs = single_tokens(6)};
+//     const Attribution flow = attribute(source, query);
+//     const DegeneracyCounts counts = count_degenerate(flow, 1);  // of layers[1]
+//     std::printf("layer %zu: %zu of %zu flows say nothing of the layers between\n", counts.layer, counts.degenerate(),
+//                 counts.values);
 #ifndef ATTNFLOW_ATTRIBUTION_DEGENERACY_H_
 #define ATTNFLOW_ATTRIBUTION_DEGENERACY_H_
 

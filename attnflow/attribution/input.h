@@ -1,4 +1,14 @@
 // An input as tokens: what questions about it are resolved against.
+//
+// Example:
+//
+//     InputText input;
+//     input.text = "keys";
+//     input.tokens.resize(3);
+//     input.tokens[0] = {.text = "[CLS]", .begin = {}, .end = {}, .special = true, .word = {}};
+//     input.tokens[1] = {.text = "key", .begin = 0, .end = 3, .word = 0};
+//     input.tokens[2] = {.text = "##s", .begin = 3, .end = 4, .word = 0};  // the same word
+//     assert(display_text(input, 0) == "[CLS]" && display_text(input, 2) == "s");
 #ifndef ATTNFLOW_ATTRIBUTION_INPUT_H_
 #define ATTNFLOW_ATTRIBUTION_INPUT_H_
 

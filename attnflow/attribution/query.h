@@ -2,6 +2,16 @@
 //
 // A Query is resolved: layers and positions exist, and nothing is left to guess. What it is asked of is an
 // AttentionSource (attribution/source.h); attribute() (attribution/attribute.h) answers it.
+//
+// Example:
+//
+//     GraphSource source(attention_graph(stack), /*causal=*/false);
+//     const Query query{.method = Method::kFlow,
+//                       .layers = {6},
+//                       .outputs = {{0}},                         // [CLS]
+//                       .inputs = {{0}, {1}, {2, 3}, {4}, {5}}};  // words: "key" and "##s" are one input
+//     const Attribution answer = attribute(source, query);        // attribution/attribute.h
+//     assert(answer.values.extent(2) == 5);
 #ifndef ATTNFLOW_ATTRIBUTION_QUERY_H_
 #define ATTNFLOW_ATTRIBUTION_QUERY_H_
 

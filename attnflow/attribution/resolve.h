@@ -2,6 +2,15 @@
 //
 // Settings are resolved once, before a model runs, so that whatever does not fit an input is said at once and in the
 // same words everywhere.
+//
+// Example:
+//
+//     Settings settings;
+//     settings.output_token = parse_output_token("keys");
+//     const ResolvedSettings resolved = resolve(settings, {.input = input, .layers = 6, .heads = 2, .causal = false});
+//     assert(resolved.output_token == 3 && resolved.layers.size() == 6);       // "##s" of "key", "##s"
+//     for (const std::string& note : resolved.notes) std::puts(note.c_str());  // says so
+//     const AttentionGraph graph = attention_graph(stack, resolved.mixing);
 #ifndef ATTNFLOW_ATTRIBUTION_RESOLVE_H_
 #define ATTNFLOW_ATTRIBUTION_RESOLVE_H_
 

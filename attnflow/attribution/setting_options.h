@@ -2,6 +2,16 @@
 //
 // The command line's options, the fields of requests to the server and their schemas, and the settings of a report are
 // made from this table. A new setting is a member of Settings (attribution/settings.h) and a row here.
+//
+// Example:
+//
+//     Settings settings;
+//     for (const SettingOption& option : setting_options()) {
+//       std::printf("--%s: %s\n", option.dashed().c_str(), option.help);
+//       if (option.dashed() == "residual") option.set(settings, 0.25);
+//     }
+//     assert(settings.residual == 0.25);
+//     check_ranges(settings);
 #ifndef ATTNFLOW_ATTRIBUTION_SETTING_OPTIONS_H_
 #define ATTNFLOW_ATTRIBUTION_SETTING_OPTIONS_H_
 

@@ -6,6 +6,16 @@
 //
 // Each type that is written as text has two functions: to_text(), and a parse function that throws Error(kUsage) with
 // the option's name, what was expected and what was found.
+//
+// Example:
+//
+//     Settings settings;
+//     settings.methods = {Method::kRollout, Method::kFlow};
+//     settings.heads = parse_heads("max");
+//     settings.layers = parse_layers("1-3,6");
+//     settings.column_mask.kind = ColumnMask::Kind::kSpecial;
+//     validate(settings);  // throws where choices exclude each other
+//     assert(to_text(settings.heads) == "max" && to_text(settings.column_mask) == "special");
 #ifndef ATTNFLOW_ATTRIBUTION_SETTINGS_H_
 #define ATTNFLOW_ATTRIBUTION_SETTINGS_H_
 

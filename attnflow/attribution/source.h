@@ -3,6 +3,15 @@
 // The same question is asked of a whole graph, of rows that a decoder computes again from its queries and keys, and of
 // rows that were kept while it generated. A source hides which: it gives the values of raw attention, rollout and flow
 // between positions, and attribute() (attribution/attribute.h) does everything else.
+//
+// Example:
+//
+//     GraphSource graph_source(attention_graph(decoder_stack), /*causal=*/true);  // keeps a matrix a layer
+//     ReplaySource replay_source(replay, MixingOptions{});                        // keeps none
+//     const RowQuestion question{.layers = {6}, .positions = {5}};
+//     const Tensor<double> row = graph_source.rollout(question, {});  // [layer, position, input position]
+//     const Tensor<double> same = replay_source.rollout(question, {});
+//     assert(std::abs(row(0, 0, 2) - same(0, 0, 2)) < 1e-6);  // of the same decoder
 #ifndef ATTNFLOW_ATTRIBUTION_SOURCE_H_
 #define ATTNFLOW_ATTRIBUTION_SOURCE_H_
 

@@ -3,6 +3,15 @@
 // A word is what the tokenizer's pre-tokenizer does not split further; of an attention file it is a token that has a
 // text. Words are matched as the user wrote them; those that differ in case (Latin, Greek and Cyrillic letters) count
 // when no other word does.
+//
+// Example:
+//
+//     for (const TextWord& word : text_words(input)) {  // of "The keys rust"
+//       std::printf("%s: %zu subword tokens\n", word.text.c_str(), word.tokens.size());
+//     }
+//     assert((find_words(text_words(input), "the") == std::vector<std::size_t>{0}));  // "The": no word is "the"
+//     const TokenGroups groups = word_groups(input.tokens);  // {0}, {1}, {2, 3}, {4}, {5}: "keys" is tokens 2 and 3
+//     assert(groups.size() == 5 && merge_tokens(input, groups[2]).text == "keys");
 #ifndef ATTNFLOW_ATTRIBUTION_WORDS_H_
 #define ATTNFLOW_ATTRIBUTION_WORDS_H_
 

@@ -2,6 +2,15 @@
 //
 // The library never prints and never exits. A user's mistake (a bad file, an impossible option, an unsupported model)
 // throws attnflow::Error; its message says what was expected, what was found, and what to do. A bug asserts.
+//
+// Example:
+//
+//     try {
+//       read_npy("attention.npy");  // files/array_file.h
+//     } catch (const Error& error) {
+//       assert(error.kind() == ErrorKind::kBadFile && error.exit_code() == 3);
+//       std::fprintf(stderr, "error: %s\n", error.what());  // what was expected, what was found, what to do
+//     }
 #ifndef ATTNFLOW_BASE_ERROR_H_
 #define ATTNFLOW_BASE_ERROR_H_
 

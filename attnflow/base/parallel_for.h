@@ -13,6 +13,14 @@
 // the caller's floating-point environment (rounding mode, denormals), so that no bit depends on who took an index. A
 // child of fork() has none of its parent's helpers and starts its own; a process that forks inside a body must not go
 // on with that loop in the child.
+//
+// Example:
+//
+//     std::vector<double> squares(1000);
+//     parallel_for(squares.size(), {}, [&squares](std::size_t index, std::size_t) {
+//       squares[index] = static_cast<double>(index) * static_cast<double>(index);  // nobody else writes there
+//     });
+//     assert(squares[999] == 998001.0);
 #ifndef ATTNFLOW_BASE_PARALLEL_FOR_H_
 #define ATTNFLOW_BASE_PARALLEL_FOR_H_
 

@@ -1,4 +1,15 @@
 // Progress and cancellation of long work, without a terminal in the library.
+//
+// Example:
+//
+//     std::stop_source stop;
+//     const ProgressFunction progress = [&stop](std::size_t done, std::size_t) {
+//       if (done == 2) stop.request_stop();  // or from another thread, when the user has seen enough
+//     };
+//     try {
+//       attention_flow(graph, {.threads = 1, .progress = progress, .stop_token = stop.get_token()});  // flow/flow.h
+//     } catch (const Cancelled&) {  // nothing is left half-written
+//     }
 #ifndef ATTNFLOW_BASE_PROGRESS_H_
 #define ATTNFLOW_BASE_PROGRESS_H_
 

@@ -14,6 +14,19 @@
 // Determinism: next(), below(), uniform() and shuffle() are integer arithmetic, and one exact product. normal() returns
 // a quotient of doubles computed from exactly rounded operations; std::log is asked in about 1% of the tries, only for
 // a comparison.
+//
+// References:
+//   D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators, ACM TOMS 47, 2021:
+//     https://arxiv.org/abs/1805.01407
+//   G. L. Steele, D. Lea and C. H. Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014:
+//     https://doi.org/10.1145/2660193.2660195
+//
+// Example:
+//
+//     std::vector<int> order = {0, 1, 2, 3};
+//     Random(1).shuffle(order);  // the same on every machine
+//     Random first(stream_seed(/*seed=*/1, /*stream=*/0)), again(stream_seed(1, 0));
+//     assert(first.uniform() == again.uniform() && first.below(6) < 6);
 #ifndef ATTNFLOW_BASE_RANDOM_H_
 #define ATTNFLOW_BASE_RANDOM_H_
 

@@ -11,6 +11,17 @@
 //
 // So a method that gives every word the same value scores what a random order scores, (1 + 1/2 + ... + 1/n) / n, and
 // not 1. The mean over sentences is the mean reciprocal rank (Voorhees, TREC-8, 1999).
+//
+// References:
+//   E. M. Voorhees, The TREC-8 Question Answering Track Report, 1999:
+//     https://trec.nist.gov/pubs/trec8/papers/qa_report.pdf
+//
+// Example:
+//
+//     const std::vector<double> values = {0.2, 0.5, 0.3};
+//     assert(expected_reciprocal_rank(values, 2) == 0.5);                               // second of three words
+//     assert(expected_reciprocal_rank(std::vector<double>{0.5, 0.5, 0.1}, 0) == 0.75);  // first or second
+//     std::printf("by chance: %.2f\n", random_reciprocal_rank(3));                      // 0.61
 #ifndef ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_
 #define ATTNFLOW_EVALUATE_EVIDENCE_RANK_H_
 

@@ -12,9 +12,8 @@
 // as a backward pass gives them. One backward pass gives all tokens; it is the slope at the input itself and sees
 // nothing of what a whole replacement would do.
 //   * L2 norm: sqrt(sum_d g[j, d]^2), how fast y can change when e[j] moves in the worst direction. The default.
-//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of what is lost when e[j]
-//   is
-//     set to zero; signed, or its absolute value.
+//   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of what is lost when
+//     e[j] is set to zero; signed, or its absolute value.
 //   * sum: |sum_d g[j, d]|, what the code of Abnar & Zuidema computes. It is the slope along the single direction
 //     (1, 1, ..., 1), which nothing singles out. Worse: layer normalisation takes the mean over d away, so where every
 //     path from e to y begins with one (pre-layer-norm models; embeddings before their own norm), moving e[j] along
@@ -35,6 +34,22 @@
 //
 // Shapes are [n, width] with n >= 1 and width >= 1; results have n values. Sums are taken in double. Cost: O(n width).
 // Deterministic. Throws Error (kUsage) for other shapes, and for values that are not finite (a model that overflowed).
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//   M. Denil, A. Demiraj and N. de Freitas, Extraction of Salient Sentences from Labelled Documents, 2014:
+//     https://arxiv.org/abs/1412.6815
+//   N. J. Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019:
+//     https://doi.org/10.1137/18M1226312
+//
+// Example:
+//
+//     // A class has probability 0.75; without token 0, 1, 2 it has 0.75, 0.25, 0.875.
+//     const std::vector<double> blank_out = blank_out_importance(0.75, std::vector<double>{0.75, 0.25, 0.875});
+//     assert((blank_out == std::vector<double>{0.0, 0.5, 0.125}));
+//     const Tensor<float> slopes({3, 2}, {0.0F, 0.0F, 3.0F, 4.0F, 0.0F, -1.0F});  // [token, dimension]
+//     assert((gradient_norm(slopes.view()) == std::vector<double>{0.0, 5.0, 1.0}));
 #ifndef ATTNFLOW_EVALUATE_IMPORTANCE_H_
 #define ATTNFLOW_EVALUATE_IMPORTANCE_H_
 

@@ -18,6 +18,20 @@
 //
 // Removed patches put a picture out of what the model was trained on, whatever stands in their place; curves compare
 // methods on the same pictures with the same blank, and say little by themselves.
+//
+// References:
+//   V. Petsiuk, A. Das and K. Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018:
+//     https://arxiv.org/abs/1806.07421
+//   W. Samek et al., Evaluating the Visualization of What a Deep Neural Network Has Learned, IEEE Trans. Neural Netw.
+//     Learn. Syst. 28, 2017: https://doi.org/10.1109/TNNLS.2016.2599820
+//
+// Example:
+//
+//     const std::vector<double> values = {0.1, 0.6, 0.3, 0.2};  // of 4 patches
+//     assert((importance_order(values, /*seed=*/1) == std::vector<std::size_t>{1, 2, 3, 0}));
+//     const std::vector<std::size_t> points = curve_points(4, 2);  // 0, 2 and 4 of them blank
+//     const std::vector<double> probabilities = {1.0, 0.5, 0.25};  // which the model gives the class then
+//     assert(area_under_curve(points, probabilities) == 0.5625);   // deletion
 #ifndef ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_
 #define ATTNFLOW_EVALUATE_PERTURBATION_CURVE_H_
 

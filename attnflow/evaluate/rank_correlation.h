@@ -27,6 +27,20 @@
 //
 // Cost: O(n log n) time, O(n) memory. Deterministic. Everything throws Error (kUsage) for a value that is NaN, for
 // lengths that differ, and for a gap that is negative or not finite. Infinite values are ranked like others.
+//
+// References:
+//   C. Spearman, The Proof and Measurement of Association between Two Things, American J. of Psychology 15, 1904:
+//     https://doi.org/10.2307/1412159
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const std::vector<double> relevances = {0.1, 0.4, 0.2, 0.3};
+//     const std::vector<double> importances = {1.0, 9.0, 2.0, 2.0};
+//     assert((average_ranks(importances) == std::vector<double>{1.0, 4.0, 2.5, 2.5}));
+//     const std::optional<double> rho = spearman(relevances, importances);
+//     if (rho) std::printf("%.3f\n", *rho);  // 0.949
 #ifndef ATTNFLOW_EVALUATE_RANK_CORRELATION_H_
 #define ATTNFLOW_EVALUATE_RANK_CORRELATION_H_
 

@@ -20,6 +20,18 @@
 //
 // Cost: O(n^2) for n output and n input tokens. Deterministic: sums run from output token 0 up. Throws Error (kUsage)
 // for shapes that do not fit, no output token, an output token out of range, and NaN.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const Tensor<double> values({2, 3}, {0.7, 0.2, 0.1,  // [output_token, input_token]
+//                                          0.3, 0.3, 0.4});
+//     const Relevance most = relevance(values.view(), {.kind = RelevanceKind::kMaximum});
+//     assert((most.values == std::vector<double>{0.7, 0.3, 0.4}));
+//     assert((select(most.values, {false, true, true}) == std::vector<double>{0.3, 0.4}));  // without token 0
 #ifndef ATTNFLOW_EVALUATE_RELEVANCE_H_
 #define ATTNFLOW_EVALUATE_RELEVANCE_H_
 

@@ -33,6 +33,27 @@
 // Determinism: resample r has its own generator, seeded by (seed, r); the result is the same for any number of threads.
 //
 // Errors: Error (kUsage) for wrong shapes, infinite values, no resamples, and a confidence outside (0, 1).
+//
+// References:
+//   B. Efron, Bootstrap Methods: Another Look at the Jackknife, Annals of Statistics 7, 1979:
+//     https://doi.org/10.1214/aos/1176344552
+//   R. A. Fisher, The Design of Experiments, 1935
+//   B. Phipson and G. K. Smyth, Permutation P-values Should Never Be Zero, Stat. Appl. Genet. Mol. Biol. 9, 2010:
+//     https://doi.org/10.2202/1544-6115.1585
+//   F. Wilcoxon, Individual Comparisons by Ranking Methods, Biometrics Bulletin 1, 1945:
+//     https://doi.org/10.2307/3001968
+//   E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, J. Am. Stat. Assoc. 22, 1927:
+//     https://doi.org/10.1080/01621459.1927.10502953
+//
+// Example:
+//
+//     const Interval accuracy = wilson_interval(90, 100);  // 0.826 to 0.945
+//     assert(accuracy.low > 0.825 && accuracy.high < 0.945);
+//     const std::vector<double> raw = {0.1, 0.3, kMissing, 0.2}, rolled = {0.4, 0.6, 0.5, 0.3};  // one value a sample
+//     const Summary summary = summarize(rolled);
+//     std::printf("%.2f in [%.2f, %.2f]\n", summary.mean, summary.low, summary.high);
+//     const PairedComparison comparison = compare_paired(rolled, raw, {.seed = 1});
+//     assert(comparison.difference.count == 3 && comparison.difference.left_out == 1);
 #ifndef ATTNFLOW_EVALUATE_STATISTICS_H_
 #define ATTNFLOW_EVALUATE_STATISTICS_H_
 

@@ -3,6 +3,18 @@
 // Files come from anywhere, so every reader treats its input as hostile: sizes are checked before they are multiplied
 // or allocated, offsets before they are followed, and nothing in a file is ever executed (pickled .npy files are
 // refused). Every failure throws Error(kBadFile) with the path, what was expected, what was found and what to do.
+//
+// References:
+//   NumPy's .npy format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+//   .npz, as numpy.savez writes it: https://numpy.org/doc/stable/reference/generated/numpy.savez.html
+//   .safetensors: https://github.com/huggingface/safetensors#format
+//
+// Example:
+//
+//     const Tensor<double> values({2, 3}, {0.5, 0.25, 0.25, 0.0, 1.0, 0.0});
+//     write_npz("values.npz", {{"values", Array::from(values.view())}, {"layers", Array::from_strings({"6"})}});
+//     for (const std::string& key : list_npz("values.npz")) std::puts(key.c_str());  // values, layers
+//     assert(read_npz("values.npz", "values").to_double("values") == values);
 #ifndef ATTNFLOW_FILES_ARRAY_FILE_H_
 #define ATTNFLOW_FILES_ARRAY_FILE_H_
 

@@ -1,4 +1,14 @@
 // Output files that are either complete or absent.
+//
+// Example:
+//
+//     {
+//       AtomicFile file("words.csv");
+//       file.write("word,weight\n");
+//       file.write("key,0.75\n");
+//       file.commit();  // not reached when something throws before: then words.csv is as it was
+//     }
+//     assert(read_file("words.csv") == "word,weight\nkey,0.75\n");
 #ifndef ATTNFLOW_FILES_ATOMIC_FILE_H_
 #define ATTNFLOW_FILES_ATOMIC_FILE_H_
 

@@ -1,9 +1,21 @@
 // Reading .safetensors files without copying them.
 //
-// Layout: 8 bytes little-endian header length N, N bytes of JSON {name: {dtype, shape, data_offsets: [begin, end]},
-// ...,
-// "__metadata__": {text: text}}, then the data. Tensors must lie inside the file, must not overlap, and their byte
-// count must match dtype and shape.
+// Layout: 8 bytes little-endian header length N; N bytes of JSON, {name: {dtype, shape, data_offsets: [begin, end]}}
+// with "__metadata__": {text: text} beside the names; then the data. Tensors must lie inside the file, must not
+// overlap, and their byte count must match dtype and shape.
+//
+// References:
+//   The format: https://github.com/huggingface/safetensors#format
+//
+// Example:
+//
+//     const Tensor<float> bias({2}, {0.5F, -0.5F});
+//     write_safetensors("model.safetensors", {{"bias", Array::from(bias.view())}}, {{"format", "pt"}});
+//     const SafetensorsFile file("model.safetensors");  // mapped, not read
+//     for (const auto& [name, entry] : file.entries()) {
+//       std::printf("%s %s\n", name.c_str(), shape_to_string(entry.shape).c_str());  // bias [2]
+//     }
+//     assert(file.read("bias").to_float("bias") == bias);
 #ifndef ATTNFLOW_FILES_SAFETENSORS_H_
 #define ATTNFLOW_FILES_SAFETENSORS_H_
 

@@ -45,6 +45,23 @@
 //
 // Determinism: same input, same bits, whatever the thread count and the processor's vector width. Cancellable, with
 // progress by input token; for one output token by layer wanted, and each of those takes one thread.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//   L. R. Ford and D. R. Fulkerson, Maximal Flow Through a Network, Canadian J. Math. 8, 1956:
+//     https://doi.org/10.4153/CJM-1956-045-5
+//   E. A. Dinic, Algorithm for Solution of a Problem of Maximum Flow in Networks with Power Estimation, Soviet Math.
+//     Doklady 11, 1970
+//
+// Example:
+//
+//     const AttentionGraph graph = attention_graph(stack);
+//     const FlowResult all = attention_flow(graph);  // [layer, output_token, input_token]
+//     const FlowResult one = attention_flow(graph, {.layers = {6}, .output_token = 0});  // one row, much sooner
+//     const double low = one.flow(0, 0, 3), high = low + one.flow_gap(0, 0, 3);  // the maximum flow lies between
+//     assert(all.flow(5, 0, 3) <= high && low <= all.flow(5, 0, 3) + all.flow_gap(5, 0, 3));
+//     if (one.degenerate(0, 0, 3) != 0) std::puts("decided at one end of the network");
 #ifndef ATTNFLOW_FLOW_FLOW_H_
 #define ATTNFLOW_FLOW_FLOW_H_
 

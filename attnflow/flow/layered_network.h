@@ -1,4 +1,13 @@
 // The network of attention flow, and its exact integer form.
+//
+// Example:
+//
+//     LayeredNetwork network;                                  // one node above two above one
+//     network.layers = {Tensor<double>({2, 1}, {0.50, 0.25}),  // bottom first
+//                       Tensor<double>({1, 2}, {0.75, 0.25})};
+//     validate_network(network);
+//     assert(network.depth() == 2);
+//     assert(flow_of_pair(network, 0, 0).flow == 0.75);  // flow/pair_flow.h: 0.5 by one node, 0.25 by the other
 #ifndef ATTNFLOW_FLOW_LAYERED_NETWORK_H_
 #define ATTNFLOW_FLOW_LAYERED_NETWORK_H_
 

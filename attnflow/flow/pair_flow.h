@@ -1,6 +1,7 @@
 // Attention flow of one pair: its value, the flow that attains it, and the cut that proves it.
 //
-// Problem. Maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h).
+// Problem. Maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h): the
+// attention flow of Abnar & Zuidema (ACL 2020, section 3.2).
 //
 // Why two proofs. A feasible flow shows that the maximum is at least its value; a cut, that it is at most its capacity
 // (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the solver that
@@ -19,7 +20,23 @@
 // is degenerate (flow/flow.h). Otherwise read it with care: an interior minimum cut usually takes a little from every
 // layer, and another one of the same capacity may divide it otherwise, so "the" layer of a cut means nothing.
 //
-// Source: S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020, section 3.2.
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//   L. R. Ford and D. R. Fulkerson, Maximal Flow Through a Network, Canadian J. Math. 8, 1956:
+//     https://doi.org/10.4153/CJM-1956-045-5
+//   E. A. Dinic, Algorithm for Solution of a Problem of Maximum Flow in Networks with Power Estimation, Soviet Math.
+//     Doklady 11, 1970
+//
+// Example:
+//
+//     const LayeredNetwork network = attention_network(graph, 6, 0);  // output tokens after layer 6, input tokens
+//     const PairFlow pair = flow_of_pair(network, 0, 3);
+//     const FlowCertificate proof = certify(network, 0, 3, pair);
+//     assert(proof.holds() && pair.flow <= proof.low && proof.high <= pair.flow + pair.flow_gap);
+//     for (const CutShare& part : cut_shares(network, pair)) {
+//       std::printf("layer %zu: %.0f%% of the minimum cut\n", part.layer, 100.0 * part.share);
+//     }
 #ifndef ATTNFLOW_FLOW_PAIR_FLOW_H_
 #define ATTNFLOW_FLOW_PAIR_FLOW_H_
 

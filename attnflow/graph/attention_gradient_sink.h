@@ -1,4 +1,19 @@
 // Where attention goes together with the gradient of a score, layer by layer.
+//
+// References:
+//   H. Chefer, S. Gur and L. Wolf, Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+//     Transformers, ICCV 2021: https://arxiv.org/abs/2103.15679
+//
+// Example:
+//
+//     struct LargestGradient : AttentionGradientSink {
+//       float largest = 0.0F;
+//       void layer(std::size_t, TensorView<const float>, TensorView<const float> gradient) override {
+//         for (const float slope : gradient.span()) largest = std::max(largest, slope);
+//       }
+//     };
+//     LargestGradient sink;  // what a model does, with arrays of [layer, head, query, key]:
+//     for (std::size_t l = attention.extent(0); l > 0; --l) sink.layer(l, attention[l - 1], gradient[l - 1]);
 #ifndef ATTNFLOW_GRAPH_ATTENTION_GRADIENT_SINK_H_
 #define ATTNFLOW_GRAPH_ATTENTION_GRADIENT_SINK_H_
 

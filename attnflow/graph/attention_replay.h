@@ -1,4 +1,13 @@
 // Attention of a finished sequence that is computed again on demand instead of stored.
+//
+// Example:
+//
+//     StackSink sink(replay.layers(), replay.tokens());  // graph/attention_stack.h
+//     for (std::size_t l = 1; l <= replay.layers(); ++l) {
+//       for (std::size_t q = 0; q < replay.tokens(); ++q) replay.rows(l, q, q + 1, sink);  // one row, all heads
+//     }
+//     const AttentionStack stored = sink.take();
+//     assert(is_causal(stored.weights().view()));  // a decoder's
 #ifndef ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_
 #define ATTNFLOW_GRAPH_ATTENTION_REPLAY_H_
 

@@ -1,4 +1,15 @@
 // Where attention goes while a model runs.
+//
+// Example:
+//
+//     struct LargestWeight : AttentionSink {
+//       float largest = 0.0F;
+//       void layer(std::size_t, std::size_t, TensorView<const float> attention) override {
+//         for (const float weight : attention.span()) largest = std::max(largest, weight);
+//       }
+//     };
+//     LargestWeight sink;
+//     stack.send_to(sink);  // layer by layer, as a model would (graph/attention_stack.h)
 #ifndef ATTNFLOW_GRAPH_ATTENTION_SINK_H_
 #define ATTNFLOW_GRAPH_ATTENTION_SINK_H_
 

@@ -1,4 +1,13 @@
 // The attention weights of a whole model, and what must hold of them.
+//
+// Example:
+//
+//     // 2 layers of 1 head over 2 tokens.
+//     const AttentionStack stack(Tensor<float>({2, 1, 2, 2}, {0.5F, 0.5F, 0.25F, 0.75F,  //
+//                                                             1.0F, 0.0F, 0.50F, 0.50F}));
+//     assert(stack.layers() == 2 && stack.heads() == 1 && stack.tokens() == 2);
+//     assert(!is_causal(stack.layer(1)) && is_causal(stack.layer(2)));
+//     assert(inspect_row_sums(stack.weights().view()).largest_error < kRowSumTolerance);
 #ifndef ATTNFLOW_GRAPH_ATTENTION_STACK_H_
 #define ATTNFLOW_GRAPH_ATTENTION_STACK_H_
 

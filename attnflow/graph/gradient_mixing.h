@@ -37,6 +37,19 @@
 // (spread_evenly), as uniform attention spreads 1.
 //
 // All arithmetic is float64, heads in order: same input, same bits.
+//
+// References:
+//   H. Chefer, S. Gur and L. Wolf, Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+//     Transformers, ICCV 2021: https://arxiv.org/abs/2103.15679
+//
+// Example:
+//
+//     GradientGraphSink sink(attention.extent(0), {.residual_rule = ResidualRule::kAddedNormalized});
+//     for (std::size_t l = attention.extent(0); l > 0; --l) {  // what a model does: layers from the top
+//       sink.layer(l, attention[l - 1], gradient[l - 1]);      // both [head, query, key]
+//     }
+//     const AttentionGraph evidence = sink.take();
+//     const FlowResult result = attention_flow(evidence, {.layers = {6}, .output_token = 0});  // flow/flow.h
 #ifndef ATTNFLOW_GRAPH_GRADIENT_MIXING_H_
 #define ATTNFLOW_GRAPH_GRADIENT_MIXING_H_
 

@@ -1,4 +1,11 @@
 // The layers of a question, checked: shared by everything that aggregates over layers.
+//
+// Example:
+//
+//     using Layers = std::vector<std::size_t>;
+//     assert((resolve_layers({}, 0, 3) == Layers{1, 2, 3}));  // all of a model of 3 layers
+//     assert((resolve_layers({}, 4, 6) == Layers{5, 6}));     // those above layer 4
+//     assert((resolve_layers({6, 2}, 0, 6) == Layers{2, 6}));
 #ifndef ATTNFLOW_GRAPH_LAYERS_H_
 #define ATTNFLOW_GRAPH_LAYERS_H_
 

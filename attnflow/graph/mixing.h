@@ -15,10 +15,9 @@
 //      is one head only;
 //   2. set columns aside: weights of chosen keys (a sink, special tokens) become 0;
 //   3. discard: of the n^2 weights that step 2 left, the floor(q n^2) smallest become 0. Those that are 0 already
-//   count;
-//      of equal weights the one later in [query, key] goes first;
-//   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing stays
-//   0;
+//      count; of equal weights the one later in [query, key] goes first;
+//   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing
+//      stays 0;
 //   5. add the residual.
 // W_l is the result of steps 1 to 4. Nothing is renormalised that no step changed, so rows of A_l sum to what the
 // model's float32 softmax made of 1.
@@ -31,6 +30,21 @@
 // a layer has two matrices: one for when it is the top layer of a question, and one for when it lies below.
 //
 // All arithmetic is float64, in a fixed order: same input, same bits. Weights of float64 are taken as they are.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const AttentionGraph paper = attention_graph(stack);  // mean over heads, rho = 0.5
+//     const AttentionGraph without_first = attention_graph(stack, {.heads = HeadFusion::kMax, .set_aside = {0}});
+//     assert(without_first.weights(5, 1, 0) == 0.0);  // W_6: nothing comes from position 0
+//     const Tensor<double> matrix = paper.top(6);     // A_6, [query, key], with the residual
+//
+//     GraphSink sink(stack.layers(), MixingOptions{});  // the same while a model runs, without keeping all heads
+//     stack.send_to(sink);
+//     assert(sink.take().weights == paper.weights);
 #ifndef ATTNFLOW_GRAPH_MIXING_H_
 #define ATTNFLOW_GRAPH_MIXING_H_
 

@@ -1,6 +1,17 @@
 // Normalisations of finished values, and merging of sub-word pieces into words.
 //
 // Values V[i, j] say how much output token i drew on input token j by some method.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const Tensor<double> pieces({1, 3}, {1.0, 2.0, 1.0});              // one output token on "key", "##s", "rust"
+//     Tensor<double> words = sum_columns(pieces.view(), {{0, 1}, {2}});  // on "keys", "rust": 3, 1
+//     normalize_rows(words.view());
+//     assert(words(0, 0) == 0.75 && words(0, 1) == 0.25);
 #ifndef ATTNFLOW_GRAPH_NORMALIZE_H_
 #define ATTNFLOW_GRAPH_NORMALIZE_H_
 

@@ -1,4 +1,16 @@
 // Base64 (RFC 4648, section 4) for the arrays of the report document.
+//
+// References:
+//   S. Josefsson, The Base16, Base32, and Base64 Data Encodings, RFC 4648: https://www.rfc-editor.org/rfc/rfc4648
+//
+// Example:
+//
+//     const std::string_view text = "flow";
+//     std::string code;
+//     base64_append(code, std::as_bytes(std::span(text)));
+//     assert(code == "Zmxvdw==" && code.size() == base64_size(text.size()));
+//     std::vector<std::byte> bytes(text.size());
+//     assert(base64_decode(code, bytes) && static_cast<char>(bytes[0]) == 'f');
 #ifndef ATTNFLOW_REPORT_BASE64_H_
 #define ATTNFLOW_REPORT_BASE64_H_
 

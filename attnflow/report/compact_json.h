@@ -10,6 +10,15 @@
 // of single heads is left out, then every other layer, never the last.
 //
 // A .json file of a user keeps every bit instead (report_json.h, generation_output.h).
+//
+// References:
+//   zlib's format of compressed data: https://www.rfc-editor.org/rfc/rfc1950
+//
+// Example:
+//
+//     const std::string json = compact_report_json(report, {.exact_bytes = 0});  // a byte a value
+//     const Report approximate = report_from_json(json);                         // report/report_json.h
+//     assert(std::abs(approximate.rollout(0, 1, 1) / report.rollout(0, 1, 1) - 1.0) < 0.024);
 #ifndef ATTNFLOW_REPORT_COMPACT_JSON_H_
 #define ATTNFLOW_REPORT_COMPACT_JSON_H_
 

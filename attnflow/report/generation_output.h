@@ -1,6 +1,16 @@
 // A generation as JSON, arrays, a table of numbers, and a table for people.
 //
 // All are deterministic: the same generation gives the same bytes. Text is UTF-8.
+//
+// References:
+//   Comma-separated values: https://www.rfc-editor.org/rfc/rfc4180
+//
+// Example:
+//
+//     write_generation_npz("generation.npz", generation);
+//     const Tensor<double> values = read_npz("generation.npz", "rollout").to_double("rollout");  // [n, m, layer]
+//     assert(values == generation.rollout.prompt);
+//     std::fputs(generation_terminal_table(generation, {.width = 100}).c_str(), stdout);
 #ifndef ATTNFLOW_REPORT_GENERATION_OUTPUT_H_
 #define ATTNFLOW_REPORT_GENERATION_OUTPUT_H_
 

@@ -4,12 +4,21 @@
 // position m + t - 1, so what it drew on is the row of that position, not the token's own, which is computed only when
 // the next one is wanted.
 //
-// Definition (DESIGN.md, section 2). M[t, j, l] is the value of a method from (l, m + t - 1) to input token j < m. It
+// Definition (docs/generation.md). M[t, j, l] is the value of a method from (l, m + t - 1) to input token j < m. It
 // equals what `explain --output-token last` gives for the prompt followed by the t tokens before. Row sums of rollout
 // are below 1 for t > 0 by what was drawn on generated tokens; those columns are kept beside M on request.
 //
 // A generation is written as a report document of kind "generation" (docs/report-format.md), as arrays, as a table, and
 // as a page that steps through it.
+//
+// Example:
+//
+//     const std::vector<double> values = mean_over_layers(generation.rollout.prompt, 0);  // of the first new token
+//     std::printf("\"%s\" drew on", generated_text(generation, 0).c_str());
+//     for (const RankedPromptToken& ranked : rank_prompt_tokens(generation, values).tokens) {
+//       std::printf(" \"%s\" (%.2f)", prompt_text(generation, ranked.token).c_str(), ranked.value);
+//     }
+//     std::puts("");
 #ifndef ATTNFLOW_REPORT_GENERATION_REPORT_H_
 #define ATTNFLOW_REPORT_GENERATION_REPORT_H_
 

@@ -2,6 +2,17 @@
 //
 // A Report is a plain value. JSON (docs/report-format.md), CSV, array files, the terminal table, pictures
 // and the html page are all written from it; none of them sees a model.
+//
+// Example:
+//
+//     Report report;
+//     report.model = {.name = "tiny", .architecture = "bert", .layers = 6, .heads = 2};
+//     report.settings.methods = {Method::kRollout};
+//     report.settings.layers = {6};
+//     report.input.tokens = input.tokens;  // attribution/input.h
+//     report.output_tokens = {0};
+//     report.rollout = Tensor<double>({1, 1, 6}, rollout_row(attention_graph(stack), 0, 6));
+//     std::fputs(terminal_table(report).c_str(), stdout);  // or any other output
 #ifndef ATTNFLOW_REPORT_REPORT_H_
 #define ATTNFLOW_REPORT_REPORT_H_
 

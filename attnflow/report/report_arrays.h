@@ -14,6 +14,18 @@
 //   attention           float32 [layer, head, n, n]     (query, key), of all layers; only when it was kept
 //
 // Methods that were not asked for are absent.
+//
+// References:
+//   NumPy's .npy format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+//   .safetensors: https://github.com/huggingface/safetensors#format
+//
+// Example:
+//
+//     write_report_npz("report.npz", report);  // numpy.load("report.npz")["rollout"]
+//     assert(read_npz("report.npz", "rollout").to_double("rollout") == report.rollout);
+//     for (const NamedArray& named : report_arrays(report)) {
+//       std::printf("%s %s\n", named.name.c_str(), shape_to_string(named.array.shape).c_str());
+//     }
 #ifndef ATTNFLOW_REPORT_REPORT_ARRAYS_H_
 #define ATTNFLOW_REPORT_REPORT_ARRAYS_H_
 

@@ -1,4 +1,16 @@
 // A report as one table of numbers, one row for each layer, output token and input token.
+//
+// References:
+//   Y. Shafranovich, Common Format and MIME Type for Comma-Separated Values (CSV) Files, RFC 4180:
+//     https://www.rfc-editor.org/rfc/rfc4180
+//
+// Example:
+//
+//     std::string csv;
+//     report_to_csv(report, [&csv](std::string_view piece) { csv += piece; });
+//     assert(csv.starts_with("layer,output_token,output_text,input_token,input_text,input_special"));
+//     write_report_csv("report.csv", report);
+//     assert(read_file("report.csv") == csv);  // files/atomic_file.h
 #ifndef ATTNFLOW_REPORT_REPORT_CSV_H_
 #define ATTNFLOW_REPORT_REPORT_CSV_H_
 

@@ -10,6 +10,17 @@
 // document, what was expected and what was found. Fields that the reader does not know are ignored; fields that are
 // missing have the defaults of report.h, except `format`, `version`, `input.tokens` and what the arrays need. A
 // document with a newer version is refused.
+//
+// References:
+//   JSON: https://www.rfc-editor.org/rfc/rfc8259
+//
+// Example:
+//
+//     const std::string json = report_to_json(report);  // every bit
+//     assert(report_from_json(json).rollout == report.rollout);
+//     write_report_json("report.json", report, {.array_type = ReportArrayType::kF32});
+//     const Report rounded = read_report_json("report.json");
+//     assert(std::abs(rounded.rollout(0, 0, 1) - report.rollout(0, 0, 1)) < 1e-7);
 #ifndef ATTNFLOW_REPORT_REPORT_JSON_H_
 #define ATTNFLOW_REPORT_REPORT_JSON_H_
 

@@ -1,4 +1,13 @@
 // A report as a table for people: the tokens that an output token draws on most, by each method.
+//
+// References:
+//   GitHub Flavored Markdown: https://github.github.com/gfm/
+//
+// Example:
+//
+//     std::fputs(terminal_table(report, {.width = 100, .ascii = true}).c_str(), stdout);
+//     const std::string markdown = markdown_table(report);
+//     assert(markdown.find("rust") != std::string::npos);
 #ifndef ATTNFLOW_REPORT_REPORT_TABLE_H_
 #define ATTNFLOW_REPORT_REPORT_TABLE_H_
 

@@ -24,6 +24,17 @@
 // Exactness. float64, sums over blocks of 64 stored rows: equal to rollout() up to rounding (1e-12 in the tests), and
 // to the bit for any number of threads. How the tokens are cut into chunks and when rows are asked for changes
 // nothing.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     IncrementalRollout sink({.layers = 6, .columns = 4});   // of a prompt of 4 tokens
+//     decoder_stack.send_to(sink);                            // a model: the prompt, then each new token
+//     const std::span<const double> shares = sink.row(6, 5);  // position 5 after layer 6 <- prompt token j: shares[j]
+//     assert(sink.tokens() == 6 && shares.size() == 4);
 #ifndef ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
 #define ATTNFLOW_ROLLOUT_INCREMENTAL_ROLLOUT_H_
 

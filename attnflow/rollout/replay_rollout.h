@@ -13,6 +13,17 @@
 //
 // Cost. The attention weights of l - m layers computed once more, O((l - m) H p^2 d), and O(H t n) memory for tiles of
 // t rows. float64 sums in the order of positions: the tile size changes no more than the replay's own rounding.
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const std::size_t last = replay.tokens() - 1;
+//     const std::vector<double> row = replay_rollout(replay, {.output_token = last});  // after the last layer
+//     const Tensor<double> uniform = uniform_rollout_rows(replay.tokens(), replay.layers(), 0.5);
+//     std::printf("token 0: %.1f times what uniform attention gives it\n", row[0] / uniform(replay.layers() - 1, 0));
 #ifndef ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
 #define ATTNFLOW_ROLLOUT_REPLAY_ROLLOUT_H_
 

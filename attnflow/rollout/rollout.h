@@ -23,6 +23,21 @@
 //
 // Values are float64; matrices are row-major [output_token, input_token]. Deterministic to the bit for any thread count
 // on one machine (rollout/matrix_product.h).
+//
+// References:
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+//
+// Example:
+//
+//     const AttentionGraph graph = attention_graph(stack);       // graph/mixing.h
+//     const Tensor<double> all = rollout(graph);                 // [layer, output_token, input_token]
+//     const std::vector<double> row = rollout_row(graph, 0, 6);  // token 0 after layer 6, without all others
+//     assert(std::abs(row[3] - all(5, 0, 3)) < 1e-12);
+//
+//     RolloutSink sink(MixingOptions{});  // while a model runs, without keeping its attention
+//     stack.send_to(sink);
+//     assert(std::abs(sink.result()(0, 3) - row[3]) < 1e-12);
 #ifndef ATTNFLOW_ROLLOUT_ROLLOUT_H_
 #define ATTNFLOW_ROLLOUT_ROLLOUT_H_
 

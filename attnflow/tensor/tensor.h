@@ -1,4 +1,11 @@
 // Dense row-major arrays: an owner and a view. Memory and shape only; no arithmetic lives here.
+//
+// Example:
+//
+//     Tensor<float> attention({2, 3, 3});                 // zeros: [head, query, key]
+//     attention(1, 0, 2) = 0.5F;                          // head 1, query 0, key 2
+//     const TensorView<const float> head = attention[1];  // no copy; valid while `attention` lives
+//     assert(head(0, 2) == 0.5F && shape_to_string(head.shape()) == "[3, 3]");
 #ifndef ATTNFLOW_TENSOR_TENSOR_H_
 #define ATTNFLOW_TENSOR_TENSOR_H_
 

@@ -6,6 +6,15 @@
 // by a skin tone, or asked for by U+FE0F) is one picture of two cells, and a Hangul syllable written in parts is as
 // wide as its first. Terminals that draw the members of an emoji sequence one by one take more room than is measured
 // here.
+//
+// References:
+//   East Asian Width, UAX #11: https://www.unicode.org/reports/tr11/
+//
+// Example:
+//
+//     assert(display_width("key") == 3 && display_width("鍵") == 2);
+//     assert(fit_to_cells("attention", 5, "…") == "atte…" && fit_to_cells("key", 5, "…") == "key  ");
+//     assert(clean_line("a\nb") == "a␊b");
 #ifndef ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_
 #define ATTNFLOW_UNICODE_DISPLAY_WIDTH_H_
 

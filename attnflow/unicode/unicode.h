@@ -4,11 +4,20 @@
 // table 3-7: overlong forms, surrogates, values above U+10FFFF and characters that are cut off are not) counts byte by
 // byte: each such byte is a unit of its own and stands for U+FFFD.
 //
-//   for (std::size_t at = 0; at < text.size();) use(next_code_point(text, at));        // char32_t or nothing
-//   for (std::size_t at = 0; at < text.size(); at = grapheme_end(text, at)) use(at);   // what a reader sees as one
-//
 // Properties and rules are those of the Unicode version that utf8proc was built with. The locale of the machine is
 // never asked. All functions may be called from several threads at a time.
+//
+// References:
+//   UTF-8: https://www.rfc-editor.org/rfc/rfc3629
+//   Graphemes: Unicode Text Segmentation, UAX #29: https://www.unicode.org/reports/tr29/
+//
+// Example:
+//
+//     const std::string text = "e\u0301!";  // an e with an accent of its own, and "!"
+//     std::size_t code_points = 0, characters = 0;
+//     for (std::size_t at = 0; at < text.size(); next_code_point(text, at)) ++code_points;
+//     for (std::size_t at = 0; at < text.size(); at = grapheme_end(text, at)) ++characters;
+//     assert(code_points == 3 && characters == 2);
 #ifndef ATTNFLOW_UNICODE_UNICODE_H_
 #define ATTNFLOW_UNICODE_UNICODE_H_
 

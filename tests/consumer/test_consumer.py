@@ -10,13 +10,14 @@ import unittest
 from pathlib import Path
 
 import examples
+import header_examples
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
 
 
-def run(*command: str | Path) -> str:
-    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, check=False)
+def run(*command: str | Path, cwd: Path = ROOT) -> str:
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -41,6 +42,35 @@ class ExampleMarksTest(unittest.TestCase):
                 examples.examples(broken)
 
 
+class HeaderExamplesTest(unittest.TestCase):
+    """What header_examples.py must find and refuse."""
+
+    GOOD = "// About.\n//\n// Example:\n//\n//     int x;\n//\n//     // One.\n//     x = 1;\n#ifndef A_H_\n// int y;\n"
+
+    def test_example_is_found_with_its_line(self):
+        found = header_examples.header_example("a/a.h", self.GOOD)
+        self.assertEqual(found, header_examples.HeaderExample("a/a.h", 5, "int x;\n\n// One.\nx = 1;\n"))
+        self.assertIsNone(header_examples.header_example("a/a.h", "// About.\n#ifndef A_H_\n"))
+
+    def test_another_form_is_an_error(self):
+        for broken in (
+            self.GOOD.replace("Example:\n//\n", "Example:\n"),
+            self.GOOD.replace("//     x", "//   x"),
+            self.GOOD.replace("#ifndef", "// More.\n#ifndef"),
+            self.GOOD.replace("// About.", "// Example:"),
+            self.GOOD.replace("Example:", "Example"),
+            "#ifndef A_H_\n" + self.GOOD,
+            "// Example:\n//\n#ifndef A_H_\n",
+        ):
+            with self.assertRaises(ValueError, msg=broken):
+                header_examples.header_example("a/a.h", broken)
+
+    def test_headers_are_those_of_the_first_table(self):
+        table = "| header | contents |\n| --- | --- |\n| `{}` | x |\n\n"
+        text = "| `a/z.h` | x |\n\n## Public headers\n\nText.\n\n" + table.format("a/a.h") + table.format("a/b.h")
+        self.assertEqual(header_examples.listed_headers(text), ["a/a.h"])
+
+
 class ConsumerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -61,11 +91,20 @@ class ConsumerTest(unittest.TestCase):
             sources.append(str(source))
         include = cls.prefix / "include"
         cls.headers = sorted(str(path.relative_to(include)) for path in include.rglob("*.h"))
+        versioning = (ROOT / "docs" / "versioning.md").read_text(encoding="utf-8")
+        cls.listed_headers = header_examples.listed_headers(versioning)
+        found = (header_examples.header_example(name, (include / name).read_text("utf-8")) for name in cls.headers)
+        cls.header_examples = [example for example in found if example]
+        program = cls.folder / "header_examples"
+        program.mkdir()
+        for name, source in header_examples.program(cls.header_examples).items():
+            (program / name).write_text(source, encoding="utf-8")
         cls.build = cls.folder / "build"
         run(
             *("cmake", "-G", "Ninja", "-S", HERE, "-B", cls.build, "-DCMAKE_BUILD_TYPE=Release"),
             *(f"-DCMAKE_PREFIX_PATH={cls.prefix}", f"-DEXAMPLES={';'.join(sources)}"),
             f"-DHEADERS={';'.join(cls.headers)}",
+            f"-DHEADER_EXAMPLES={';'.join(str(path) for path in sorted(program.iterdir()))}",
         )
 
     def test_readme_examples_print_what_the_readme_says(self):
@@ -79,6 +118,15 @@ class ConsumerTest(unittest.TestCase):
         self.assertIn("attnflow/base/version.h", self.headers)
         self.assertIn("attnflow/rollout/rollout.h", self.headers)
         run("cmake", "--build", self.build, "--target", "headers", "--parallel", "2")
+
+    def test_every_public_header_has_an_example_that_runs(self):
+        self.assertIn("attnflow/rollout/rollout.h", self.listed_headers)
+        self.assertEqual(set(self.listed_headers) - {example.header for example in self.header_examples}, set())
+        # -k0: all that fail, not only the first.
+        run("cmake", "--build", self.build, "--target", "header_examples", "--parallel", "2", "--", "-k0")
+        folder = self.folder / "written"  # by examples
+        folder.mkdir()
+        run(self.build / "header_examples", cwd=folder)
 
     def test_no_test_helper_is_installed(self):
         self.assertEqual([header for header in self.headers if "_for_test" in header], [])

@@ -1,0 +1,143 @@
+// What the examples in headers take as given: each is a member function of a struct derived from Given, and may use
+// what is included here.
+#ifndef ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
+#define ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/attribution/attribute.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/attention_replay.h"
+#include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/report/generation_report.h"
+#include "attnflow/report/report.h"
+#include "attnflow/report/report_table.h"
+#include "attnflow/rollout/rollout.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// A decoder that hands out what a stack holds.
+class StackReplay : public AttentionReplay {
+ public:
+  explicit StackReplay(AttentionStack stack) : stack_(std::move(stack)) {}
+  std::size_t layers() const override { return stack_.layers(); }
+  std::size_t heads() const override { return stack_.heads(); }
+  std::size_t tokens() const override { return stack_.tokens(); }
+  void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) override {
+    Tensor<float> rows({heads(), query_end - query_begin, tokens()});
+    for (std::size_t h = 0; h < heads(); ++h) {
+      for (std::size_t q = query_begin; q < query_end; ++q) {
+        for (std::size_t k = 0; k < tokens(); ++k) rows(h, q - query_begin, k) = stack_.layer(layer)(h, q, k);
+      }
+    }
+    sink.layer(layer, query_begin, rows.view());
+  }
+
+ private:
+  AttentionStack stack_;
+};
+
+struct Given {
+  static constexpr std::size_t kLayers = 6;
+  static constexpr std::size_t kHeads = 2;
+  static constexpr std::size_t kTokens = 6;
+
+  // Of an encoder, and of a decoder that has read as much.
+  AttentionStack stack{some_attention(/*causal=*/false)};
+  AttentionStack decoder_stack{some_attention(/*causal=*/true)};
+  StackReplay replay{decoder_stack};
+  // What `stack` holds, with a gradient.
+  Tensor<float> attention = stack.weights();
+  Tensor<float> gradient = some_gradient();
+  AttentionGraph graph = attention_graph(stack);
+  InputText input = some_input();
+  Report report = some_report(input, graph);
+  GenerationReport generation = some_generation(graph);
+
+ private:
+  // [layer, head, query, key]: different weights, rows that sum to 1.
+  static Tensor<float> some_attention(bool causal) {
+    Tensor<float> weights({kLayers, kHeads, kTokens, kTokens});
+    for (std::size_t l = 0; l < kLayers; ++l) {
+      for (std::size_t h = 0; h < kHeads; ++h) {
+        for (std::size_t q = 0; q < kTokens; ++q) {
+          const std::size_t keys = causal ? q + 1 : kTokens;
+          double sum = 0.0;
+          for (std::size_t k = 0; k < keys; ++k) sum += some_number(l, h, q, k);
+          for (std::size_t k = 0; k < keys; ++k)
+            weights(l, h, q, k) = static_cast<float>(some_number(l, h, q, k) / sum);
+        }
+      }
+    }
+    return weights;
+  }
+
+  static Tensor<float> some_gradient() {
+    Tensor<float> slopes({kLayers, kHeads, kTokens, kTokens});
+    for (std::size_t at = 0; at < slopes.size(); ++at) slopes.data()[at] = static_cast<float>(at % 7) - 3.0F;
+    return slopes;
+  }
+
+  static double some_number(std::size_t l, std::size_t h, std::size_t q, std::size_t k) {
+    return static_cast<double>((7 * l + 5 * h + 3 * q + 4 * k) % 11 + 1);
+  }
+
+  // "The keys rust", as a tokenizer of subwords has it.
+  static InputText some_input() {
+    InputText input;
+    input.text = "The keys rust";
+    input.tokens = {{"[CLS]", {}, {}, true, {}}, {"the", 0, 3, false, 0},   {"key", 4, 7, false, 1},
+                    {"##s", 7, 8, false, 1},     {"rust", 9, 13, false, 2}, {"[SEP]", {}, {}, true, {}}};
+    return input;
+  }
+
+  static Report some_report(const InputText& input, const AttentionGraph& graph) {
+    Report report;
+    report.settings.methods = {Method::kRollout};
+    report.settings.layers = {kLayers};
+    report.model = {"tiny", "bert", kLayers, kHeads, false};
+    report.input.text = input.text;
+    report.input.tokens = input.tokens;
+    for (std::size_t t = 0; t < kTokens; ++t) report.output_tokens.push_back(t);
+    report.rollout = rollout(graph, {.layers = {kLayers}});
+    return report;
+  }
+
+  // The prompt "The keys", continued by " rust".
+  static GenerationReport some_generation(const AttentionGraph& graph) {
+    GenerationReport report;
+    report.settings.methods = {Method::kRollout};
+    report.settings.layers = {kLayers};
+    report.model = {"tiny.gguf", "llama", kLayers, kHeads, true};
+    report.prompt = "The keys";
+    report.prompt_tokens = {{"The", 0, 3, false, 0}, {" keys", 3, 8, false, 1}};
+    report.text = " rust";
+    report.tokens = {{5, " rust", 0, 5, false, 0.5, {}}};
+    report.stopped = "length";
+    const std::vector<double> row = rollout_row(graph, 1, kLayers);
+    report.rollout.prompt = Tensor<double>({1, 2, 1}, {row[0], row[1]});
+    report.sink_share = Tensor<double>({1, 1}, {0.5});
+    return report;
+  }
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
