@@ -20,8 +20,7 @@ ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
   if (!folder.has(kProcessorFile)) {
     throw Error(
         ErrorKind::kBadFile,
-        fmt::format("{}: expected a file {}, which says how pictures are prepared for the model, found none; it "
-                    "lies beside config.json where the model comes from",
+        fmt::format("{}: expected a file {}, which describes how images are preprocessed, found none; copy it from the model's source, where it is next to config.json",
                     folder.label(), kProcessorFile));
   }
   ImageProcessorOptions processor;

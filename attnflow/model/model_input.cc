@@ -16,8 +16,7 @@ void check_picture(const ImageInfo& image, const ModelInfo& info, const ModelInp
   if (!input.ids.empty() || !input.type_ids.empty()) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("expected a picture for \"{}\", a model of pictures ({}), found a text of {} tokens. Give it "
-                    "one with 'attnflow image', or choose a model of text",
+        fmt::format("expected an image for \"{}\", a vision model ({}), found a text of {} tokens. Give it one with 'attnflow image', or choose a text model",
                     info.name, info.architecture, input.ids.size()));
   }
   check_pixels(image, input.pixels.shape(), input.pixels.span());
@@ -36,24 +35,21 @@ void check_positions(const RunOptions& options, std::size_t n) {
 void check_takes_text(const ModelInfo& info) {
   if (!info.image) return;
   throw Error(ErrorKind::kUsage,
-              fmt::format("expected a model of text, found \"{}\", a model of pictures ({}). Give it "
-                          "a picture with 'attnflow image'",
+              fmt::format("expected a text model, found \"{}\", a vision model ({}). Give it an image with 'attnflow image'",
                           info.name, info.architecture));
 }
 
 void check_takes_pictures(const ModelInfo& info) {
   if (info.image) return;
   throw Error(ErrorKind::kUsage,
-              fmt::format("expected a model of pictures, found \"{}\", a model of text ({}). Give it "
-                          "a text with 'attnflow explain'",
+              fmt::format("expected a vision model, found \"{}\", a text model ({}). Give it a text with 'attnflow explain'",
                           info.name, info.architecture));
 }
 
 void check_no_picture(const ModelInfo& info, const ModelInput& input) {
   if (input.pixels.empty()) return;
   throw Error(ErrorKind::kUsage,
-              fmt::format("expected a text for \"{}\", a model of text ({}), found a picture of shape {}. Give it one "
-                          "with 'attnflow explain', or choose a model of pictures",
+              fmt::format("expected a text for \"{}\", a text model ({}), found an image of shape {}. Give it one with 'attnflow explain', or choose a vision model",
                           info.name, info.architecture, shape_to_string(input.pixels.shape())));
 }
 
@@ -79,7 +75,7 @@ void check_model_input(const ModelConfig& config, const ModelInfo& info, const M
   }
   check_no_picture(info, input);
   const std::size_t n = input.ids.size();
-  if (n == 0) throw Error(ErrorKind::kUsage, "expected at least one token, found none: the input is empty");
+  if (n == 0) throw Error(ErrorKind::kUsage, "the input is empty: expected at least one token");
   if (n > info.max_tokens) {
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("expected at most {} tokens, the positions of the model \"{}\", found {}. Shorten the "
@@ -98,15 +94,13 @@ void check_model_input(const ModelConfig& config, const ModelInfo& info, const M
     if (outside(input.ids[i], info.vocabulary)) {
       throw Error(
           ErrorKind::kBadFile,
-          fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at position {}. "
-                      "The tokenizer and the weights do not belong together",
+          fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at position {}. The tokenizer and the weights do not match",
                       info.vocabulary - 1, info.name, input.ids[i], i));
     }
     if (config.token_types > 1 && !input.type_ids.empty() && outside(input.type_ids[i], config.token_types)) {
       throw Error(
           ErrorKind::kBadFile,
-          fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at position {}. "
-                      "The tokenizer and the weights do not belong together",
+          fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at position {}. The tokenizer and the weights do not match",
                       config.token_types - 1, info.name, input.type_ids[i], i));
     }
   }

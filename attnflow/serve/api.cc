@@ -194,8 +194,7 @@ LoadedModel& Api::load(ShelfModel& model) const {
     if (options_.log) options_.log(fmt::format("{}: {}", model.name, error.what()));
     throw ApiError(
         500, "internal",
-        fmt::format("expected the model {} to load, found that it does not; the server says why where it was "
-                    "started",
+        fmt::format("the model {} failed to load; see the server's log",
                     model.name));
   }
 }

@@ -61,8 +61,7 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
         fmt::format("{} {}, as the tokenizer in {} does it", key, found != 0, folder.label("tokenizer.json")),
         fmt::format("{}", *said),
         fmt::format(
-            "transformers would follow this file, other programs that one: change {} here or make tokenizer.json "
-            "anew, in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+            "transformers would follow this file, other programs that one: change {} here or regenerate tokenizer.json in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
             key));
   };
   compare("do_lower_case");

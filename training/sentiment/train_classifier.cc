@@ -171,7 +171,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
                    {"masked_words", options.masked_words},
                    {"step_tokens", {options.shard_tokens, options.shards_per_step}}};
   setup.settings = settings.dump();
-  callbacks.say(fmt::format("{} sentences, vocabulary of {} pieces, {} steps an epoch", train.texts.size(),
+  callbacks.say(fmt::format("{} sentences, vocabulary of {} tokens, {} steps per epoch", train.texts.size(),
                             setup.shape.vocabulary, steps_an_epoch));
 
   const std::filesystem::path work = options.output / "training";
@@ -186,7 +186,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   checkpoint.settings = setup.settings;
   if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
     callbacks.say(
-        fmt::format("going on from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
+        fmt::format("resuming from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
     checkpoint = std::move(*found);
   } else {
     std::filesystem::remove(best_path);  // of another run

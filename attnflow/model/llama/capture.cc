@@ -50,8 +50,7 @@ double sum_of(const float* values, std::size_t count) {
 
 void AttentionCapture::refuse(const std::string& found) const {
   throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("{}: expected a model in which every layer spreads the attention of each of its heads over "
-                          "the tokens, found {}",
+              fmt::format("{}: expected a model with softmax attention over the tokens in every layer and head, found {}",
                           source_, found));
 }
 
