@@ -94,7 +94,8 @@ std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const Mode
   data.too_long = static_cast<std::size_t>(encoded.end() - kept);
   if (data.too_long == encoded.size()) {
     throw Error(ErrorKind::kInputTooLong,
-                fmt::format("expected samples of at most {} tokens (the positions of {}), found only longer ones, of up to {}; pass --truncate to truncate them",
+                fmt::format("expected samples of at most {} tokens (the positions of {}), found only longer ones, of "
+                            "up to {}; pass --truncate to truncate them",
                             info.max_tokens, info.name, most));
   }
   encoded.erase(kept, encoded.end());
@@ -354,9 +355,9 @@ void validate_options(const CorrelationOptions& options) {
   expect_once(options.relevance, "--relevance");
   for (const std::string& name : options.relevance) {
     if (find_relevance(name)) continue;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--relevance: expected a comma-separated list of row, column-max, column-sum, found '{}'",
-                            name));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--relevance: expected a comma-separated list of row, column-max, column-sum, found '{}'", name));
   }
   const std::string& blank = options.blank;
   if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {

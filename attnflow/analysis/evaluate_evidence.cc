@@ -276,7 +276,8 @@ void check_evidence_options(const EvidenceOptions& options) {
   if (options.settings.column_mask != usual.column_mask || options.settings.normalization != usual.normalization ||
       options.settings.discard != usual.discard) {
     throw Error(ErrorKind::kUsage,
-                "evidence: expected no set_aside, normalize or discard, since every method is scored with and without the first token and receptive-field normalization, found one of them");
+                "evidence: expected no set_aside, normalize or discard, since every method is scored with and without "
+                "the first token and receptive-field normalization, found one of them");
   }
   for (const std::string& score : options.scores) {
     if (score != "gradient" && score != "gradient-x-input" && score != "blank-out") {

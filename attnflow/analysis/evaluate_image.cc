@@ -49,7 +49,8 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   }
   if (options.blank == PictureBlank::kMean && !normalizes) {
     throw Error(ErrorKind::kUsage,
-                "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; use --blank black");
+                "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; use "
+                "--blank black");
   }
   if (options.own_class) {
     for (const auto& entry : pictures.entries) {
@@ -313,7 +314,8 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
     }
     if (!same) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected images with as many patches as the previous one ({} points per curve), found {}; set --steps to a number that fits all of them",
+                  fmt::format("{}: expected images with as many patches as the previous one ({} points per curve), "
+                              "found {}; set --steps to a number that fits all of them",
                               entry.name, report.removed.size(), points.size()));
     }
     report.probability += share * curves.back().deletion.front();
@@ -389,7 +391,8 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
       entry.label = find_label(label, info);
       if (!entry.label) {
         throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number that is also another class's name), found '{}'",
+                    fmt::format("{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number "
+                                "that is also another class's name), found '{}'",
                                 path.string(), line_number, info.name, info.labels.size(), label));
       }
     }

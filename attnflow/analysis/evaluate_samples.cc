@@ -124,7 +124,8 @@ class Reader {
           return;
         }
         if (width < 2 || width > 3) {
-          fail(line, fmt::format("expected two columns, text TAB label, or three, text TAB second text TAB label, found {}; name the columns text and label in a header if the file has others",
+          fail(line, fmt::format("expected two columns, text TAB label, or three, text TAB second text TAB label, "
+                                 "found {}; name the columns text and label in a header if the file has others",
                                  width));
         }
       }

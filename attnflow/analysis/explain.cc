@@ -123,7 +123,8 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   validate(options.settings);
   if (options.settings.words && options.keep_attention) {
     throw Error(ErrorKind::kUsage,
-                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and would not match the words");
+                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
+                "would not match the words");
   }
   const ModelInfo& info = model.info();
   check_vocabulary(tokenizer, info);
@@ -184,7 +185,8 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
     throw Error(
         ErrorKind::kUsage,
         info.head == ModelHead::kMaskedLm
-            ? std::string("--candidates: expected a mask token in the text, found none; write [MASK] (<mask> for RoBERTa) in place of the word to predict")
+            ? std::string("--candidates: expected a mask token in the text, found none; write [MASK] (<mask> for "
+                          "RoBERTa) in place of the word to predict")
             : fmt::format("--candidates: expected a model that predicts words (masked or causal language model), found "
                           "no such head in {}",
                           info.name));
@@ -258,9 +260,9 @@ bool is_result(const Has& has) {
 }
 
 Error no_attention_kept(const std::filesystem::path& path) {
-  return {ErrorKind::kBadFile,
-          fmt::format("{}: expected an array named \"attention\", found the results of an analysis; attnflow explain --keep-attention includes it",
-                      path.string())};
+  return {ErrorKind::kBadFile, fmt::format("{}: expected an array named \"attention\", found the results of an "
+                                           "analysis; attnflow explain --keep-attention includes it",
+                                           path.string())};
 }
 
 template <typename Weight>
@@ -274,8 +276,10 @@ BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, const std::fil
     if (sums.largest_error > kRowSumTolerance) {
       throw Error(
           ErrorKind::kBadFile,
-          fmt::format("{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass --renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
-                      path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
+          fmt::format(
+              "{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass "
+              "--renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
+              path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
     }
   }
   return BasicAttentionStack<Weight>(std::move(weights));
@@ -322,8 +326,9 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
       const bool is_text_list =
           json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
       if (!is_text_list) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
-                                                     path.string()));
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
+                                path.string()));
       }
       texts = json.get<std::vector<std::string>>();
     }

@@ -41,7 +41,8 @@ std::optional<std::size_t> parse_referent_number(std::string_view text) {
   for (const std::size_t word : found) positions.push_back(words[word].tokens.front());
   const std::string text = clean_line(asked);
   throw Error(ErrorKind::kUsage,
-              fmt::format("--referents: expected a word that occurs once, found '{}' {} times (at positions {}); write {}:1 for the first occurrence, {}:2 for the second, or a position",
+              fmt::format("--referents: expected a word that occurs once, found '{}' {} times (at positions {}); write "
+                          "{}:1 for the first occurrence, {}:2 for the second, or a position",
                           text, found.size(), fmt::join(positions, ", "), text, text));
 }
 
@@ -118,9 +119,12 @@ std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& as
       }
     }
     if (flow && !report.settings.words && referent.tokens.size() > 1) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--referents: expected words of one token each, found '{}', which is {} tokens; the flow to a word is not the sum of the flows to its subword tokens: pass --words, or exclude flow with --method raw,rollout",
-                              clean_line(referent.text), referent.tokens.size()));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format(
+              "--referents: expected words of one token each, found '{}', which is {} tokens; the flow to a word is "
+              "not the sum of the flows to its subword tokens: pass --words, or exclude flow with --method raw,rollout",
+              clean_line(referent.text), referent.tokens.size()));
     }
     referents.push_back(std::move(referent));
   }

@@ -76,12 +76,14 @@ std::vector<SettingOption> make_table() {
   std::vector<SettingOption> table = {
       row<&Settings::methods>("method", kGraph, "Comma-separated list of raw, rollout, flow",
                               {"raw", "rollout", "flow"}),
-      row<&Settings::mixing>(
-          "mixing", kReport,
-          "Matrix of each layer: attention; gradient (attention weighted by the gradient of --target: I + G as published for rollout, rows normalized for flow); or gradient-renormalized (rows normalized for rollout, too)",
-          {"attention", "gradient", "gradient-renormalized"}),
+      row<&Settings::mixing>("mixing", kReport,
+                             "Matrix of each layer: attention; gradient (attention weighted by the gradient of "
+                             "--target: I + G as published for rollout, rows normalized for flow); or "
+                             "gradient-renormalized (rows normalized for rollout, too)",
+                             {"attention", "gradient", "gradient-renormalized"}),
       row<&Settings::target>("target", kReport,
-                             "With --mixing gradient: the class (label or index) or next token (a word, or id:N) to differentiate; auto: the most probable"),
+                             "With --mixing gradient: the class (label or index) or next token (a word, or id:N) to "
+                             "differentiate; auto: the most probable"),
       row<&Settings::heads>("heads", kAll, "Head fusion: mean, max, min, or the index of a single head", {},
                             SettingForm::kNumberToo),
       number<&Settings::residual>("residual", kAll, "Weight of the residual connection in A = (1 - rho) W + rho I",
@@ -96,16 +98,17 @@ std::vector<SettingOption> make_table() {
       row<&Settings::layers>("layers", kAll, "Layers to start from, such as 6, 1-6 or 1,3,6 (default: all)", {},
                              SettingForm::kRangesToo, {1.0}),
       number<&Settings::start_layer>("to_layer", kAll, "Layer to go down to; 0 is the input", {}),
-      row<&Settings::output_token>(
-          "output_token", kWhole,
-          "auto (the mask if any, else the class token or the first; causal models: the last), cls, mask, last, all, a position, or a word or token that occurs once",
-          {}, SettingForm::kNumberToo),
+      row<&Settings::output_token>("output_token", kWhole,
+                                   "auto (the mask if any, else the class token or the first; causal models: the "
+                                   "last), cls, mask, last, all, a position, or a word or token that occurs once",
+                                   {}, SettingForm::kNumberToo),
       row<&Settings::normalization>("normalize", kReport | kForGenerate | kForText, "none, row, or receptive-field",
                                     {"none", "row", "receptive-field"}),
       row<&Settings::words>("words", kOfText, "Merge subword tokens into words"),
-      number<&Settings::flow_tolerance>("flow_tolerance", kWhole | kForGenerate,
-                                        "Tolerance for calling a flow degenerate (equal to an end cut), 1e-12 to 1; wider intervals get a note",
-                                        {1e-12, 1.0}),
+      number<&Settings::flow_tolerance>(
+          "flow_tolerance", kWhole | kForGenerate,
+          "Tolerance for calling a flow degenerate (equal to an end cut), 1e-12 to 1; wider intervals get a note",
+          {1e-12, 1.0}),
       number<&Settings::top_k>("top_k", kReport | kForGenerate | kForText, "Number of tokens in rankings",
                                {1.0, kNoLimit}),
   };

@@ -139,9 +139,8 @@ ColumnMask parse_column_mask(std::string_view text) {
 
 OutputToken parse_output_token(std::string_view text) {
   if (text.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found none");
+    throw Error(ErrorKind::kUsage,
+                "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found none");
   }
   if (const auto kind = find(kOutputTokens, text)) return {.kind = *kind};
   if (const auto position = parse_number(text)) return {.kind = OutputToken::Kind::kPosition, .position = *position};
@@ -192,9 +191,8 @@ void validate(const Settings& settings) {
   expect(!settings.target.empty(), [] { return "--target: expected auto, a class or a token, found none"; });
   if (settings.has_gradients()) {
     expect(settings.heads == HeadChoice{}, [&] {
-      return fmt::format(
-          "--mixing {} requires --heads mean (it clips each head, then averages), found --heads {}",
-          to_text(settings.mixing), to_text(settings.heads));
+      return fmt::format("--mixing {} requires --heads mean (it clips each head, then averages), found --heads {}",
+                         to_text(settings.mixing), to_text(settings.heads));
     });
     expect(settings.residual == Settings{}.residual, [&] {
       return fmt::format(
@@ -203,9 +201,8 @@ void validate(const Settings& settings) {
     });
   } else {
     expect(settings.target == "auto", [&] {
-      return fmt::format(
-          "--target: expected --mixing gradient, found --mixing {} with --target {}",
-          to_text(settings.mixing), settings.target);
+      return fmt::format("--target: expected --mixing gradient, found --mixing {} with --target {}",
+                         to_text(settings.mixing), settings.target);
     });
   }
 }

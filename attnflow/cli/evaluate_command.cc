@@ -75,9 +75,11 @@ std::string positive_class(const ModelInfo& info) {
   if (find_label("positive", info)) return "positive";
   // LABEL_0 and LABEL_1: transformers' names for classes without any.
   if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--targets: expected a class named positive, found {}; name one, such as --targets logit:{},logit:predicted",
-                          fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format(
+          "--targets: expected a class named positive, found {}; name one, such as --targets logit:{},logit:predicted",
+          fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
 }
 
 // Columns where standard output is no terminal.
@@ -110,8 +112,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   for (const std::string& output : arguments.outputs) check_correlations_output(output);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage,
-                "--per-sample requires -o FILE.json or --json");
+    throw Error(ErrorKind::kUsage, "--per-sample requires -o FILE.json or --json");
   }
   validate_options(options);
 
@@ -153,9 +154,9 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   Settings& settings = options.settings;
   command
-      ->add_option(
-          "--model", arguments.model,
-          "Folder of a Hugging Face classifier, or a built-in model ('attnflow model' lists them). Default: the first built-in text model")
+      ->add_option("--model", arguments.model,
+                   "Folder of a Hugging Face classifier, or a built-in model ('attnflow model' lists them). Default: "
+                   "the first built-in text model")
       ->type_name("DIR|NAME");
   add_outputs(command, arguments.outputs, ".md .json .csv", "print tables");
   command->add_flag("--json", arguments.json, "Print the JSON on standard output");
@@ -177,22 +178,26 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->group(samples);
 
   const char* scores = "Importance scores";
-  comma_list(command->add_option("--scores", options.scores,
-                                 "Comma-separated list of blank-out, gradient (L2 norm), gradient-x-input, gradient-sum"))
+  comma_list(
+      command->add_option("--scores", options.scores,
+                          "Comma-separated list of blank-out, gradient (L2 norm), gradient-x-input, gradient-sum"))
       ->capture_default_str()
       ->group(scores);
   comma_list(command->add_option("--targets", options.targets,
-                                 "Outputs to score: logit, probability or difference (to the runner-up class), each with :correct (the default), :predicted or :CLASS; comma-separated"))
+                                 "Outputs to score: logit, probability or difference (to the runner-up class), each "
+                                 "with :correct (the default), :predicted or :CLASS; comma-separated"))
       ->group(scores);
-  command->add_option("--blank", options.blank, "Replacement token for blank-out: auto (unk, else mask), unk, mask or pad")
+  command
+      ->add_option("--blank", options.blank, "Replacement token for blank-out: auto (unk, else mask), unk, mask or pad")
       ->capture_default_str()
       ->group(scores);
 
   const char* how = "Analysis";
   add_settings(command, settings, kForCorrelations, {.compute = how},
                {{"output_token", "auto, cls, mask, last or a position"}});
-  comma_list(command->add_option("--relevance", options.relevance,
-                                 "Comma-separated list of row (of the output token), column-max, column-sum (over output tokens)"))
+  comma_list(command->add_option(
+                 "--relevance", options.relevance,
+                 "Comma-separated list of row (of the output token), column-max, column-sum (over output tokens)"))
       ->capture_default_str()
       ->group(how);
   command->add_option("--resamples", options.resamples, "Number of resamples for the bootstrap and sign-flip tests")
@@ -201,7 +206,8 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
       ->group(how);
 
   const char* run = "Runtime";
-  command->add_option("--threads", options.threads, "Number of threads; 0: one per processor. Does not change the results")
+  command
+      ->add_option("--threads", options.threads, "Number of threads; 0: one per processor. Does not change the results")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);
@@ -212,11 +218,15 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
 }  // namespace
 
 void add_evaluate_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("evaluate", "Measure how well raw attention, rollout and flow agree with what a model depends on");
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Measure how well raw attention, rollout and flow agree with what a model depends on");
   command->require_subcommand(1);
   command->footer(
-      "Which task?\n  agreement  a model that predicts verb number; the built-in model does, so nothing else is needed\n  sentiment  a sentiment classifier, with labeled sentences\n  sentences  any other classifier, with your own file\n  evidence   a language model, with sentences in which the deciding word is marked\n  image      a vision model, with images: which patches does the class depend on?\nSee 'attnflow evaluate TASK --help' for a task's options, and docs/evaluate.md for a worked example.");
+      "Which task?\n  agreement  a model that predicts verb number; the built-in model does, so nothing else is "
+      "needed\n  sentiment  a sentiment classifier, with labeled sentences\n  sentences  any other classifier, with "
+      "your own file\n  evidence   a language model, with sentences in which the deciding word is marked\n  image      "
+      "a vision model, with images: which patches does the class depend on?\nSee 'attnflow evaluate TASK --help' for a "
+      "task's options, and docs/evaluate.md for a worked example.");
 
   auto agreement = std::make_shared<EvaluateArguments>();
   agreement->options.samples = 2000;
@@ -224,7 +234,8 @@ void add_evaluate_command(CLI::App& app) {
       command->add_subcommand("agreement", "A verb-number model, such as the built-in one: the paper's Tables 1 and 2");
   add_common(task, *agreement);
   task->add_option("--data", agreement->data,
-                   "Prefixes with verb number: .tsv (prefix TAB singular|plural), .csv or .jsonl; a 'group' column splits the results. Default: the prefixes shipped with the model")
+                   "Prefixes with verb number: .tsv (prefix TAB singular|plural), .csv or .jsonl; a 'group' column "
+                   "splits the results. Default: the prefixes shipped with the model")
       ->type_name("FILE")
       ->expected(1);
   task->callback([agreement] { run_evaluate("agreement", *agreement); });

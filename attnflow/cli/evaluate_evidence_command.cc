@@ -62,8 +62,8 @@ void add_evidence_task(CLI::App& evaluate) {
   auto arguments = std::make_shared<EvidenceArguments>();
   EvidenceOptions& options = arguments->options;
   options.scores = {"blank-out"};
-  CLI::App* task = evaluate.add_subcommand(
-      "evidence", "Language model: how high does each method rank the deciding word?");
+  CLI::App* task =
+      evaluate.add_subcommand("evidence", "Language model: how high does each method rank the deciding word?");
   task->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
@@ -81,7 +81,8 @@ void add_evidence_task(CLI::App& evaluate) {
       ->capture_default_str();
   task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");
   comma_list(task->add_option("--scores", options.scores,
-                              "Other scores to rank by: blank-out, gradient, gradient-x-input (the last two for Hugging Face folders); comma-separated"))
+                              "Other scores to rank by: blank-out, gradient, gradient-x-input (the last two for "
+                              "Hugging Face folders); comma-separated"))
       ->capture_default_str();
   const char* how = "Analysis";
   add_settings(task, options.settings, kForEvidence, {.compute = how});

@@ -44,8 +44,9 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
   set.source = "Fashion-MNIST's test set";
   for (std::size_t i = 0; i < test->count(); ++i) {
     if (test->labels[i] >= info.labels.size()) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected classes below {} (the number of classes of {}), found {}", data,
-                                                   info.labels.size(), info.name, test->labels[i]));
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected classes below {} (the number of classes of {}), found {}", data,
+                              info.labels.size(), info.name, test->labels[i]));
     }
     set.entries.push_back({fmt::format("test image {}", i), test->labels[i]});
   }
@@ -93,7 +94,8 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   auto arguments = std::make_shared<ImageEvaluationArguments>();
   ImageEvaluationOptions& options = arguments->options;
   CLI::App* task = evaluate.add_subcommand(
-      "image", "Vision model: how quickly does the class probability drop as patches are removed in each method's order?");
+      "image",
+      "Vision model: how quickly does the class probability drop as patches are removed in each method's order?");
   task->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model")
       ->type_name("DIR|NAME");
   task->add_option("--data", arguments->data,
@@ -113,9 +115,9 @@ void add_image_evaluation_task(CLI::App& evaluate) {
                               "Comma-separated list of raw, rollout, flow, gradient-rollout, gradient-flow"))
       ->capture_default_str()
       ->group(how);
-  add_settings(
-      task, options.settings, kForImageCurves, {.compute = how},
-      {{"layers", "The last of these is used; default: the model's last layer"}, {"set_aside", "Same as for attnflow image"}});
+  add_settings(task, options.settings, kForImageCurves, {.compute = how},
+               {{"layers", "The last of these is used; default: the model's last layer"},
+                {"set_aside", "Same as for attnflow image"}});
   task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")
       ->capture_default_str()
       ->group(how);
@@ -130,7 +132,8 @@ void add_image_evaluation_task(CLI::App& evaluate) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
-  task->add_option("--resamples", options.resampling.resamples, "Number of resamples for the bootstrap and sign-flip test")
+  task->add_option("--resamples", options.resampling.resamples,
+                   "Number of resamples for the bootstrap and sign-flip test")
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);

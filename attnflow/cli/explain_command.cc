@@ -72,14 +72,13 @@ void run_explain(ExplainArguments& arguments) {
     throw Error(ErrorKind::kUsage, "--view referents requires --referents WORD,WORD");
   }
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage,
-                "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
+    throw Error(ErrorKind::kUsage, "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
   }
   if (!options.certificates.empty() && !arguments.outputs.empty() && !arguments.json &&
       std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_certificates)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--certificate requires an output that shows it (the terminal, --json, or -o FILE.json, .md or .txt), found only {}",
-                            fmt::join(arguments.outputs, ", ")));
+    throw Error(ErrorKind::kUsage, fmt::format("--certificate requires an output that shows it (the terminal, --json, "
+                                               "or -o FILE.json, .md or .txt), found only {}",
+                                               fmt::join(arguments.outputs, ", ")));
   }
   const auto shows_them = [&](const std::string& output) {
     return shows_referents(output) || (*view == FigureView::kReferents && is_picture(output));
@@ -87,17 +86,17 @@ void run_explain(ExplainArguments& arguments) {
   if (!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
       std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_them)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--referents requires an output that shows them (the terminal, --json, -o FILE.html, .json, .md or .txt, or a figure with --view referents), found only {}",
+                fmt::format("--referents requires an output that shows them (the terminal, --json, -o FILE.html, "
+                            ".json, .md or .txt, or a figure with --view referents), found only {}",
                             fmt::join(arguments.outputs, ", ")));
   }
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
     throw Error(ErrorKind::kUsage, "give either a text (with --model and --pair) or --attention FILE, not both");
   }
   if (from_file && options.settings.has_gradients()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--mixing {} requires a text and a model: an --attention file has no gradients",
-                    to_text(options.settings.mixing)));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing {} requires a text and a model: an --attention file has no gradients",
+                            to_text(options.settings.mixing)));
   }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
     throw Error(ErrorKind::kUsage, "--truncate and --device require a model, not --attention");
@@ -110,7 +109,8 @@ void run_explain(ExplainArguments& arguments) {
   }
   if (!from_file && (options.renormalize || options.any_weights)) {
     throw Error(ErrorKind::kUsage,
-                "--renormalize and --any-weights require --attention FILE: a model's attention is already normalized by softmax");
+                "--renormalize and --any-weights require --attention FILE: a model's attention is already normalized "
+                "by softmax");
   }
   if (options.renormalize && options.any_weights) {
     throw Error(ErrorKind::kUsage, "--renormalize and --any-weights are mutually exclusive");
@@ -155,8 +155,7 @@ void run_explain(ExplainArguments& arguments) {
     }
   } else {
     if (!from_file && !arguments.model) {
-      print_message(
-          fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
+      print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
     for (const std::string& note : report.notes) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
@@ -173,9 +172,12 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--pair", arguments->pair, "Second sentence, for sentence-pair models");
   command
       ->add_option("--model", arguments->model,
-                   "Hugging Face folder, GGUF file, or built-in model ('attnflow model' lists them). Default: the first built-in text model")
+                   "Hugging Face folder, GGUF file, or built-in model ('attnflow model' lists them). Default: the "
+                   "first built-in text model")
       ->type_name("DIR|NAME|FILE.gguf");
-  command->add_option("--attention", arguments->attention, "Read attention [layer, head, query, key] from a file instead of running a model")
+  command
+      ->add_option("--attention", arguments->attention,
+                   "Read attention [layer, head, query, key] from a file instead of running a model")
       ->type_name("FILE.{npz,npy,safetensors}");
   add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
               "print a table");
@@ -190,7 +192,9 @@ void add_explain_command(CLI::App& app) {
       ->group(how);
   command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum")
       ->group(how);
-  command->add_flag("--any-weights", arguments->options.any_weights, "With --attention: accept rows that do not sum to 1")->group(how);
+  command
+      ->add_flag("--any-weights", arguments->options.any_weights, "With --attention: accept rows that do not sum to 1")
+      ->group(how);
 
   command
       ->add_option("--view", arguments->view,
@@ -201,13 +205,14 @@ void add_explain_command(CLI::App& app) {
                                  "Comma-separated words whose probability at the mask is reported"))
       ->type_name("WORD,WORD")
       ->group(show);
-  comma_list(command->add_option(
-                 "--referents", arguments->options.referents,
-                 "Words of the text to compare, layer by layer, such as author,Sara; author:2 is its second occurrence, a number is a position"))
+  comma_list(command->add_option("--referents", arguments->options.referents,
+                                 "Words of the text to compare, layer by layer, such as author,Sara; author:2 is its "
+                                 "second occurrence, a number is a position"))
       ->type_name("WORD,WORD")
       ->group(show);
   command
-      ->add_flag("--keep-attention", arguments->options.keep_attention, "Include the attention of all heads (npz, safetensors, json)")
+      ->add_flag("--keep-attention", arguments->options.keep_attention,
+                 "Include the attention of all heads (npz, safetensors, json)")
       ->group(show);
 
   command
@@ -219,8 +224,11 @@ void add_explain_command(CLI::App& app) {
       ->group(show);
 
   const char* run = "Runtime";
-  command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model")->group(run);
-  command->add_option("--threads", arguments->options.threads, "Number of threads; 0: one per processor (GGUF: per idle processor)")
+  command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model")
+      ->group(run);
+  command
+      ->add_option("--threads", arguments->options.threads,
+                   "Number of threads; 0: one per processor (GGUF: per idle processor)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

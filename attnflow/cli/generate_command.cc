@@ -166,8 +166,8 @@ void run_generate(GenerateArguments& arguments) {
   if (failure) std::rethrow_exception(failure);
   if (interrupted) {
     throw Error(ErrorKind::kOther,
-                fmt::format("interrupted after {} of {} tokens; the partial result was {}",
-                            report.tokens.size(), options.tokens, arguments.outputs.empty() ? "printed" : "written"));
+                fmt::format("interrupted after {} of {} tokens; the partial result was {}", report.tokens.size(),
+                            options.tokens, arguments.outputs.empty() ? "printed" : "written"));
   }
 }
 
@@ -183,9 +183,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
-  command
-      ->add_option("-n,--tokens", options.tokens,
-                   "Maximum number of tokens to generate")
+  command->add_option("-n,--tokens", options.tokens, "Maximum number of tokens to generate")
       ->check(whole_number)
       ->capture_default_str();
   add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
@@ -193,8 +191,7 @@ void add_generate_command(CLI::App& app) {
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");
 
   const char* say = "Sampling";
-  command->add_flag("--chat", options.chat, "Apply the model's chat template")
-      ->group(say);
+  command->add_flag("--chat", options.chat, "Apply the model's chat template")->group(say);
   command->add_option("--system", options.system, "System prompt (with --chat)")->group(say);
   command->add_option("--temperature", options.sampling.temperature, "Sampling temperature; 0: greedy")
       ->capture_default_str()
@@ -214,8 +211,7 @@ void add_generate_command(CLI::App& app) {
       command, options.settings, kForGenerate, {.compute = how, .show = show},
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
-  command->add_flag("--drop-sink", arguments->drop_sink, "Mask the first token (attention sink)")
-      ->group(how);
+  command->add_flag("--drop-sink", arguments->drop_sink, "Mask the first token (attention sink)")->group(how);
   command->add_flag("--generated-columns", options.generated_columns, "Also keep the values on generated tokens")
       ->group(how);
   command
@@ -226,9 +222,8 @@ void add_generate_command(CLI::App& app) {
       ->group(how);
 
   TokenFilterOptions& filter = options.filter;
-  comma_list(
-      command->add_option("--drop-stop-words", filter.stop_words,
-                          "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)"))
+  comma_list(command->add_option("--drop-stop-words", filter.stop_words,
+                                 "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)"))
       ->type_name("LANGUAGE")
       ->group(show);
   command->add_flag("--drop-punctuation", filter.punctuation, "Exclude tokens without letters or digits from rankings")
@@ -245,7 +240,9 @@ void add_generate_command(CLI::App& app) {
                                  "Exclude the tokens at these positions from rankings, such as 0,3-7"))
       ->type_name("POSITIONS")
       ->group(show);
-  command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, tokens, layers or strip")
+  command
+      ->add_option("--view", arguments->view,
+                   "Figure to draw in .svg, .pdf and .png: overview, tokens, layers or strip")
       ->capture_default_str()
       ->group(show);
   command->add_option("--show", arguments->picture_method, "Method to show in figures")
@@ -256,7 +253,8 @@ void add_generate_command(CLI::App& app) {
       ->group(show);
 
   const char* run = "Runtime";
-  command->add_option("--threads", options.threads, "Number of threads; 0: one per processor (GGUF: per idle processor)")
+  command
+      ->add_option("--threads", options.threads, "Number of threads; 0: one per processor (GGUF: per idle processor)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

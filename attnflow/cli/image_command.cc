@@ -74,8 +74,7 @@ void run_image(ImageArguments& arguments) {
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage,
-                "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
+    throw Error(ErrorKind::kUsage, "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
   }
 
   PictureOptions limits;
@@ -99,8 +98,7 @@ void run_image(ImageArguments& arguments) {
     fmt::print("{}", terminal_table(report, table));
   } else {
     if (!arguments.model) {
-      print_message(
-          fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
+      print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
     for (const std::string& note : report.notes) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
@@ -122,13 +120,13 @@ void add_image_command(CLI::App& app) {
 
   const char* how = "Analysis";
   const char* show = "Output";
-  add_settings(
-      command, settings, kForImage, {.compute = how, .show = show},
-      {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
-       {"discard_keep_special", "Keep the weights of the class token and of registers when discarding"},
-       {"set_aside",
-        "Mask these key tokens and renormalize rows: none, first, special (everything except patches), registers, or positions such as 0,5"},
-       {"top_k", "Number of patches and classes in rankings"}});
+  add_settings(command, settings, kForImage, {.compute = how, .show = show},
+               {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
+                {"discard_keep_special", "Keep the weights of the class token and of registers when discarding"},
+                {"set_aside",
+                 "Mask these key tokens and renormalize rows: none, first, special (everything except patches), "
+                 "registers, or positions such as 0,5"},
+                {"top_k", "Number of patches and classes in rankings"}});
 
   command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")
       ->capture_default_str()
@@ -139,9 +137,12 @@ void add_image_command(CLI::App& app) {
   command->add_option("--tone", arguments->tone, "Image under the map: grey or color")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")->capture_default_str()->group(show);
+  command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")
+      ->capture_default_str()
+      ->group(show);
   command
-      ->add_flag("--keep-attention", arguments->options.keep_attention, "Include the attention of all heads (npz, safetensors, json)")
+      ->add_flag("--keep-attention", arguments->options.keep_attention,
+                 "Include the attention of all heads (npz, safetensors, json)")
       ->group(show);
   command
       ->add_option("--certificate", arguments->options.certificates,

@@ -35,12 +35,14 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output of a Transformer draw on?");
+      "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output "
+      "of a Transformer draw on?");
   app.name("attnflow");
   app.set_version_flag("--version", ATTNFLOW_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.");
+      "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything "
+      "else.");
   attnflow::add_explain_command(app);
   attnflow::add_image_command(app);
   attnflow::add_generate_command(app);

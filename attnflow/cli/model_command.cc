@@ -106,8 +106,9 @@ void print_text_input(const Folder& folder, const ModelInfo& info) {
 void print_image_input(const ImageInfo& image) {
   const std::size_t height = image.rows() * image.patch_height;
   const std::size_t width = image.columns() * image.patch_width;
-  fmt::print("images        {} x {} pixels (height, width), {} channel{}; other sizes by interpolating position embeddings\n",
-             image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
+  fmt::print(
+      "images        {} x {} pixels (height, width), {} channel{}; other sizes by interpolating position embeddings\n",
+      image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
   fmt::print("patches       {} x {} pixels: {} rows of {}\n", image.patch_height, image.patch_width, image.rows(),
              image.columns());
   const ImageTokens tokens = image_tokens(image, height, width);
@@ -186,17 +187,16 @@ void write_folder(const std::string& file, const std::string& folder) {
   bar.finish();
   print_message(fmt::format("wrote {}: {}, {} parameters in {} tensors, {:.1f} MB", folder, result.model_type,
                             result.parameters, result.tensors, static_cast<double>(result.bytes) / 1e6));
-  print_message(fmt::format(
-      "note: these are the dequantized weights ({} of {} tensors were quantized), not the originals",
-      result.quantised, result.tensors));
+  print_message(
+      fmt::format("note: these are the dequantized weights ({} of {} tensors were quantized), not the originals",
+                  result.quantised, result.tensors));
   print_message(fmt::format("note: both tokenizers gave the same tokens for {} texts", result.texts_compared));
   for (const std::string& note : result.notes) print_message("note: " + note);
 }
 
 void run_model(const ModelArguments& arguments) {
   if (arguments.folder) {
-    if (arguments.card)
-      throw Error(ErrorKind::kUsage, "--card and -o are mutually exclusive");
+    if (arguments.card) throw Error(ErrorKind::kUsage, "--card and -o are mutually exclusive");
     if (!arguments.model || !is_gguf(*arguments.model)) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("-o requires a GGUF file (.gguf), found {}",
@@ -212,9 +212,9 @@ void run_model(const ModelArguments& arguments) {
   }
   if (is_gguf(*arguments.model)) {
     if (arguments.card) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--card requires a folder or a built-in model, found the GGUF file {}, which has no card (README.md); run without --card to describe it",
-                              *arguments.model));
+      throw Error(ErrorKind::kUsage, fmt::format("--card requires a folder or a built-in model, found the GGUF file "
+                                                 "{}, which has no card (README.md); run without --card to describe it",
+                                                 *arguments.model));
     }
     describe_gguf(*arguments.model);
     return;
@@ -234,16 +234,14 @@ void run_model(const ModelArguments& arguments) {
 void add_model_command(CLI::App& app) {
   auto arguments = std::make_shared<ModelArguments>();
   CLI::App* command = app.add_subcommand("model", "Describe a model, or list the built-in ones");
-  command
-      ->add_option("MODEL", arguments->model,
-                   "Hugging Face folder, GGUF file, or built-in model")
+  command->add_option("MODEL", arguments->model, "Hugging Face folder, GGUF file, or built-in model")
       ->type_name("DIR|FILE.gguf|NAME");
   command->add_flag("--card", arguments->card, "Print the model card (README.md): data, training, license");
   add_unused_weights_option(command, arguments->allow_unused_weights);
   command
-      ->add_option(
-          "-o,--output", arguments->folder,
-          "Convert the GGUF file to a Hugging Face folder with float32 weights, for gradients (llama, qwen2, gpt2); FOLDER must not exist")
+      ->add_option("-o,--output", arguments->folder,
+                   "Convert the GGUF file to a Hugging Face folder with float32 weights, for gradients (llama, qwen2, "
+                   "gpt2); FOLDER must not exist")
       ->type_name("FOLDER");
   command->callback([arguments] { run_model(*arguments); });
 }

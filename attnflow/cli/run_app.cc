@@ -56,8 +56,7 @@ int run_app(CLI::App& app, int argc, char** argv) {
   } catch (const Error& e) {
     return fail(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {
-    return fail("out of memory for this input; shorten it or request less",
-                static_cast<int>(ErrorKind::kOther));
+    return fail("out of memory for this input; shorten it or request less", static_cast<int>(ErrorKind::kOther));
   } catch (const std::exception& e) {
     return fail(std::ferror(stdout) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }

@@ -82,7 +82,9 @@ void add_serve_command(CLI::App& app) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--max-body", options.most_body_bytes, "Maximum image size in bytes; JSON requests are limited to 1 MiB")
+  command
+      ->add_option("--max-body", options.most_body_bytes,
+                   "Maximum image size in bytes; JSON requests are limited to 1 MiB")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);

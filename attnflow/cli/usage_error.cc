@@ -67,14 +67,12 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& extr
   const auto option = std::find_if(extras.begin(), extras.end(),
                                    [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
   if (option == extras.end()) {
-    return fmt::format("unexpected argument '{}'; quote a text of several words ({})",
-                       fmt::join(extras, " "), help);
+    return fmt::format("unexpected argument '{}'; quote a text of several words ({})", fmt::join(extras, " "), help);
   }
   const std::string typed = option->substr(0, option->find('='));
   const std::string nearest = typed.starts_with("--") ? nearest_option(command, typed) : "";
   if (nearest.empty()) return fmt::format("{} has no option {}; {}", full_name(command), typed, help);
-  return fmt::format("{} has no option {}; did you mean {}? ({})", full_name(command), typed, nearest,
-                     help);
+  return fmt::format("{} has no option {}; did you mean {}? ({})", full_name(command), typed, nearest, help);
 }
 
 // What an option's value must be.

@@ -84,9 +84,11 @@ void CommandFiles::say_how_to_replace(std::string option) {
 
 void CommandFiles::refuse(const fs::path& output, const fs::path& input) const {
   const std::string how = how_to_replace_.empty() ? "" : fmt::format(" ({} overwrites the input)", how_to_replace_);
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: expected an output different from the inputs, found the input {}; give the output another name{}",
-                          output.string(), input.string(), how));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format(
+          "{}: expected an output different from the inputs, found the input {}; give the output another name{}",
+          output.string(), input.string(), how));
 }
 
 void CommandFiles::add_output(const fs::path& path) {
@@ -99,11 +101,12 @@ void CommandFiles::add_output(const fs::path& path) {
   const auto [other, added] = outputs_.emplace(*id, path);
   if (!added) {
     const bool same_name = other->second == path;
-    throw Error(ErrorKind::kUsage,
-                same_name
-                    ? fmt::format("expected different files as outputs (-o), found '{}' twice", path.string())
-                    : fmt::format("expected different files as outputs (-o), found '{}' and '{}', which are the same file",
-                                  other->second.string(), path.string()));
+    throw Error(
+        ErrorKind::kUsage,
+        same_name
+            ? fmt::format("expected different files as outputs (-o), found '{}' twice", path.string())
+            : fmt::format("expected different files as outputs (-o), found '{}' and '{}', which are the same file",
+                          other->second.string(), path.string()));
   }
   const auto input = inputs_.find(*id);
   if (input != inputs_.end() && !may_replace_inputs_) refuse(path, input->second);

@@ -325,8 +325,8 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
   for (std::size_t i = 0; i < length_size; ++i) length |= std::to_integer<std::size_t>(length_bytes[i]) << (8 * i);
   consumed = start.size() + length_size;
   if (length > source.size() - std::min(consumed, source.size())) {
-    fail_npy(name, fmt::format("not a valid .npy file: its header claims {} bytes, but only {} follow",
-                               length, source.size() - std::min(consumed, source.size())));
+    fail_npy(name, fmt::format("not a valid .npy file: its header claims {} bytes, but only {} follow", length,
+                               source.size() - std::min(consumed, source.size())));
   }
   if (length > kMaxHeader)
     fail_npy(name,

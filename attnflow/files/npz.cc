@@ -249,8 +249,8 @@ void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>&
   contents.reserve(arrays.size());
   for (const NamedArray& named : arrays) {
     if (named.name.empty() || !names.insert(named.name).second)
-      fail_to_write_npz(path, fmt::format("expected arrays with unique names, found {} twice or empty",
-                                          quote_name(named.name)));
+      fail_to_write_npz(
+          path, fmt::format("expected arrays with unique names, found {} twice or empty", quote_name(named.name)));
     contents.push_back(internal::serialize_npy(named.array));
   }
   AtomicFile file(path);  // before the work, so that a path that cannot be written is told at once

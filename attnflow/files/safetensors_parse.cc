@@ -225,9 +225,9 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
     fail(fmt::format("expected at least {} bytes, found {}; copy it again", kLengthBytes, file.size()));
   const std::uint64_t length = read_length(file);
   if (length > file.size() - kLengthBytes) {
-    fail(
-        fmt::format("its header claims {} bytes, but only {} follow: the file is truncated or is something else; copy it again",
-                    length, file.size() - kLengthBytes));
+    fail(fmt::format(
+        "its header claims {} bytes, but only {} follow: the file is truncated or is something else; copy it again",
+        length, file.size() - kLengthBytes));
   }
   if (length > kMaxSafetensorsHeader)
     fail(fmt::format("its header has {} bytes; at most {} are read", length, kMaxSafetensorsHeader));

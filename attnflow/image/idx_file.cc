@@ -72,11 +72,10 @@ class GzipSource final : public ByteSource {
       if (status == Z_STREAM_END) {
         end();
       } else if (status == Z_BUF_ERROR || (status == Z_OK && left_.empty() && stream_.avail_out > 0)) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip file is truncated; download it again",
-                                                     name_));
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip file is truncated; download it again", name_));
       } else if (status != Z_OK) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip data is damaged ({}); download it again",
-                                                     name_, stream_.msg == nullptr ? "no reason given" : stream_.msg));
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip data is damaged ({}); download it again", name_,
+                                                     stream_.msg == nullptr ? "no reason given" : stream_.msg));
       }
     }
     return done;
@@ -86,8 +85,9 @@ class GzipSource final : public ByteSource {
   void end() {
     ended_ = true;
     if (left_.empty()) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected nothing after the gzip data, found {} bytes; download it again",
-                                                 name_, left_.size()));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected nothing after the gzip data, found {} bytes; download it again", name_,
+                            left_.size()));
   }
 
   // Below what zlib's 32-bit counters hold.
@@ -107,8 +107,8 @@ Shape read_header(ByteSource& source, const std::string& name) {
   const auto require = [&](std::size_t begin, std::size_t count) {
     const std::size_t found = source.read(bytes.subspan(begin, count));
     if (found == count) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the header of an IDX file, found only {} bytes",
-                                                 name, begin + found));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected the header of an IDX file, found only {} bytes", name, begin + found));
   };
   require(0, kWord);
   const std::size_t dimensions = header[3];

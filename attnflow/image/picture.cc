@@ -21,8 +21,8 @@ void DecoderInput::truncated(std::string_view format, const std::string& detail)
 }
 
 void DecoderInput::damaged(std::string_view format, std::string_view reason) const {
-  fail(fmt::format("expected a valid {} image, found damaged data ({}). Copy or save it again",
-                   format, quote_name(reason)));
+  fail(fmt::format("expected a valid {} image, found damaged data ({}). Copy or save it again", format,
+                   quote_name(reason)));
 }
 
 void DecoderInput::animated(std::string_view format, std::size_t frames) const {
@@ -38,7 +38,8 @@ void DecoderInput::check_size(std::string_view format, std::uint64_t width, std:
   const auto pixels = checked_multiply(width, height);
   if (!pixels || *pixels > options.most_pixels || !checked_multiply(*pixels, 8)) {
     fail(
-        fmt::format("expected at most {} pixels, found a {} of {} x {} by its header; make it smaller, or raise the limit if you trust the file (--most-megapixels N, in units of 2^20 pixels)",
+        fmt::format("expected at most {} pixels, found a {} of {} x {} by its header; make it smaller, or raise the "
+                    "limit if you trust the file (--most-megapixels N, in units of 2^20 pixels)",
                     options.most_pixels, format, width, height));
   }
 }
@@ -84,9 +85,8 @@ Picture decode_picture(std::span<const std::byte> bytes, const std::string& sour
   } else if (internal::has_text(bytes, 0, "RIFF") && internal::has_text(bytes, 8, "WEBP")) {
     decoded = internal::decode_webp(input);
   } else {
-    input.fail(
-        fmt::format("expected a PNG, JPEG or WebP image, found {}; save the image in one of these formats",
-                    internal::describe_bytes(bytes)));
+    input.fail(fmt::format("expected a PNG, JPEG or WebP image, found {}; save the image in one of these formats",
+                           internal::describe_bytes(bytes)));
   }
   if (decoded.channels == 4) internal::flatten_over_white(decoded.samples);
   Tensor<std::uint8_t> rgb({decoded.height, decoded.width, 3}, std::move(decoded.samples));

@@ -108,7 +108,8 @@ void ConfigReader::refuse_pruned_and_quantised() const {
   }
   if (find("quantization_config") != nullptr) {
     fail(ErrorKind::kUnsupportedModel,
-         "quantization_config is set; supported are weights in float32, float16 and bfloat16: use the model's unquantized files");
+         "quantization_config is set; supported are weights in float32, float16 and bfloat16: use the model's "
+         "unquantized files");
   }
 }
 

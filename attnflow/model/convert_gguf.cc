@@ -42,7 +42,8 @@ void check_target(const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty()) throw Error(ErrorKind::kUsage, "expected the name of a folder to create, found none");
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
-  throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found an existing file or folder; remove it first, or give another name",
+  throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found an existing file or folder; "
+                                             "remove it first, or give another name",
                                              folder.string()));
 }
 
@@ -121,8 +122,10 @@ class TensorReader {
       dequantise_(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes), values_);
       for (const float value : values_) {
         if (!std::isfinite(value)) {
-          throw Error(ErrorKind::kBadFile, fmt::format("{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
-                                                       source_, quote_name(tensor.source->name), value));
+          throw Error(
+              ErrorKind::kBadFile,
+              fmt::format("{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
+                          source_, quote_name(tensor.source->name), value));
         }
       }
       if (tensor.change == TensorChange::kNone) {
@@ -211,7 +214,8 @@ std::string card_text(const GgufHeader& header, const fs::path& file, const Conv
   const std::string licence = header.text("general.license").value_or("");
   if (is_plain(licence)) card += fmt::format("---\nlicense: {}\n---\n\n", licence);
   card += fmt::format(
-      "The dequantized weights of {} in float32 ({} of {} tensors were quantized), not the originals. Made by `attnflow model FILE.gguf -o FOLDER`.\n",
+      "The dequantized weights of {} in float32 ({} of {} tensors were quantized), not the originals. Made by "
+      "`attnflow model FILE.gguf -o FOLDER`.\n",
       quote_name(file.filename().string()), result.quantised, result.tensors);
   return card;
 }

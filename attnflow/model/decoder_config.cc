@@ -54,9 +54,9 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
   }
   // Embedders made of decoders: transformers 5 then lets each token see those behind it, too.
   if (!reader.flag_or("is_causal", true)) {
-    reader.fail(
-        ErrorKind::kUnsupportedModel,
-        "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal true). Save the attention weights to an .npz file and explain those (--attention FILE)");
+    reader.fail(ErrorKind::kUnsupportedModel,
+                "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal true). Save "
+                "the attention weights to an .npz file and explain those (--attention FILE)");
   }
   reader.refuse_pruned_and_quantised();
   // LlamaForSequenceClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".

@@ -19,10 +19,10 @@ void check_decoder_ids(const ModelInfo& info, std::size_t length, std::span<cons
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || static_cast<std::uint64_t>(ids[i]) >= info.vocabulary) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at position {}. The tokenizer and the weights do not match",
-                      info.vocabulary - 1, info.name, ids[i], length + i));
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
+                              "position {}. The tokenizer and the weights do not match",
+                              info.vocabulary - 1, info.name, ids[i], length + i));
     }
   }
 }

@@ -172,9 +172,8 @@ class Planner {
       if (!off && !contains(kKnownSettings, setting)) unknown.push_back(name);
     }
     if (!unknown.empty()) {
-      unsupported(
-          fmt::format("found unknown settings {}, whose effect would be lost; the model is not converted",
-                      quote_names(unknown)));
+      unsupported(fmt::format("found unknown settings {}, whose effect would be lost; the model is not converted",
+                              quote_names(unknown)));
     }
     const GgufValue* const causal = find("attention.causal");
     const bool* flag = causal == nullptr ? nullptr : std::get_if<bool>(causal);
@@ -334,9 +333,9 @@ class Planner {
     const DecoderWeights weights = find_decoder_weights(model_.settings, checkpoint, source_);
     for (const StoredTensor* const tensor : weights.unused) left.push_back(tensor->name);
     if (left.empty()) return;
-    unsupported(
-        fmt::format("expected the tensors of a {} model, found {} as well, whose effect would be lost; the model is not converted",
-                    kind_->architecture, quote_names(left)));
+    unsupported(fmt::format(
+        "expected the tensors of a {} model, found {} as well, whose effect would be lost; the model is not converted",
+        kind_->architecture, quote_names(left)));
   }
 
   const GgufHeader& header_;

@@ -96,7 +96,8 @@ class Converter {
     }
     if (rule_ == nullptr) {
       unsupported(
-          fmt::format("expected a known pre-tokenizer (tokenizer.ggml.pre: {}), found {}; convert the model from its original folder",
+          fmt::format("expected a known pre-tokenizer (tokenizer.ggml.pre: {}), found {}; convert the model from its "
+                      "original folder",
                       known, name.empty() ? "none" : quote_name(name)));
     }
   }

@@ -32,7 +32,8 @@ ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t
       return std::max(pixels / patch, std::size_t{1}) * patch;
     };
     throw Error(ErrorKind::kUsage,
-                fmt::format("expected an image whose height and width are multiples of the model's patch size of {} x {} pixels, found {} x {}. Resize or crop it, for example to {} x {}",
+                fmt::format("expected an image whose height and width are multiples of the model's patch size of {} x "
+                            "{} pixels, found {} x {}. Resize or crop it, for example to {} x {}",
                             image.patch_height, image.patch_width, height, width, nearest(height, image.patch_height),
                             nearest(width, image.patch_width)));
   }

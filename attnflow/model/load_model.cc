@@ -54,8 +54,7 @@ std::vector<fs::path> backend_folders() {
 void* Backend::find(const char* symbol) const {
   void* const found = ::dlsym(library, symbol);
   if (found == nullptr) {
-    unsupported(fmt::format("{}: expected a backend with {}, found one without",
-                            file.string(), symbol));
+    unsupported(fmt::format("{}: expected a backend with {}, found one without", file.string(), symbol));
   }
   return found;
 }
@@ -84,7 +83,8 @@ Backend open_backend(const std::string& file_name, const std::vector<fs::path>& 
   if (library == nullptr)
     unsupported(fmt::format("{}: the backend cannot be opened: {}", file.string(), linker_reason()));
   auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
-  const std::string found = abi == nullptr ? "a library without a backend version" : std::string("one for \"") + abi() + "\"";
+  const std::string found =
+      abi == nullptr ? "a library without a backend version" : std::string("one for \"") + abi() + "\"";
   if (abi == nullptr || std::string_view(abi()) != kBackendAbi) {
     unsupported(
         fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "

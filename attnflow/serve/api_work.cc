@@ -27,7 +27,8 @@ void answer_failure(const std::shared_ptr<HttpExchange>& exchange, bool streams,
 ApiError stop_error(StopReason reason) {
   if (reason == StopReason::kTimeLimit) {
     return {503, "time_limit",
-            "the analysis exceeded this server's time limit (attnflow serve --timeout); a shorter input or fewer methods need less time"};
+            "the analysis exceeded this server's time limit (attnflow serve --timeout); a shorter input or fewer "
+            "methods need less time"};
   }
   return {503, "shutting_down", "this server is shutting down"};
 }

@@ -203,7 +203,8 @@ void HttpConnection::start(bool overloaded) {
   waits_since_ = Clock::now();
   if (overloaded) {
     refuse(hub_->problem(503, "overloaded",
-                         "too many connections to this server (attnflow serve --max-connections, --max-connections-per-address); retry in a second"));
+                         "too many connections to this server (attnflow serve --max-connections, "
+                         "--max-connections-per-address); retry in a second"));
   } else {
     begin_request();
   }
@@ -242,8 +243,7 @@ void HttpConnection::close() {
 void HttpConnection::respond(const ExchangePointer& exchange, HttpResponse response) {
   if (exchange != exchange_ || streaming_) return;
   if (!hub_->make_room(response.body.size(), *this)) {
-    response = hub_->problem(503, "overloaded",
-                             "too many responses are waiting for slow clients; retry in a minute");
+    response = hub_->problem(503, "overloaded", "too many responses are waiting for slow clients; retry in a minute");
   }
   const bool keep_alive = exchange->keep_alive && !hub_->ending;
   const bool body = exchange->request.method != "HEAD";
@@ -443,7 +443,8 @@ bool HttpConnection::admit() {
   promised_ = has_body ? static_cast<std::size_t>(length.value_or(most_body_)) : 0;
   if (promised_ > hub_->options.most_body_bytes_at_once - hub_->body_bytes) {
     promised_ = 0;
-    refuse(hub_->problem(503, "overloaded", "too many request bodies are being sent at the same time; retry in a second"));
+    refuse(
+        hub_->problem(503, "overloaded", "too many request bodies are being sent at the same time; retry in a second"));
     return false;
   }
   hub_->body_bytes += promised_;
@@ -580,10 +581,10 @@ void HttpConnection::stop_exchange(StopReason why) {
 }
 
 HttpResponse HttpConnection::stop_problem(StopReason why) const {
-  return why == StopReason::kTimeLimit
-             ? hub_->problem(503, "time_limit",
-                             "the analysis exceeded this server's time limit (attnflow serve --timeout); a shorter input or fewer methods need less time")
-             : hub_->problem(503, "shutting_down", "this server is shutting down");
+  return why == StopReason::kTimeLimit ? hub_->problem(503, "time_limit",
+                                                       "the analysis exceeded this server's time limit (attnflow serve "
+                                                       "--timeout); a shorter input or fewer methods need less time")
+                                       : hub_->problem(503, "shutting_down", "this server is shutting down");
 }
 
 void HttpConnection::release_body() {

@@ -34,7 +34,8 @@ std::tm present_time() {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     const auto time = static_cast<std::time_t>(seconds);
     if (error != std::errc() || end != text.data() + text.size() || gmtime_r(&time, &parts) == nullptr) {
-      throw Error(ErrorKind::kUsage, fmt::format("the environment variable SOURCE_DATE_EPOCH must hold seconds since 1970, found {}; correct it, or unset it to use today's date",
+      throw Error(ErrorKind::kUsage, fmt::format("the environment variable SOURCE_DATE_EPOCH must hold seconds since "
+                                                 "1970, found {}; correct it, or unset it to use today's date",
                                                  quote_name(text)));
     }
     return parts;

@@ -85,7 +85,8 @@ Owned<attnflow_pattern> compile(const std::string& expression) {
   Owned<attnflow_pattern> pattern(attnflow_pattern_new(borrow(expression), error.out()));
   if (!pattern) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("expected a regular expression (without look-around and back references), found {}: {}; correct it, and escape literal special characters with \\",
+                fmt::format("expected a regular expression (without look-around and back references), found {}: {}; "
+                            "correct it, and escape literal special characters with \\",
                             quote_name(expression), quote_name(error.message(), 200)));
   }
   return pattern;

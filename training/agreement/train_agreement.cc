@@ -149,15 +149,17 @@ void check_masked_output(const AgreementTrainingOptions& options, const Training
   std::error_code ignored;
   if (options.masked_output == options.output ||
       std::filesystem::equivalent(options.masked_output, options.output, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--masked-model: expected a folder other than the model's, found {} for both",
-                                               options.output.string()));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--masked-model: expected a folder other than the model's, found {} for both",
+                            options.output.string()));
   }
   if (checkpoint.phase.empty()) {
     check_training_output(options.masked_output);
   } else if (checkpoint.phase == kAgreementPhase &&
              !std::filesystem::exists(options.masked_output / "model.safetensors", ignored)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--masked-model: expected a training in its first phase, found one beyond it, whose masked model was not kept; remove the option, or start again in a folder other than {}",
+                fmt::format("--masked-model: expected a training in its first phase, found one beyond it, whose masked "
+                            "model was not kept; remove the option, or start again in a folder other than {}",
                             options.output.string()));
   }
 }

@@ -29,8 +29,9 @@ void check_options(const FashionTrainingOptions& options) {
   check_shape(options.shape);
   check_recipe(options.rate, options.dropout);
   if (options.shape.picture != kFashionEdge || options.shape.channels != 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a model of grayscale images of {0} x {0} pixels, found {1} channels of {2} x {2}",
-                                               kFashionEdge, options.shape.channels, options.shape.picture));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a model of grayscale images of {0} x {0} pixels, found {1} channels of {2} x {2}",
+                            kFashionEdge, options.shape.channels, options.shape.picture));
   }
   if (options.epochs == 0) throw Error(ErrorKind::kUsage, "--epochs: expected at least 1, found 0");
   if (options.shift >= kFashionEdge) {

@@ -31,7 +31,8 @@ void add_fashion_command(CLI::App& app) {
   FashionTrainingOptions& options = *fashion;
   CLI::App* sub = app.add_subcommand("fashion", "A small ViT classifier for clothing (Fashion-MNIST)");
   sub->add_option("--data", options.data,
-                  "Folder with the data set's four files (*-ubyte.gz); default: where Debian's package dataset-fashion-mnist installs them")
+                  "Folder with the data set's four files (*-ubyte.gz); default: where Debian's package "
+                  "dataset-fashion-mnist installs them")
       ->type_name("DIR")
       ->capture_default_str();
   sub->add_option("-o,--output", options.output, "Output folder for the model")->required()->type_name("DIR");

@@ -68,8 +68,9 @@ void run_interruptible(const std::filesystem::path& output, const std::function<
   try {
     work(signals.token());
   } catch (const Cancelled&) {
-    throw Error(ErrorKind::kOther, fmt::format("interrupted; run the same command again to resume from the checkpoint in {}",
-                                               (output / "training").string()));
+    throw Error(ErrorKind::kOther,
+                fmt::format("interrupted; run the same command again to resume from the checkpoint in {}",
+                            (output / "training").string()));
   }
   print_message("wrote " + output.string());
 }

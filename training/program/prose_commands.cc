@@ -73,9 +73,7 @@ void add_test_sources(CLI::App* command, std::vector<std::string>& sources, cons
 void add_common(CLI::App* command, ProseArguments& arguments) {
   AgreementTrainingOptions& options = arguments.options;
   add_prose(command, options.prose);
-  command->add_option("-o,--output", options.output, "Output folder for the model")
-      ->required()
-      ->type_name("DIR");
+  command->add_option("-o,--output", options.output, "Output folder for the model")->required()->type_name("DIR");
   add_seed(command, options.seed);
   add_threads(command, options.threads);
   add_test_sources(command, options.data.test_sources, "a random tenth");

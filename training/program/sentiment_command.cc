@@ -56,14 +56,17 @@ void run_sentiment(SentimentArguments arguments) {
 void add_sentiment_command(CLI::App& app) {
   auto sentiment = std::make_shared<SentimentArguments>();
   ClassifierTrainingOptions& options = sentiment->options;
-  CLI::App* sub = app.add_subcommand("sentiment", "A small DistilBERT sentence classifier, trained on labeled sentences");
+  CLI::App* sub =
+      app.add_subcommand("sentiment", "A small DistilBERT sentence classifier, trained on labeled sentences");
   sub->add_option("--data", sentiment->train, "Labeled training sentences")
       ->required()
       ->type_name("FILE.{tsv,csv,jsonl}");
   sub->add_option("--validation", sentiment->validation, "Labeled validation sentences, to select the best epoch")
       ->required()
       ->type_name("FILE");
-  sub->add_option("--test", sentiment->test, "Labeled test sentences, for the accuracy in the model card")->required()->type_name("FILE");
+  sub->add_option("--test", sentiment->test, "Labeled test sentences, for the accuracy in the model card")
+      ->required()
+      ->type_name("FILE");
   sub->add_option("-o,--output", options.output, "Output folder for the model")->required()->type_name("DIR");
   comma_list(sub->add_option("--labels", options.labels, "Comma-separated names of the labels 0, 1, ..."))
       ->capture_default_str();

@@ -71,7 +71,8 @@ void check_recipe(double rate, double dropout) {
     throw Error(ErrorKind::kUsage, fmt::format("expected a learning rate above 0 and at most 1, found {}", rate));
   }
   if (!(dropout >= 0.0 && dropout < 1.0)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--dropout: expected a rate of at least 0 and below 1, found {}", dropout));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--dropout: expected a rate of at least 0 and below 1, found {}", dropout));
   }
 }
 

@@ -210,9 +210,10 @@ std::string LlamaCodec::chat(const std::vector<ChatMessage>& messages) const {
   // Not by the library's own function, which knows some templates by their looks and leaves out what else they do.
   const std::string text = metadata(*weights_.model, "tokenizer.chat_template");
   if (text.empty()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a chat template, found none; write the prompt in the format that the model expects",
-                            weights_.source));
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("{}: expected a chat template, found none; write the prompt in the format that the model expects",
+                    weights_.source));
   }
   std::map<std::string, std::string> special_tokens;
   const auto add = [&](const char* role, llama_token id) {

@@ -97,7 +97,8 @@ void with_llama_assertions(const std::string& source, const std::function<void()
   try {
     action();
   } catch (const Assertion& assertion) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a consistent GGUF file, which libllama finds it is not ({}); download the file again, or convert the model again",
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a consistent GGUF file, which libllama finds it is not "
+                                                 "({}); download the file again, or convert the model again",
                                                  source, assertion.what()));
   }
 }
