@@ -259,7 +259,7 @@ TEST(DecoderConfig, RefusesWrongValues) {
   expect_bad(with(llama(), "num_hidden_layers", 100000), {"num_hidden_layers", "4096"});
   expect_bad(with(llama(), "rms_norm_eps", -1), {"rms_norm_eps"});
   expect_bad(with(llama(), "attention_bias", 1), {"attention_bias", "true or false"});
-  expect_bad(with(llama(), "architectures", "LlamaForCausalLM"), {"architectures", "a list of texts"});
+  expect_bad(with(llama(), "architectures", "LlamaForCausalLM"), {"architectures", "a list of strings"});
   Json untyped = llama();
   untyped.erase("model_type");
   expect_bad(untyped, {"model_type is missing"});

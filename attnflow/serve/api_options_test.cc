@@ -178,7 +178,7 @@ TEST(GenerateRequest, Fields) {
   EXPECT_NE(wrong("{}").find("prompt: expected"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 0})").find("tokens: expected at least 1"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 99999})").find("tokens: expected at most"), std::string::npos);
-  EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("expected flow among method"), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("require method flow"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "drop_matching": "(a+)+"})").find("found \"drop_matching\""), std::string::npos);
 }
 
