@@ -71,7 +71,7 @@ class TrainFashion(TrainTest):
         for words in (
             "license: mit\n",
             "Zalando",
-            "MIT licence",
+            "MIT license",
             "| Ankle boot | 0 |",
             "attnflow-train fashion --data",
         ):
