@@ -71,7 +71,7 @@ std::string describe_bytes(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kShown));
   if (is_text(text)) {
     if (text.find("<?xml") == 0) return "an XML document (such as an SVG drawing)";
-    return "text that starts with " + quote_name(text);
+    return "text that begins " + quote_name(text);
   }
   std::string hex;
   for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size(), 8); ++i)

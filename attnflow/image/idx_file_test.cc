@@ -86,7 +86,7 @@ TEST(IdxFile, RefusesDamagedCompression) {
   const std::string packed = gzip(bytes);
   for (std::size_t size = 2; size < packed.size(); size += 37) expect_bad(packed.substr(0, size), {"truncated"});
   expect_bad(packed.substr(0, packed.size() - 1), {"truncated"});
-  expect_bad(packed + "more", {"nothing behind", "4 bytes"});
+  expect_bad(packed + "more", {"nothing after", "4 bytes"});
   // A byte changed anywhere in the compressed values is found, by the checksum if by nothing else.
   for (std::size_t at = 10; at < packed.size(); at += 53) {
     std::string damaged = packed;

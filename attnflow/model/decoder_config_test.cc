@@ -49,7 +49,7 @@ void expect_unsupported(const Json& json, const std::vector<std::string>& words)
 
 TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
   for (const char* type : {"llama", "mistral", "qwen2"}) {
-    expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "behind it", "--attention"});
+    expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "later ones", "--attention"});
     EXPECT_NO_THROW(parse(with(of_type(type), "is_causal", true)));
   }
   expect_bad(with(llama(), "is_causal", "no"), {"is_causal", "true or false"});
