@@ -32,8 +32,8 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
     const Architecture* const row = find_architecture(info.architecture);
     if (row != nullptr && !row->keys.padding_id.empty()) {
       throw Error(ErrorKind::kUsage,
-                  "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which "
-                  "would also move the positions of the tokens behind it");
+                  "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which would also shift "
+                  "the positions of the tokens after it");
     }
     found = first_of({"[PAD]", "<pad>"});
   } else {

@@ -63,8 +63,8 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
   std::vector<CertifiedPair> pairs;
   if (!options.certificates.empty() && options.settings.words) {
     throw Error(ErrorKind::kUsage,
-                "expected --certificate or --words, found both: a certificate is of one flow between two tokens, and "
-                "the flow between words is a mean of several");
+                "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, "
+                "and the flow between words is a mean of several");
   }
   std::vector<std::string> guesses;  // the certificate names the token that auto found
   for (const std::string& text : options.certificates) {

@@ -53,7 +53,7 @@ CsvRow CsvReader::next() {
       }
       if (at_ < content_.size() && content_[at_] != ',' && content_[at_] != '\n' && content_[at_] != '\r') {
         fail(name_, line_,
-             "expected a comma or the line's end behind a quoted cell, found more text; double the quotation marks "
+             "expected a comma or the end of the line after a quoted cell, found more text; double the quotation marks "
              "inside a quoted cell");
       }
     } else if (c == ',') {

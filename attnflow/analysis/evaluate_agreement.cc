@@ -21,8 +21,8 @@ constexpr const char* kTraining = "training.json";
 void check_labels(const ModelInfo& info) {
   if (info.head == ModelHead::kClassification && find_label("singular", info) && find_label("plural", info)) return;
   throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("expected a verb-number model, with the classes singular and plural, found {}: {}; for "
-                          "another classifier there is 'evaluate sentences FILE'",
+              fmt::format("expected a verb-number model, with the classes singular and plural, found {}: {}; for other "
+                          "classifiers use 'evaluate sentences FILE'",
                           info.name,
                           info.labels.empty() ? std::string("it has no classification head")
                                               : fmt::format("its classes are {}", fmt::join(info.labels, ", "))));
@@ -34,16 +34,15 @@ SampleFile read_file_or_folder(const Folder& folder, const ModelInfo& info,
     if (folder.has(kPrefixes)) return parse_samples_tsv(folder.read(kPrefixes), folder.label(kPrefixes), info);
     throw Error(ErrorKind::kUsage,
                 fmt::format("--data: expected a file of samples (.tsv, .csv or .jsonl), found none, and {} has no {}. "
-                            "'attnflow-train prefixes' makes such a file from prose",
+                            "'attnflow-train prefixes' creates such a file from prose",
                             folder.label(), kPrefixes));
   }
   std::error_code error;
   if (std::filesystem::is_directory(*data, error) || internal::lower_extension(*data) == ".txt") {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--data: expected a file of samples (.tsv, .csv or .jsonl), found prose, {}. 'attnflow-train "
-                    "prefixes --prose {} -o FILE.tsv' makes such a file from it",
-                    data->string(), data->string()));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--data: expected a file of samples (.tsv, .csv or .jsonl), found prose, {}. "
+                            "'attnflow-train prefixes --prose {} -o FILE.tsv' creates such a file from it",
+                            data->string(), data->string()));
   }
   return read_samples(*data, info);
 }

@@ -95,7 +95,7 @@ std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const Mode
   if (data.too_long == encoded.size()) {
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("expected samples of at most {} tokens (the positions of {}), found only longer ones, of "
-                            "up to {}; pass --truncate to cut them there",
+                            "up to {}; pass --truncate to truncate them",
                             info.max_tokens, info.name, most));
   }
   encoded.erase(kept, encoded.end());
@@ -341,7 +341,7 @@ void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guesse
 void validate_options(const CorrelationOptions& options) {
   validate(options.settings);
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
-    throw Error(ErrorKind::kUsage, "--output-token: expected one token, found all; see --relevance column-max");
+    throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all; see --relevance column-max");
   }
   if (options.settings.output_token.kind == OutputToken::Kind::kText) {
     throw Error(ErrorKind::kUsage,
@@ -355,10 +355,9 @@ void validate_options(const CorrelationOptions& options) {
   expect_once(options.relevance, "--relevance");
   for (const std::string& name : options.relevance) {
     if (find_relevance(name)) continue;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--relevance: expected row, column-max or column-sum, or several joined by commas, found "
-                            "'{}'",
-                            name));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--relevance: expected a comma-separated list of row, column-max, column-sum, found '{}'", name));
   }
   const std::string& blank = options.blank;
   if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
@@ -372,14 +371,14 @@ void check_classifier(const ModelInfo& info) {
   if (info.head != ModelHead::kClassification) {
     found = "it has no classification head";
   } else if (info.multi_label) {
-    found = "its classes do not exclude each other (problem_type in config.json)";
+    found = "its classes are not mutually exclusive (problem_type in config.json)";
   } else if (info.labels.size() < 2) {
     found = "it has only one class";
   } else {
     return;
   }
   throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("expected a model that chooses one of two classes or more, found {}: {}", info.name, found));
+              fmt::format("expected a classifier with two or more classes, found {}: {}", info.name, found));
 }
 
 CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer,

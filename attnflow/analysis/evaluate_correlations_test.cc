@@ -446,7 +446,8 @@ TEST(Correlations, WrongOptionsAndModels) {
   BagModel model;
   expect_error(ErrorKind::kUsage, {"at least one sample"}, [&] { evaluate(model, few_resamples(), {}); });
   model.change().multi_label = true;
-  expect_error(ErrorKind::kUnsupportedModel, {"bag", "do not exclude"}, [&] { evaluate(model, few_resamples()); });
+  expect_error(ErrorKind::kUnsupportedModel, {"bag", "not mutually exclusive"},
+               [&] { evaluate(model, few_resamples()); });
   model.change().multi_label = false;
   model.change().labels = {"one"};
   expect_error(ErrorKind::kUnsupportedModel, {"only one class"}, [&] { evaluate(model, few_resamples()); });

@@ -83,7 +83,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   const std::vector<std::int64_t> good = codec.word_to_ids(sample.good);
   const std::vector<std::int64_t> bad = codec.word_to_ids(sample.bad);
   if (good.empty() || bad.empty() || good.front() == bad.front()) {
-    reason = "right and wrong word begin with the same token";
+    reason = "the right and the wrong word begin with the same token";
     return std::nullopt;
   }
   question.good = static_cast<std::size_t>(good.front());
@@ -109,7 +109,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
     question.ranked.push_back(w);
   }
   if (holders.size() != 1) {
-    reason = "the evidence is no word of its own to the tokenizer";
+    reason = "the evidence is not a separate word to the tokenizer";
     return std::nullopt;
   }
   question.evidence = holders.front();
@@ -277,7 +277,7 @@ void check_evidence_options(const EvidenceOptions& options) {
       options.settings.discard != usual.discard) {
     throw Error(ErrorKind::kUsage,
                 "evidence: expected no set_aside, normalize or discard, since every method is scored with and without "
-                "the first token and receptive-field normalisation, found one of them");
+                "the first token and receptive-field normalization, found one of them");
   }
   for (const std::string& score : options.scores) {
     if (score != "gradient" && score != "gradient-x-input" && score != "blank-out") {
@@ -299,7 +299,7 @@ void check_evidence_memory(const std::vector<EvidenceQuestion>& questions, const
   require_memory(
       checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
       fmt::format("the matrices of {} layers between the {} tokens of the longest prefix", info.layers, longest),
-      "Leave the longest prefixes out of the file");
+      "Remove the longest prefixes from the file");
 }
 
 std::vector<std::size_t> quarters(std::size_t to_layer, std::size_t layers) {
@@ -403,8 +403,7 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
   if (!measurement.has_blank() &&
       std::find(options.scores.begin(), options.scores.end(), "blank-out") != options.scores.end()) {
     throw Error(ErrorKind::kUsage,
-                "blank-out: expected a model with an end-of-text token to blank words out with, "
-                "found none; leave it out of --scores");
+                "blank-out requires a model with an end-of-text token to blank out words; remove it from --scores");
   }
   for (const Method method : options.settings.methods) {
     for (const EvidenceVariant variant : kVariants) {

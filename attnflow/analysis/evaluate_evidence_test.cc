@@ -57,7 +57,7 @@ TEST(EvaluateEvidence, RefusesMatricesThatDoNotFitBeforeTheModelRuns) {
   EvidenceOptions options = options_for({"raw"});
   options.settings.layers = {1};
   expect_error(ErrorKind::kOther,
-               {"1000000000000 layers", "12 tokens of the longest prefix", "MiB", "Leave the longest"},
+               {"1000000000000 layers", "12 tokens of the longest prefix", "MiB", "Remove the longest"},
                [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
   // A number that does not fit is no small one.
   decoder.changeable_info().layers = std::size_t{1} << 62U;
@@ -83,7 +83,7 @@ TEST(EvaluateEvidence, CountsWhatItLeavesOut) {
   EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{
                                  {"the evidence does not occur in the prefix", 2},
                                  {"the evidence occurs more than once", 1},
-                                 {"right and wrong word begin with the same token", 1},
+                                 {"the right and the wrong word begin with the same token", 1},
                              }));
   samples = {{"see the key", "a", "b", "dog"}};
   expect_error(ErrorKind::kBadFile, {"found none", "does not occur"},

@@ -29,7 +29,7 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   const bool normalizes = processor.do_normalize;
   if (!info.image || info.head != ModelHead::kClassification) {
     throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model that classifies pictures, found {} ({}) without such a head", info.name,
+                fmt::format("expected an image classifier, found {} ({}) without a classification head", info.name,
                             info.architecture));
   }
   for (const std::string& method : options.methods) {
@@ -42,20 +42,20 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   if (options.methods.empty()) throw Error(ErrorKind::kUsage, "--method: expected at least one, found none");
   if (options.random_orders == 0) throw Error(ErrorKind::kUsage, "--random-orders: expected at least 1, found 0");
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
-    throw Error(ErrorKind::kUsage, "--output-token: expected one, found all");
+    throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all");
   }
   if (pictures.entries.empty()) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected pictures, found none", pictures.source));
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected images, found none", pictures.source));
   }
   if (options.blank == PictureBlank::kMean && !normalizes) {
     throw Error(ErrorKind::kUsage,
-                "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; take "
+                "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; use "
                 "--blank black");
   }
   if (options.own_class) {
     for (const auto& entry : pictures.entries) {
       if (!entry.label) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a label for every picture, found none for {}",
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a label for every image, found none for {}",
                                                      pictures.source, entry.name));
       }
     }
@@ -314,8 +314,8 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
     }
     if (!same) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: expected pictures that give as many patches as the one before ({} points of a "
-                              "curve), found {}; --steps with a number that all have makes the curves alike",
+                  fmt::format("{}: expected images with as many patches as the previous one ({} points per curve), "
+                              "found {}; set --steps to a number that fits all of them",
                               entry.name, report.removed.size(), points.size()));
     }
     report.probability += share * curves.back().deletion.front();
@@ -383,7 +383,7 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     entry.name = line.substr(0, cut);
     if (entry.name.empty()) {
       throw Error(ErrorKind::kBadFile,
-                  fmt::format("{}, line {}: expected the name of a picture before the class, found none", path.string(),
+                  fmt::format("{}, line {}: expected the name of an image before the class, found none", path.string(),
                               line_number));
     }
     if (cut != std::string::npos) {
@@ -392,14 +392,14 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
       if (!entry.label) {
         throw Error(ErrorKind::kBadFile,
                     fmt::format("{}, line {}: expected a class of {} (a name, a number below {}, or id:N for a number "
-                                "that is the name of another), found '{}'",
+                                "that is also another class's name), found '{}'",
                                 path.string(), line_number, info.name, info.labels.size(), label));
       }
     }
     // Now, not after an hour of work on those before it.
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path.parent_path() / entry.name, ignored)) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected a picture, found no file {}", path.string(),
+      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected an image, found no file {}", path.string(),
                                                    line_number, (path.parent_path() / entry.name).string()));
     }
     files.push_back(path.parent_path() / entry.name);

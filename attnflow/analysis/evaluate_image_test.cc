@@ -235,9 +235,9 @@ TEST(EvaluateImage, RefusesWhatItCannotScore) {
     expect_error(kind, {part}, [&] { evaluate_image(model, set, options); });
   };
   using Options = ImageEvaluationOptions;
-  refuses(ErrorKind::kUnsupportedModel, "classifies pictures",
+  refuses(ErrorKind::kUnsupportedModel, "expected an image classifier",
           [](ImageModel& m, Options&, PictureSet&) { m.model = std::make_unique<PictureModel>(ModelHead::kNone); });
-  refuses(ErrorKind::kUnsupportedModel, "classifies pictures", [](ImageModel& m, Options&, PictureSet&) {
+  refuses(ErrorKind::kUnsupportedModel, "expected an image classifier", [](ImageModel& m, Options&, PictureSet&) {
     dynamic_cast<PictureModel&>(*m.model).changeable_info().image.reset();  // a model of text
   });
   refuses(ErrorKind::kUsage, "'saliency'", [](ImageModel&, Options& o, PictureSet&) { o.methods = {"saliency"}; });
@@ -248,7 +248,7 @@ TEST(EvaluateImage, RefusesWhatItCannotScore) {
   refuses(ErrorKind::kUsage, "layers: expected layers from 1 to 3",
           [](ImageModel&, Options& o, PictureSet&) { o.settings.layers = {9}; });
   refuses(ErrorKind::kUsage, "--words", [](ImageModel&, Options& o, PictureSet&) { o.settings.words = true; });
-  refuses(ErrorKind::kBadFile, "expected pictures, found none",
+  refuses(ErrorKind::kBadFile, "expected images, found none",
           [](ImageModel&, Options&, PictureSet& set) { set.entries.clear(); });
   refuses(ErrorKind::kBadFile, "found none for p0", [](ImageModel&, Options& o, PictureSet&) { o.own_class = true; });
   refuses(ErrorKind::kUsage, "--blank black",
@@ -310,7 +310,7 @@ TEST_F(PictureList, RefusesClassesThatAreNone) {
     expect_error(ErrorKind::kBadFile, {"list.tsv, line 2", wrong, "id:N", "made-up"},
                  [&] { read("a.png\tboot\nb.png\t" + std::string(wrong) + "\n"); });
   }
-  expect_error(ErrorKind::kBadFile, {"list.tsv, line 1", "name of a picture"}, [&] { read("\tboot\n"); });
+  expect_error(ErrorKind::kBadFile, {"list.tsv, line 1", "name of an image"}, [&] { read("\tboot\n"); });
   expect_error(ErrorKind::kBadFile, {"nowhere.tsv"},
                [&] { read_picture_list(folder_ / "nowhere.tsv", model_.info()); });
 }
@@ -324,7 +324,7 @@ TEST_F(PictureList, ReadsPicturesBesideTheList) {
   EXPECT_EQ(set.read(0).rgb, picture.rgb);
   expect_error(ErrorKind::kBadFile, {"b.png"}, [&] { set.read(1); });
   // Before anything is evaluated.
-  expect_error(ErrorKind::kBadFile, {"list.tsv, line 2", "expected a picture", "missing.png"},
+  expect_error(ErrorKind::kBadFile, {"list.tsv, line 2", "expected an image", "missing.png"},
                [&] { read("a.png\tboot\nmissing.png\tbag\n"); });
 }
 

@@ -209,7 +209,7 @@ void check_correlations_output(const std::filesystem::path& path) {
   const std::string ending = internal::lower_extension(path);
   if (ending != ".json" && ending != ".csv" && ending != ".md") {
     throw Error(ErrorKind::kUsage,
-                fmt::format("-o: expected a name that ends in .json, .csv or .md, found '{}'", path.string()));
+                fmt::format("-o: expected a file name ending in .json, .csv or .md, found '{}'", path.string()));
   }
   check_output(path);
 }

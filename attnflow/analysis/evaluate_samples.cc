@@ -125,7 +125,7 @@ class Reader {
         }
         if (width < 2 || width > 3) {
           fail(line, fmt::format("expected two columns, text TAB label, or three, text TAB second text TAB label, "
-                                 "found {}; a file with other columns needs a header that names text and label",
+                                 "found {}; name the columns text and label in a header if the file has others",
                                  width));
         }
       }
@@ -203,8 +203,8 @@ class Reader {
     if (columns.group) sample.group = row.cells[*columns.group];
     if (columns.source) sample.source = row.cells[*columns.source];
     if (!file_.samples.empty() && file_.samples.front().label.has_value() != sample.label.has_value()) {
-      fail(row.line, sample.label ? "expected no label, as in the lines before, found one"
-                                  : "expected a label, as in the lines before, found none");
+      fail(row.line, sample.label ? "expected no label, as in the previous lines, found one"
+                                  : "expected a label, as in the previous lines, found none");
     }
     file_.samples.push_back(std::move(sample));
   }
@@ -241,7 +241,7 @@ SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info
   if (extension != ".tsv" && extension != ".csv" && extension != ".jsonl" && extension != ".txt") {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("expected a file of samples that ends in .tsv (text TAB label), .csv, .jsonl or .txt, found '{}'",
+        fmt::format("expected a file of samples ending in .tsv (text TAB label), .csv, .jsonl or .txt, found '{}'",
                     path.string()));
   }
   return Reader(path.string(), read_utf8_text(path), info).read(extension);

@@ -154,10 +154,9 @@ ImportanceMethod parse_importance_method(const std::string& name) {
   for (const auto& [known, method] : kMethods) {
     if (known == name) return method;
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--scores: expected blank-out, gradient, gradient-x-input or gradient-sum, or several "
-                          "joined by commas, found '{}'",
-                          name));
+  throw Error(ErrorKind::kUsage, fmt::format("--scores: expected a comma-separated list of blank-out, gradient, "
+                                             "gradient-x-input, gradient-sum, found '{}'",
+                                             name));
 }
 
 std::string full_target_name(const std::string& name) {
@@ -176,7 +175,7 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
     rule.kind = ScoreTarget::Kind::kProbabilityDifference;
   } else {
     throw Error(ErrorKind::kUsage, fmt::format("--targets: expected logit, probability or difference, with a class "
-                                               "behind a colon when it is not the correct one, found '{}'",
+                                               "after a colon if it is not the correct one, found '{}'",
                                                name));
   }
   if (colon == std::string::npos) return rule;
@@ -189,7 +188,7 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
   const std::optional<std::size_t> label = find_label(which, info);
   if (!label) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--targets: expected correct, predicted or a class of {} ({}) behind the colon, found '{}'",
+                fmt::format("--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'",
                             info.name, fmt::join(info.labels, ", "), name));
   }
   rule.which = TargetClass::kNamed;
@@ -229,9 +228,11 @@ void predict(Model& model, std::vector<EncodedSample>& samples, const ScoringOpt
   for (std::size_t s = 0; s < samples.size(); ++s) {
     const auto span = logits[s].span();
     if (!std::all_of(span.begin(), span.end(), [](float x) { return std::isfinite(x); })) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected finite logits, found others for sample {}; the "
-                                                   "weights hold values that cannot be used",
-                                                   model.info().name, samples[s].number + 1));
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format(
+              "{}: expected finite logits, found non-finite ones for sample {}; the model's weights are unusable",
+              model.info().name, samples[s].number + 1));
     }
     samples[s].logits.assign(span.begin(), span.end());
     samples[s].predicted = static_cast<std::size_t>(std::max_element(span.begin(), span.end()) - span.begin());

@@ -21,7 +21,7 @@ namespace {
 void check_options(const TextEvaluationOptions& options) {
   const ExplainOptions& explain = options.explain;
   const auto refuse = [](const char* option, const char* why) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: expected it to be left out of an evaluation, {}", option, why));
+    throw Error(ErrorKind::kUsage, fmt::format("{} is not available in an evaluation, {}", option, why));
   };
   if (explain.settings.words) refuse("--words", "whose scores are of the model's tokens");
   if (explain.settings.output_token.kind == OutputToken::Kind::kAll)

@@ -123,8 +123,8 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   validate(options.settings);
   if (options.settings.words && options.keep_attention) {
     throw Error(ErrorKind::kUsage,
-                "expected --words or --keep-attention, found both: the attention is between pieces, and "
-                "would not fit the words beside it");
+                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
+                "would not match the words");
   }
   const ModelInfo& info = model.info();
   check_vocabulary(tokenizer, info);
@@ -135,7 +135,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   const bool has_text = std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
                                     [](const EncodedToken& token) { return token.begin.has_value(); });
   if (!has_text) {
-    throw Error(ErrorKind::kUsage, "expected text with at least one token, found none (empty or only white space)");
+    throw Error(ErrorKind::kUsage, "expected text with at least one token, found none (empty or only whitespace)");
   }
   if (n > info.max_tokens) {
     throw Error(ErrorKind::kInputTooLong,
@@ -186,7 +186,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
         ErrorKind::kUsage,
         info.head == ModelHead::kMaskedLm
             ? std::string("--candidates: expected a mask token in the text, found none; write [MASK] (<mask> for "
-                          "RoBERTa) where the word is to be guessed")
+                          "RoBERTa) in place of the word to predict")
             : fmt::format("--candidates: expected a model that predicts words (masked or causal language model), found "
                           "no such head in {}",
                           info.name));
@@ -210,8 +210,8 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   }
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
-                 info.causal ? "A shorter text, fewer --layers, or --only-output-token take less"
-                             : "A shorter text or fewer --layers take less",
+                 info.causal ? "A shorter text, fewer --layers, or --only-output-token needs less"
+                             : "A shorter text or fewer --layers needs less",
                  options.most_memory);
   if (gradient) {
     StackSink sink(info.layers, n);
@@ -260,10 +260,9 @@ bool is_result(const Has& has) {
 }
 
 Error no_attention_kept(const std::filesystem::path& path) {
-  return {ErrorKind::kBadFile,
-          fmt::format("{}: expected an array named \"attention\", found the results of an analysis; attnflow explain "
-                      "--keep-attention writes it beside them",
-                      path.string())};
+  return {ErrorKind::kBadFile, fmt::format("{}: expected an array named \"attention\", found the results of an "
+                                           "analysis; attnflow explain --keep-attention includes it",
+                                           path.string())};
 }
 
 template <typename Weight>
@@ -277,10 +276,10 @@ BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, const std::fil
     if (sums.largest_error > kRowSumTolerance) {
       throw Error(
           ErrorKind::kBadFile,
-          fmt::format("{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, "
-                      "query {}; pass --renormalize to divide each row by its sum, or --any-weights to take the "
-                      "values as they are",
-                      path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
+          fmt::format(
+              "{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass "
+              "--renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
+              path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
     }
   }
   return BasicAttentionStack<Weight>(std::move(weights));
@@ -327,9 +326,9 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
       const bool is_text_list =
           json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
       if (!is_text_list) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the metadata 'tokens' to be a JSON list of texts, "
-                                                     "found something else",
-                                                     path.string()));
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
+                                path.string()));
       }
       texts = json.get<std::vector<std::string>>();
     }
@@ -337,7 +336,7 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
   } else {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("--attention: expected a file that ends in .npz, .npy or .safetensors, found '{}'", path.string()));
+        fmt::format("--attention: expected a file ending in .npz, .npy or .safetensors, found '{}'", path.string()));
   }
 
   const std::string source = fmt::format("{}: attention", path.string());
@@ -366,13 +365,11 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
   validate(options.settings);
   if (options.settings.words) {
     throw Error(ErrorKind::kUsage,
-                "--words: expected text and a tokenizer, found an attention file, which does not say "
-                "which tokens form a word");
+                "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
   if (options.settings.has_gradients()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing {}: expected a text and a model, found an attention file, which holds no "
-                            "gradients",
+                fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
                             to_text(options.settings.mixing)));
   }
   Report report;

@@ -91,14 +91,14 @@ void add_shown(ReportImage& image, const Picture& picture) {
 void check_explain_image_options(const ExplainOptions& options) {
   validate(options.settings);
   const auto refuse = [](const char* option, const char* what) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found a picture, which has no {}", option, what));
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found an image, which has no {}", option, what));
   };
   if (options.settings.words) refuse("--words", "words");
   if (!options.candidates.empty()) refuse("--candidates", "masked words");
   if (!options.referents.empty()) refuse("--referents", "words");
-  if (!options.blank.empty()) refuse("--blank", "token that stands for an unknown one");
+  if (!options.blank.empty()) refuse("--blank", "mask or unknown token");
   if (options.only_output_token) refuse("--only-output-token", "decoder");
-  if (options.truncate) refuse("--truncate", "positions behind which it could be cut");
+  if (options.truncate) refuse("--truncate", "maximum length");
   if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
 }
 
@@ -154,7 +154,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   const ReportQuestion question = resolve_question(report, options);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
-                 "A smaller picture size in preprocessor_config.json, or fewer --layers, take less",
+                 "A smaller image size in preprocessor_config.json, or fewer --layers, needs less",
                  options.most_memory);
 
   ModelOutput output;

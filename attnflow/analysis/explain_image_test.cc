@@ -99,7 +99,7 @@ TEST(ImageInput, RefusesModelsOfTextAndPicturesBelowAPatch) {
   expect_error(ErrorKind::kUsage, {"patch"},
                [&] { image_input(random_picture(3, 16, 1), "a.png", plain_processor(), model.info()); });
   model.changeable_info().image.reset();
-  expect_error(ErrorKind::kUsage, {"made-up", "a model of text", "attnflow explain"},
+  expect_error(ErrorKind::kUsage, {"made-up", "a text model", "attnflow explain"},
                [&] { image_input(random_picture(12, 16, 1), "a.png", plain_processor(), model.info()); });
 }
 
@@ -209,7 +209,7 @@ TEST(ExplainImage, RefusesWhatIsForTextsAlone) {
   const auto refuses = [&](const char* option, auto change) {
     ExplainOptions options;
     change(options);
-    expect_error(ErrorKind::kUsage, {option, "found a picture"}, [&] { explain(model, options); });
+    expect_error(ErrorKind::kUsage, {option, "found an image"}, [&] { explain(model, options); });
   };
   refuses("--words", [](ExplainOptions& o) { o.settings.words = true; });
   refuses("--candidates", [](ExplainOptions& o) { o.candidates = {"his"}; });
@@ -224,9 +224,9 @@ TEST(ExplainImage, RefusesWhatIsForTextsAlone) {
 }
 
 TEST(LoadImageModel, SaysWhatAFolderLacks) {
-  expect_error(ErrorKind::kUsage, {"bert_classification", "a model of pictures", "attnflow explain"},
+  expect_error(ErrorKind::kUsage, {"bert_classification", "a vision model", "attnflow explain"},
                [] { load_image_model(Folder(golden("models/bert_classification"))); });
-  expect_error(ErrorKind::kBadFile, {"vit_classification", "preprocessor_config.json", "beside config.json"},
+  expect_error(ErrorKind::kBadFile, {"vit_classification", "preprocessor_config.json", "next to config.json"},
                [] { load_image_model(Folder(golden("vision/vit_classification"))); });
   const test::TempFolder folder;
   for (const char* file : {"config.json", "model.safetensors"}) {

@@ -258,13 +258,13 @@ void check_row_options(const ExplainOptions& options, const ModelInfo& info) {
   };
   const Settings& settings = options.settings;
   if (!info.causal) {
-    refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; leave it out", info.name));
+    refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; remove the option", info.name));
   }
-  if (settings.has_gradients()) refuse("--mixing attention, whose rows can be made again, found gradients");
+  if (settings.has_gradients()) refuse("--mixing attention, whose rows can be recomputed, found gradients");
   if (settings.wants(Method::kFlow)) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
   if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
-  if (options.keep_attention) refuse("no --keep-attention, which is what it saves, found both");
-  if (settings.discard > 0.0) refuse("no --discard, whose smallest weights are those of whole layers, found both");
+  if (options.keep_attention) refuse("no --keep-attention, which keeps the full matrices, found both");
+  if (settings.discard > 0.0) refuse("no --discard, which selects the smallest weights of whole layers, found both");
   if (settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
 }
 

@@ -76,7 +76,7 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
   }
   require_memory(
       bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
-      "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns take less",
+      "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns needs less",
       options.most_memory);
 }
 
@@ -303,17 +303,18 @@ void check_generate_options(const GenerateOptions& options) {
   };
   expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
   expect(settings.discard == 0.0,
-         "--discard: expected whole layers, whose smallest weights it drops, found a generation, which adds row after "
-         "row; leave it out");
+         "--discard is not available for a generation: it drops the smallest weights of whole layers, and a generation "
+         "adds row after row");
   expect(settings.normalization != Normalization::kRow,
          "--normalize: expected none or receptive-field for a generation, found row");
-  expect(!options.system || options.chat, "--system: expected --chat beside it, found none");
+  expect(!options.system || options.chat, "--system requires --chat");
   // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
-  expect(!settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
-         fmt::format("--heads {0}: expected --method raw, the only one that shows a single head of a generation, found "
-                     "--method {1}; for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} "
-                     "on the finished text",
-                     to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
+  expect(
+      !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
+      fmt::format(
+          "--heads {0}: expected --method raw, the only method for a single head of a generation, found --method {1}; "
+          "for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} on the finished text",
+          to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
 }
 
 GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,

@@ -24,7 +24,7 @@ ReportTarget target_of(std::span<const float> logits, std::optional<std::size_t>
   if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
     throw Error(
         ErrorKind::kBadFile,
-        "expected finite logits, found one that is not; the model's weights are damaged or overflow in float32");
+        "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");
   }
   ReportTarget target;
   target.index =

@@ -326,7 +326,7 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   };
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("max"); });
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("1"); });
-  refuses("no --residual", [](ExplainOptions& o) { o.settings.residual = 0.25; });
+  refuses("does not allow --residual", [](ExplainOptions& o) { o.settings.residual = 0.25; });
   refuses("--target: expected", [](ExplainOptions& o) { o.settings.target = ""; });
   refuses("--set-aside", [](ExplainOptions& o) { o.settings.column_mask = parse_column_mask("99"); });
   refuses("--target: expected --mixing gradient", [](ExplainOptions& o) {
@@ -341,7 +341,7 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   file.stack = random_stack({.layers = 2, .heads = 1, .tokens = 3});
   const Refusal refused = refusal([&] { explain_attention(file, by_gradient()); });
   EXPECT_EQ(refused.kind, ErrorKind::kUsage);
-  EXPECT_NE(refused.message.find("holds no gradients"), std::string::npos);
+  EXPECT_NE(refused.message.find("has no gradients"), std::string::npos);
 
   GradientModel decoder(ModelHead::kCausalLm, true);
   ExplainOptions row = by_gradient();

@@ -124,7 +124,7 @@ class Maps {
  private:
   static const ReportImage& checked_image(const Report& report) {
     if (report.input.image) return *report.input.image;
-    throw Error(ErrorKind::kUsage, "expected the report of a picture, found one of a text or of an attention file");
+    throw Error(ErrorKind::kUsage, "expected the report of an image, found one of a text or of an attention file");
   }
 
   // Where the output token lies, when it is a patch.
@@ -190,7 +190,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   const std::size_t layer = options.layer.value_or(report.settings.layers.back());
   const auto position = layer_index(report, layer);
   if (!position) {
-    throw Error(ErrorKind::kUsage, fmt::format("layer: expected one of those that were computed ({}), found {}",
+    throw Error(ErrorKind::kUsage, fmt::format("layer: expected one of the computed layers ({}), found {}",
                                                fmt::join(report.settings.layers, ", "), layer));
   }
   PicturePage page;

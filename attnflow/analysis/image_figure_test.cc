@@ -146,7 +146,7 @@ TEST(ImagePage, RefusesWhatTheReportDoesNotHold) {
     change(changed, options);
     expect_error(kind, {part}, [&] { image_page(changed, options); });
   };
-  refuses(ErrorKind::kUsage, "report of a picture", [](Report& r, ImageFigureOptions&) { r.input.image.reset(); });
+  refuses(ErrorKind::kUsage, "report of an image", [](Report& r, ImageFigureOptions&) { r.input.image.reset(); });
   refuses(ErrorKind::kUsage, "position below 14", [](Report&, ImageFigureOptions& o) { o.output_token = 14; });
   refuses(ErrorKind::kUsage, "(1, 2, 3), found 4", [](Report&, ImageFigureOptions& o) { o.layer = 4; });
   refuses(ErrorKind::kBadFile, "a.png", [](Report& r, ImageFigureOptions&) { r.input.image->png.resize(20); });

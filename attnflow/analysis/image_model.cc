@@ -18,11 +18,10 @@ ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
   const ModelInfo info = read_model_info(folder, options);
   check_takes_pictures(info);
   if (!folder.has(kProcessorFile)) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("{}: expected a file {}, which says how pictures are prepared for the model, found none; it "
-                    "lies beside config.json where the model comes from",
-                    folder.label(), kProcessorFile));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a file {}, which describes how images are preprocessed, found none; copy it "
+                            "from the model's source, where it is next to config.json",
+                            folder.label(), kProcessorFile));
   }
   ImageProcessorOptions processor;
   processor.channels = info.image->channels;

@@ -23,7 +23,7 @@ void require_memory(std::size_t bytes, const std::string& what, const std::strin
   }
   const std::optional<std::size_t> available = available_memory();
   if (!available || bytes <= *available) return;
-  throw NotEnoughMemory(fmt::format("expected room for {}, {:.0f} MiB, found {:.0f} MiB of memory free. {}", what,
+  throw NotEnoughMemory(fmt::format("expected room for {}, {:.0f} MiB, found {:.0f} MiB of free memory. {}", what,
                                     mebibytes(bytes), mebibytes(*available), remedy));
 }
 

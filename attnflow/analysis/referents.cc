@@ -41,8 +41,8 @@ std::optional<std::size_t> parse_referent_number(std::string_view text) {
   for (const std::size_t word : found) positions.push_back(words[word].tokens.front());
   const std::string text = clean_line(asked);
   throw Error(ErrorKind::kUsage,
-              fmt::format("--referents: expected a word that the text has once, found '{}' {} times (at positions {}); "
-                          "write {}:1 for the first of them, {}:2 for the second, or a position",
+              fmt::format("--referents: expected a word that occurs once, found '{}' {} times (at positions {}); write "
+                          "{}:1 for the first occurrence, {}:2 for the second, or a position",
                           text, found.size(), fmt::join(positions, ", "), text, text));
 }
 
@@ -95,11 +95,11 @@ void check_referents(const std::vector<std::string>& asked) {
   if (asked.empty()) return;
   if (asked.size() < 2 || asked.size() > kMostReferents) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--referents: expected 2 to {} words joined by commas, such as author,Sara, found {}",
+                fmt::format("--referents: expected 2 to {} comma-separated words, such as author,Sara, found {}",
                             kMostReferents, asked.size()));
   }
   if (std::find(asked.begin(), asked.end(), "") != asked.end()) {
-    throw Error(ErrorKind::kUsage, "--referents: expected words joined by commas, found an empty one");
+    throw Error(ErrorKind::kUsage, "--referents: expected comma-separated words, found an empty one");
   }
 }
 
@@ -119,11 +119,12 @@ std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& as
       }
     }
     if (flow && !report.settings.words && referent.tokens.size() > 1) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--referents: expected words of one token each, found '{}', which is {} tokens; the flow "
-                              "to a word is not the sum of the flows to its pieces: pass --words, or leave flow out "
-                              "with --method raw,rollout",
-                              clean_line(referent.text), referent.tokens.size()));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format(
+              "--referents: expected words of one token each, found '{}', which is {} tokens; the flow to a word is "
+              "not the sum of the flows to its subword tokens: pass --words, or exclude flow with --method raw,rollout",
+              clean_line(referent.text), referent.tokens.size()));
     }
     referents.push_back(std::move(referent));
   }

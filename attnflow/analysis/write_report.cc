@@ -53,11 +53,9 @@ const Kind& kind_of(const std::filesystem::path& path) {
   const std::string ending = internal::lower_extension(path);
   const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return ending == k.ending; });
   if (kind == kKinds.end()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("-o: expected a name that ends in .html, .svg, .pdf, .png, .json, .csv, .npz, .safetensors, "
-                    ".md or .txt, found '{}'",
-                    path.string()));
+    throw Error(ErrorKind::kUsage, fmt::format("-o: expected a file name ending in .html, .svg, .pdf, .png, .json, "
+                                               ".csv, .npz, .safetensors, .md or .txt, found '{}'",
+                                               path.string()));
   }
   return *kind;
 }
@@ -74,13 +72,12 @@ void check_output(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   if (!std::filesystem::is_directory(folder, error)) {
     throw Error(ErrorKind::kOther,
-                fmt::format("{}: expected an existing folder to write into, found no folder {}; create it first",
-                            path.string(), folder.string()));
+                fmt::format("{}: the folder {} does not exist; create it first", path.string(), folder.string()));
   }
   // Writing needs both: a new name in the folder, and a way into it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw Error(ErrorKind::kOther, fmt::format("{}: expected a folder that can be written to, found: {}", path.string(),
-                                               std::strerror(errno)));
+    throw Error(ErrorKind::kOther,
+                fmt::format("{}: cannot write to its folder: {}", path.string(), std::strerror(errno)));
   }
 }
 

@@ -56,9 +56,7 @@ ResolvedSettings resolve(const Settings& settings, const InputFacts& facts) {
 MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads) {
   if (settings.has_gradients()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing: expected attention, which is all that can be used here, found "
-                            "{}",
-                            to_text(settings.mixing)));
+                fmt::format("--mixing: expected attention, the only choice here, found {}", to_text(settings.mixing)));
   }
   MixingOptions mixing;
   mixing.residual = settings.residual;
@@ -147,10 +145,9 @@ std::size_t resolve_token(const OutputToken& asked, std::string_view option, con
       return n - 1;
     case Kind::kMask:
       if (const auto mask = find(is_mask_piece)) return *mask;
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--{} mask: expected a mask token ([MASK] or <mask>) in the input, found none; write one "
-                              "into the text or choose another token",
-                              option));
+      throw Error(ErrorKind::kUsage, fmt::format("--{} mask: expected a mask token ([MASK] or <mask>) in the input, "
+                                                 "found none; write one in the text or choose another token",
+                                                 option));
     case Kind::kClass:
       if (const auto cls = find(is_class_piece)) return *cls;
       throw Error(ErrorKind::kUsage, fmt::format("--{} cls: expected a class token ([CLS] or <s>) in the input, found "
@@ -192,16 +189,15 @@ std::size_t resolve_output_token(const OutputToken& wanted, const InputText& inp
   }
   const std::string text = clean_line(asked);
   if (found.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 to {} or the text of a "
-                    "token, found '{}'; {}",
-                    tokens.size() - 1, text,
-                    words.empty() ? std::string("the tokens have no text") : "the words are " + list_words(words)));
+    throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 "
+                                               "to {} or a token that occurs in the text, found '{}'; {}",
+                                               tokens.size() - 1, text,
+                                               words.empty() ? std::string("the tokens have no text")
+                                                             : "the words are " + list_words(words)));
   }
   if (found.size() > 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected a text that the input has once, found '{}' {} "
-                                               "times, at positions {}; name one of them by its position",
+    throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected a word or token that occurs once, found '{}' "
+                                               "{} times, at positions {}; give one of these positions",
                                                text, found.size(), list_positions(found)));
   }
   const std::size_t pieces = found_words.empty() ? 1 : words[found_words.front()].tokens.size();

@@ -74,45 +74,43 @@ std::vector<SettingOption> make_table() {
   constexpr unsigned kAll = kGraph | kForImageCurves;
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   std::vector<SettingOption> table = {
-      row<&Settings::methods>("method", kGraph, "raw, rollout, flow, or several joined by commas",
+      row<&Settings::methods>("method", kGraph, "Comma-separated list of raw, rollout, flow",
                               {"raw", "rollout", "flow"}),
-      row<&Settings::mixing>(
-          "mixing", kReport,
-          "What a layer's matrix is made of: attention; gradient (attention weighted with the gradient of "
-          "--target, I + G as published for rollout, rows divided by their sums for flow); or "
-          "gradient-renormalized (rows divided for rollout, too)",
-          {"attention", "gradient", "gradient-renormalized"}),
+      row<&Settings::mixing>("mixing", kReport,
+                             "Matrix of each layer: attention; gradient (attention weighted by the gradient of "
+                             "--target: I + G as published for rollout, rows normalized for flow); or "
+                             "gradient-renormalized (rows normalized for rollout, too)",
+                             {"attention", "gradient", "gradient-renormalized"}),
       row<&Settings::target>("target", kReport,
-                             "--mixing gradient: of which class (label or number) or next token (a word, or id:N); "
-                             "auto: the most probable"),
-      row<&Settings::heads>("heads", kAll, "Head fusion: mean, max, min, or the number of one head", {},
+                             "With --mixing gradient: the class (label or index) or next token (a word, or id:N) to "
+                             "differentiate; auto: the most probable"),
+      row<&Settings::heads>("heads", kAll, "Head fusion: mean, max, min, or the index of a single head", {},
                             SettingForm::kNumberToo),
       number<&Settings::residual>("residual", kAll, "Weight of the residual connection in A = (1 - rho) W + rho I",
                                   {0.0, 1.0, false, "weight"}),
-      number<&Settings::discard>("discard", kWhole, "Share of each layer's smallest weights that is set to 0",
+      number<&Settings::discard>("discard", kWhole, "Fraction of each layer's smallest weights to set to 0",
                                  {0.0, 1.0, true, "share"}),
       row<&Settings::discard_keep_special>("discard_keep_special", kWhole,
-                                           "Weights of special tokens are not discarded"),
+                                           "Keep the weights of special tokens when discarding"),
       row<&Settings::column_mask>(
           "set_aside", kWhole | kForGenerate | kForImageCurves,
-          "Columns that get no attention: none, first, special, registers (of images), or positions such as 0,5", {},
+          "Mask these key tokens: none, first, special, registers (of images), or positions such as 0,5", {},
           SettingForm::kPositionsToo),
-      row<&Settings::layers>("layers", kAll, "Layers to look from, such as 6, 1-6 or 1,3,6 (default: all)", {},
+      row<&Settings::layers>("layers", kAll, "Layers to start from, such as 6, 1-6 or 1,3,6 (default: all)", {},
                              SettingForm::kRangesToo, {1.0}),
-      number<&Settings::start_layer>("to_layer", kAll, "Layer to look down to; 0 is the input", {}),
-      row<&Settings::output_token>(
-          "output_token", kWhole,
-          "auto (the mask; else the class token, or the first; in causal models the last), cls, mask, last, "
-          "all, a position, or the text of a word or token that the input has once",
-          {}, SettingForm::kNumberToo),
+      number<&Settings::start_layer>("to_layer", kAll, "Layer to go down to; 0 is the input", {}),
+      row<&Settings::output_token>("output_token", kWhole,
+                                   "auto (the mask if any, else the class token or the first; causal models: the "
+                                   "last), cls, mask, last, all, a position, or a word or token that occurs once",
+                                   {}, SettingForm::kNumberToo),
       row<&Settings::normalization>("normalize", kReport | kForGenerate | kForText, "none, row, or receptive-field",
                                     {"none", "row", "receptive-field"}),
-      row<&Settings::words>("words", kOfText, "Merge the pieces of a word"),
-      number<&Settings::flow_tolerance>("flow_tolerance", kWhole | kForGenerate,
-                                        "When a flow counts as equal to an end cut, 1e-12 to 1; wider enclosures get a "
-                                        "note",
-                                        {1e-12, 1.0}),
-      number<&Settings::top_k>("top_k", kReport | kForGenerate | kForText, "Tokens that rankings show",
+      row<&Settings::words>("words", kOfText, "Merge subword tokens into words"),
+      number<&Settings::flow_tolerance>(
+          "flow_tolerance", kWhole | kForGenerate,
+          "Tolerance for calling a flow degenerate (equal to an end cut), 1e-12 to 1; wider intervals get a note",
+          {1e-12, 1.0}),
+      number<&Settings::top_k>("top_k", kReport | kForGenerate | kForText, "Number of tokens in rankings",
                                {1.0, kNoLimit}),
   };
   table.back().shown = true;

@@ -103,7 +103,7 @@ std::vector<std::string> to_texts(const std::vector<Method>& methods) {
 
 Method parse_method(std::string_view text) {
   if (const auto method = find(kMethods, text)) return *method;
-  throw unknown("method", "raw, rollout or flow, or several joined by commas", text);
+  throw unknown("method", "a comma-separated list of raw, rollout, flow", text);
 }
 
 std::vector<Method> parse_methods(const std::vector<std::string>& texts) {
@@ -129,7 +129,7 @@ Mixing parse_mixing(std::string_view text) {
 HeadChoice parse_heads(std::string_view text) {
   if (const auto fusion = find(kFusions, text)) return {.fusion = *fusion};
   if (const auto head = parse_number(text)) return {.fusion = HeadFusion::kSingle, .head = *head};
-  throw unknown("heads", "mean, max, min or the number of a head", text);
+  throw unknown("heads", "mean, max, min or the index of a head", text);
 }
 
 ColumnMask parse_column_mask(std::string_view text) {
@@ -139,9 +139,8 @@ ColumnMask parse_column_mask(std::string_view text) {
 
 OutputToken parse_output_token(std::string_view text) {
   if (text.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found nothing");
+    throw Error(ErrorKind::kUsage,
+                "--output-token: expected auto, cls, mask, last, all, a position or the text of a token, found none");
   }
   if (const auto kind = find(kOutputTokens, text)) return {.kind = *kind};
   if (const auto position = parse_number(text)) return {.kind = OutputToken::Kind::kPosition, .position = *position};
@@ -189,26 +188,21 @@ void validate(const Settings& settings) {
   };
   parse_methods(to_texts(settings.methods));
   check_ranges(settings);
-  expect(!settings.target.empty(), [] { return "--target: expected auto, a class or a token, found nothing"; });
+  expect(!settings.target.empty(), [] { return "--target: expected auto, a class or a token, found none"; });
   if (settings.has_gradients()) {
     expect(settings.heads == HeadChoice{}, [&] {
-      return fmt::format(
-          "--mixing {}: expected --heads mean, by which it is defined (clipped head by head, then "
-          "averaged), found --heads {}",
-          to_text(settings.mixing), to_text(settings.heads));
+      return fmt::format("--mixing {} requires --heads mean (it clips each head, then averages), found --heads {}",
+                         to_text(settings.mixing), to_text(settings.heads));
     });
     expect(settings.residual == Settings{}.residual, [&] {
       return fmt::format(
-          "--mixing {}: expected no --residual, since the identity is added whole (A = I + G), found "
-          "--residual {}",
+          "--mixing {} does not allow --residual: the whole identity is added (A = I + G), found --residual {}",
           to_text(settings.mixing), settings.residual);
     });
   } else {
     expect(settings.target == "auto", [&] {
-      return fmt::format(
-          "--target: expected --mixing gradient, whose score it names, found --mixing {} with --target "
-          "{}",
-          to_text(settings.mixing), settings.target);
+      return fmt::format("--target: expected --mixing gradient, found --mixing {} with --target {}",
+                         to_text(settings.mixing), settings.target);
     });
   }
 }

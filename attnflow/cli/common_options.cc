@@ -86,19 +86,19 @@ ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUs
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group) {
   CLI::Option* const option = command->add_flag(
       "--allow-unused-weights", allowed,
-      "Folders: leave out weights that config.json has no place for, such as layers beyond its number");
+      "Ignore weights that config.json has no place for, such as extra layers (Hugging Face folders)");
   if (group != nullptr) option->group(group);
 }
 
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const char* endings, const char* otherwise) {
   CLI::Option* option = command->add_option("-o,--output", outputs);
   option
-      ->description(fmt::format("Write a file; its ending chooses the kind ({}). May be repeated. Without it {}",
+      ->description(fmt::format("Write a file; the extension selects the format ({}). May be repeated. Default: {}",
                                 endings, otherwise))
       ->type_name("FILE")
       ->take_all()
       ->allow_extra_args(false);
-  CLI::Option* force = command->add_flag("--force")->description("-o may replace a file that the command reads");
+  CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");
   option->check([force](const std::string&) {
     command_list().say_how_to_replace("--force");
     // All arguments have been seen when the first is checked, wherever --force stands.
@@ -120,7 +120,7 @@ std::string read_standard_input() {
   std::array<char, 1 << 12> chunk{};
   while (const std::size_t read = std::fread(chunk.data(), 1, chunk.size(), stdin)) text.append(chunk.data(), read);
   if (std::ferror(stdin) != 0) {
-    throw Error(ErrorKind::kOther, "expected a text on standard input, which cannot be read; is it closed?");
+    throw Error(ErrorKind::kOther, "standard input cannot be read; is it closed?");
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return text;

@@ -76,10 +76,11 @@ std::string positive_class(const ModelInfo& info) {
   if (find_label("positive", info)) return "positive";
   // LABEL_0 and LABEL_1: transformers' names for classes without any.
   if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--targets: expected a class to take the logit of, found none called positive among {}; name "
-                          "one, such as --targets logit:{},logit:predicted",
-                          fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format(
+          "--targets: expected a class named positive, found {}; name one, such as --targets logit:{},logit:predicted",
+          fmt::join(info.labels, ", "), info.labels.empty() ? "CLASS" : info.labels.back()));
 }
 
 // Columns where standard output is no terminal.
@@ -113,8 +114,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   arguments.read_settings(options.settings);
   for (const std::string& output : arguments.outputs) check_correlations_output(output);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage,
-                "--per-sample: expected a place to write to (-o FILE.json) or --json, found neither");
+    throw Error(ErrorKind::kUsage, "--per-sample requires -o FILE.json or --json");
   }
   validate_options(options);
 
@@ -156,60 +156,60 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   Settings& settings = options.settings;
   command
-      ->add_option(
-          "--model", arguments.model,
-          "Folder of a Hugging Face classifier, or the name of a built-in model ('attnflow model' lists them). "
-          "Without it the first of those is used")
+      ->add_option("--model", arguments.model,
+                   "Folder of a Hugging Face classifier, or a built-in model ('attnflow model' lists them). Default: "
+                   "the first built-in text model")
       ->type_name("DIR|NAME");
-  add_outputs(command, arguments.outputs, ".md .json .csv", "tables are printed");
+  add_outputs(command, arguments.outputs, ".md .json .csv", "print tables");
   command->add_flag("--json", arguments.json, "Print the JSON on standard output");
   command->add_flag("--per-sample", options.keep_samples,
-                    "JSON also holds every sample: its tokens, scores, relevance and correlations");
+                    "Include every sample in the JSON: its tokens, scores, relevance and correlations");
 
   const char* samples = "Samples";
-  command->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+  command->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
       ->check(whole_number)
       ->capture_default_str()
       ->group(samples);
-  command->add_option("--seed", options.seed, "Seed of the draw and of the resampling")
+  command->add_option("--seed", options.seed, "Random seed for sampling and resampling")
       ->check(whole_number)
       ->capture_default_str()
       ->group(samples);
   command
       ->add_flag("--truncate", options.truncate,
-                 "Cut samples that are too long for the model, instead of leaving "
-                 "them out")
+                 "Truncate samples that are too long for the model instead of skipping them")
       ->group(samples);
 
-  const char* scores = "What to compare with";
-  comma_list(command->add_option("--scores", options.scores,
-                                 "blank-out, gradient (L2 norm), gradient-x-input, gradient-sum, or several joined by "
-                                 "commas"))
+  const char* scores = "Importance scores";
+  comma_list(
+      command->add_option("--scores", options.scores,
+                          "Comma-separated list of blank-out, gradient (L2 norm), gradient-x-input, gradient-sum"))
       ->capture_default_str()
       ->group(scores);
   comma_list(command->add_option("--targets", options.targets,
-                                 "What the scores are of: logit, probability or difference (from the next class), each "
-                                 "with :correct (the default), :predicted or :CLASS; several joined by commas"))
+                                 "Outputs to score: logit, probability or difference (to the runner-up class), each "
+                                 "with :correct (the default), :predicted or :CLASS; comma-separated"))
       ->group(scores);
-  command->add_option("--blank", options.blank, "What replaces a token: auto (unk, else mask), unk, mask or pad")
+  command
+      ->add_option("--blank", options.blank, "Replacement token for blank-out: auto (unk, else mask), unk, mask or pad")
       ->capture_default_str()
       ->group(scores);
 
-  const char* how = "What to compute";
+  const char* how = "Analysis";
   arguments.read_settings = add_settings(command, settings, kForCorrelations, {.compute = how},
                                          {{"output_token", "auto, cls, mask, last or a position"}});
-  comma_list(command->add_option("--relevance", options.relevance,
-                                 "row (of the output token), column-max, column-sum (over output tokens), or several "
-                                 "joined by commas"))
+  comma_list(command->add_option(
+                 "--relevance", options.relevance,
+                 "Comma-separated list of row (of the output token), column-max, column-sum (over output tokens)"))
       ->capture_default_str()
       ->group(how);
-  command->add_option("--resamples", options.resamples, "Of the bootstrap and the sign-flip tests")
+  command->add_option("--resamples", options.resamples, "Number of resamples for the bootstrap and sign-flip tests")
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
 
-  const char* run = "How to run";
-  command->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
+  const char* run = "Runtime";
+  command
+      ->add_option("--threads", options.threads, "Number of threads; 0: one per processor. Does not change the results")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);
@@ -220,17 +220,15 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
 }  // namespace
 
 void add_evaluate_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("evaluate", "How well raw attention, rollout and flow agree with what a model depends on");
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Measure how well raw attention, rollout and flow agree with what a model depends on");
   command->require_subcommand(1);
   command->footer(
-      "Which task?\n"
-      "  agreement  the model tells singular from plural verbs; the built-in one does, so nothing else is needed\n"
-      "  sentiment  the model tells positive from negative sentences, and you have some with labels\n"
-      "  sentences  any other classifier, with a file of your own\n"
-      "  evidence   a language model, and sentences in which the word that decides is marked\n"
-      "  image      a vision model, and pictures: which patches does its class depend on\n"
-      "'attnflow evaluate TASK --help' has a task's options, docs/evaluate.md an example from command to result.");
+      "Which task?\n  agreement  a model that predicts verb number; the built-in model does, so nothing else is "
+      "needed\n  sentiment  a sentiment classifier, with labeled sentences\n  sentences  any other classifier, with "
+      "your own file\n  evidence   a language model, with sentences in which the deciding word is marked\n  image      "
+      "a vision model, with images: which patches does the class depend on?\nSee 'attnflow evaluate TASK --help' for a "
+      "task's options, and docs/evaluate.md for a worked example.");
 
   auto agreement = std::make_shared<EvaluateArguments>();
   agreement->options.samples = 2000;
@@ -238,8 +236,8 @@ void add_evaluate_command(CLI::App& app) {
       command->add_subcommand("agreement", "A verb-number model, such as the built-in one: the paper's Tables 1 and 2");
   add_common(task, *agreement);
   task->add_option("--data", agreement->data,
-                   "Prefixes and the number of their verb: .tsv (prefix TAB singular|plural), .csv or .jsonl; a column "
-                   "'group' parts them. Without it, those that come with the model")
+                   "Prefixes with verb number: .tsv (prefix TAB singular|plural), .csv or .jsonl; a 'group' column "
+                   "splits the results. Default: the prefixes shipped with the model")
       ->type_name("FILE")
       ->expected(1);
   task->callback([agreement] { run_evaluate("agreement", *agreement); });
@@ -250,7 +248,7 @@ void add_evaluate_command(CLI::App& app) {
   sentiment->options.relevance = {"column-max", "row"};
   task = command->add_subcommand("sentiment", "A sentiment classifier: the paper's Table 3");
   add_common(task, *sentiment);
-  task->add_option("--data", sentiment->data, "Labelled sentences: .tsv (text TAB label), .csv or .jsonl")
+  task->add_option("--data", sentiment->data, "Labeled sentences: .tsv (text TAB label), .csv or .jsonl")
       ->type_name("FILE")
       ->required()
       ->expected(1);
@@ -260,7 +258,7 @@ void add_evaluate_command(CLI::App& app) {
   task = command->add_subcommand("sentences", "Any classifier and a file of sentences");
   add_common(task, *sentences);
   task->add_option("FILE", sentences->data,
-                   "Sentences: .tsv (text TAB label), .csv or .jsonl; or .txt, one a line without labels")
+                   "Sentences: .tsv (text TAB label), .csv or .jsonl; or .txt, one per line, without labels")
       ->required()
       ->expected(1);
   task->callback([sentences] { run_evaluate("sentences", *sentences); });

@@ -64,40 +64,40 @@ void add_evidence_task(CLI::App& evaluate) {
   auto arguments = std::make_shared<EvidenceArguments>();
   EvidenceOptions& options = arguments->options;
   options.scores = {"blank-out"};
-  CLI::App* task = evaluate.add_subcommand(
-      "evidence", "A language model: how high does each method rank the word that decides the next one?");
-  task->add_option("--model", arguments->model, "A GGUF file, or the folder of a Hugging Face decoder")
+  CLI::App* task =
+      evaluate.add_subcommand("evidence", "Language model: how high does each method rank the deciding word?");
+  task->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
   task->add_option("--data", arguments->data,
                    "Columns prefix, good, bad, evidence (or the names of BLiMP with a column target)")
       ->required()
       ->type_name("FILE.csv");
-  add_outputs(task, arguments->outputs, ".md .json .csv", "a table is printed");
+  add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
-  task->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+  task->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
       ->check(whole_number)
       ->capture_default_str();
-  task->add_option("--seed", options.seed, "Seed of the draw and of the resampling")
+  task->add_option("--seed", options.seed, "Random seed for sampling and resampling")
       ->check(whole_number)
       ->capture_default_str();
-  task->add_option("--begin", options.begin, "Text put before every prefix, such as '<|im_start|>'");
+  task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");
   comma_list(task->add_option("--scores", options.scores,
-                              "What else ranks the words: blank-out, gradient, gradient-x-input (the last two for "
-                              "Hugging Face folders), or several joined by commas"))
+                              "Other scores to rank by: blank-out, gradient, gradient-x-input (the last two for "
+                              "Hugging Face folders); comma-separated"))
       ->capture_default_str();
-  const char* how = "What to compute";
+  const char* how = "Analysis";
   arguments->read_settings = add_settings(task, options.settings, kForEvidence, {.compute = how});
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
       ->group(how);
-  task->add_option("--resamples", options.resampling.resamples, "Of the bootstrap")
+  task->add_option("--resamples", options.resampling.resamples, "Number of bootstrap resamples")
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
   add_unused_weights_option(task, arguments->allow_unused_weights);
   task->add_option("--threads", options.threads,
-                   "Threads; 0: one per processor (GGUF: per idle one). Results do not depend on it")
+                   "Number of threads; 0: one per processor (GGUF: per idle processor). Does not change the results")
       ->check(whole_number)
       ->capture_default_str();
   task->callback([arguments] { run_evidence(*arguments); });

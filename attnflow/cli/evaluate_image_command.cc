@@ -45,10 +45,11 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
   set.source = "Fashion-MNIST's test set";
   for (std::size_t i = 0; i < test->count(); ++i) {
     if (test->labels[i] >= info.labels.size()) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected classes below {}, as many as {} has, found {}", data,
-                                                   info.labels.size(), info.name, test->labels[i]));
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected classes below {} (the number of classes of {}), found {}", data,
+                              info.labels.size(), info.name, test->labels[i]));
     }
-    set.entries.push_back({fmt::format("test picture {}", i), test->labels[i]});
+    set.entries.push_back({fmt::format("test image {}", i), test->labels[i]});
   }
   set.read = [test](std::size_t i) { return grey_picture(test->picture(i)); };
   return set;
@@ -95,52 +96,54 @@ void add_image_evaluation_task(CLI::App& evaluate) {
   auto arguments = std::make_shared<ImageEvaluationArguments>();
   ImageEvaluationOptions& options = arguments->options;
   CLI::App* task = evaluate.add_subcommand(
-      "image", "A vision model: how fast does the class go when patches are removed in each method's order?");
-  task->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model's name")
+      "image",
+      "Vision model: how quickly does the class probability drop as patches are removed in each method's order?");
+  task->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model")
       ->type_name("DIR|NAME");
   task->add_option("--data", arguments->data,
-                   "A list of pictures (a file, a tab, a class on each line), or the folder of Fashion-MNIST's files")
+                   "List of images (file TAB class on each line), or a folder with the Fashion-MNIST files")
       ->required()
       ->type_name("FILE|DIR");
-  add_outputs(task, arguments->outputs, ".md .json .csv", "a table is printed");
+  add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
   task->add_flag("--json", arguments->json, "Print the JSON on standard output");
-  task->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+  task->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
       ->check(whole_number)
       ->capture_default_str();
-  task->add_option("--seed", options.seed, "Seed of the draw, of ties, of random orders and of the resampling")
+  task->add_option("--seed", options.seed, "Random seed (sampling, ties, random orders, bootstrap)")
       ->check(whole_number)
       ->capture_default_str();
-  const char* how = "What to compute";
+  const char* how = "Analysis";
   comma_list(task->add_option("--method", options.methods,
-                              "raw, rollout, flow, gradient-rollout, gradient-flow, or several joined by commas"))
+                              "Comma-separated list of raw, rollout, flow, gradient-rollout, gradient-flow"))
       ->capture_default_str()
       ->group(how);
-  arguments->read_settings = add_settings(
-      task, options.settings, kForImageCurves, {.compute = how},
-      {{"layers", "The last of them is looked at; default: the model's last"}, {"set_aside", "As for attnflow image"}});
-  task->add_option("--blank", arguments->blank, "What stands for a removed patch: mean or black")
+  arguments->read_settings = add_settings(task, options.settings, kForImageCurves, {.compute = how},
+                                          {{"layers", "The last of these is used; default: the model's last layer"},
+                                           {"set_aside", "Same as for attnflow image"}});
+  task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")
       ->capture_default_str()
       ->group(how);
-  task->add_option("--class", arguments->scored, "Whose probability: predicted (by the model) or own (the picture's)")
+  task->add_option("--class", arguments->scored, "Class to track: predicted, or own (the image's label)")
       ->capture_default_str()
       ->group(how);
-  task->add_option("--steps", options.steps, "Of each curve; 0: one for each patch, 50 at most")
+  task->add_option("--steps", options.steps, "Steps per curve; 0: one per patch, at most 50")
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
-  task->add_option("--random-orders", options.random_orders, "Of each picture, for comparison")
+  task->add_option("--random-orders", options.random_orders, "Random orders per image, for comparison")
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
-  task->add_option("--resamples", options.resampling.resamples, "Of the bootstrap and the sign-flip test")
+  task->add_option("--resamples", options.resampling.resamples,
+                   "Number of resamples for the bootstrap and sign-flip test")
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
-  task->add_option("--most-megapixels", arguments->most_megapixels, "Pictures with more (of 2^20 pixels) are refused")
+  task->add_option("--most-megapixels", arguments->most_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
   add_unused_weights_option(task, arguments->allow_unused_weights);
-  task->add_option("--threads", options.threads, "Threads; 0: one per processor. Results do not depend on it")
+  task->add_option("--threads", options.threads, "Number of threads; 0: one per processor. Does not change the results")
       ->check(whole_number)
       ->capture_default_str();
   task->callback([arguments] { run_image_evaluation(*arguments); });

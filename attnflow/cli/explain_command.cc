@@ -68,21 +68,19 @@ void run_explain(ExplainArguments& arguments) {
   const bool from_file = !arguments.attention.empty();
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
   if (*view != FigureView::kOverview && !draws) {
-    throw Error(ErrorKind::kUsage, "--view: expected a picture to draw (-o FILE.svg, .pdf or .png), found none");
+    throw Error(ErrorKind::kUsage, "--view requires a figure (-o FILE.svg, .pdf or .png)");
   }
   if (*view == FigureView::kReferents && options.referents.empty()) {
-    throw Error(ErrorKind::kUsage, "--view referents: expected words to compare (--referents WORD,WORD), found none");
+    throw Error(ErrorKind::kUsage, "--view referents requires --referents WORD,WORD");
   }
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage,
-                "--keep-attention: expected a file to keep it in (-o FILE.npz) or --json, found neither");
+    throw Error(ErrorKind::kUsage, "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
   }
   if (!options.certificates.empty() && !arguments.outputs.empty() && !arguments.json &&
       std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_certificates)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--certificate: expected a place that shows it (the terminal, --json, or -o FILE.json, .md "
-                            "or .txt), found only {}",
-                            fmt::join(arguments.outputs, ", ")));
+    throw Error(ErrorKind::kUsage, fmt::format("--certificate requires an output that shows it (the terminal, --json, "
+                                               "or -o FILE.json, .md or .txt), found only {}",
+                                               fmt::join(arguments.outputs, ", ")));
   }
   const auto shows_them = [&](const std::string& output) {
     return shows_referents(output) || (*view == FigureView::kReferents && is_picture(output));
@@ -90,35 +88,34 @@ void run_explain(ExplainArguments& arguments) {
   if (!options.referents.empty() && !arguments.outputs.empty() && !arguments.json &&
       std::none_of(arguments.outputs.begin(), arguments.outputs.end(), shows_them)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--referents: expected a place that shows them (the terminal, --json, -o FILE.html, .json, "
-                            ".md or .txt, or a picture with --view referents), found only {}",
+                fmt::format("--referents requires an output that shows them (the terminal, --json, -o FILE.html, "
+                            ".json, .md or .txt, or a figure with --view referents), found only {}",
                             fmt::join(arguments.outputs, ", ")));
   }
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
-    throw Error(ErrorKind::kUsage, "expected either a text (with --model and --pair), or --attention FILE, found both");
+    throw Error(ErrorKind::kUsage, "give either a text (with --model and --pair) or --attention FILE, not both");
   }
   if (from_file && options.settings.has_gradients()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--mixing {}: expected a text and a model, found --attention, whose file holds no gradients",
-                    to_text(options.settings.mixing)));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing {} requires a text and a model: an --attention file has no gradients",
+                            to_text(options.settings.mixing)));
   }
   if (from_file && (options.truncate || arguments.device != "cpu")) {
-    throw Error(ErrorKind::kUsage, "--truncate and --device are for --model: an attention file is taken as it is");
+    throw Error(ErrorKind::kUsage, "--truncate and --device require a model, not --attention");
   }
   if (from_file && options.only_output_token) {
-    throw Error(ErrorKind::kUsage, "--only-output-token: expected a decoder (--model), found --attention");
+    throw Error(ErrorKind::kUsage, "--only-output-token requires a decoder (--model), not --attention");
   }
   if (from_file && !options.candidates.empty()) {
-    throw Error(ErrorKind::kUsage, "--candidates: expected a model to ask, found --attention");
+    throw Error(ErrorKind::kUsage, "--candidates requires a model, not --attention");
   }
   if (!from_file && (options.renormalize || options.any_weights)) {
     throw Error(ErrorKind::kUsage,
-                "--renormalize and --any-weights are for --attention FILE: a model's attention is "
-                "softmax output already");
+                "--renormalize and --any-weights require --attention FILE: a model's attention is already normalized "
+                "by softmax");
   }
   if (options.renormalize && options.any_weights) {
-    throw Error(ErrorKind::kUsage, "expected --renormalize or --any-weights, found both");
+    throw Error(ErrorKind::kUsage, "--renormalize and --any-weights are mutually exclusive");
   }
   if (!from_file && !arguments.text) {
     throw Error(ErrorKind::kUsage,
@@ -156,12 +153,11 @@ void run_explain(ExplainArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", terminal_table(report, terminal_options()));
     if (report.all_output_tokens) {
-      print_message("note: the table shows one output token; -o FILE or --json give all");
+      print_message("note: the table shows one output token; -o FILE and --json include all of them");
     }
   } else {
     if (!from_file && !arguments.model) {
-      print_message(
-          fmt::format("note: the model is {}, which is built in; --model chooses another", report.model.name));
+      print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
     for (const std::string& note : report.notes) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
@@ -173,63 +169,68 @@ void run_explain(ExplainArguments& arguments) {
 void add_explain_command(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
   Settings& settings = arguments->options.settings;
-  CLI::App* command = app.add_subcommand("explain", "Which input tokens did each output token of a text draw on?");
-  command->add_option("TEXT", arguments->text, "The text; - reads it from standard input");
-  command->add_option("--pair", arguments->pair, "A second segment, for models of sentence pairs");
+  CLI::App* command = app.add_subcommand("explain", "Show which input tokens each output token of a text depends on");
+  command->add_option("TEXT", arguments->text, "Text to explain; - reads it from standard input");
+  command->add_option("--pair", arguments->pair, "Second sentence, for sentence-pair models");
   command
       ->add_option("--model", arguments->model,
-                   "Folder of a Hugging Face model, a GGUF file, or the name of a model that is built in ('attnflow "
-                   "model' lists "
-                   "them). "
-                   "Without it the first of those is used")
+                   "Hugging Face folder, GGUF file, or built-in model ('attnflow model' lists them). Default: the "
+                   "first built-in text model")
       ->type_name("DIR|NAME|FILE.gguf");
-  command->add_option("--attention", arguments->attention, "Attention [layer, head, query, key] instead of a model")
+  command
+      ->add_option("--attention", arguments->attention,
+                   "Read attention [layer, head, query, key] from a file instead of running a model")
       ->type_name("FILE.{npz,npy,safetensors}");
   add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
-              "a table is printed");
-  command->add_flag("--json", arguments->json, "Print the report document on standard output");
+              "print a table");
+  command->add_flag("--json", arguments->json, "Print the report as JSON on standard output");
 
-  const char* how = "What to compute";
-  const char* show = "What to show and keep";
+  const char* how = "Analysis";
+  const char* show = "Output";
   arguments->read_settings = add_settings(command, settings, kForExplain, {.compute = how, .show = show});
   command
       ->add_flag("--only-output-token", arguments->options.only_output_token,
-                 "Decoders: only that token's row, without matrices between all tokens; for long texts")
+                 "Decoders: compute only that token's row, without full attention matrices (for long texts)")
       ->group(how);
-  command->add_flag("--renormalize", arguments->options.renormalize, "--attention: divide each row by its sum")
+  command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum")
       ->group(how);
-  command->add_flag("--any-weights", arguments->options.any_weights, "--attention: rows need not sum to 1")->group(how);
+  command
+      ->add_flag("--any-weights", arguments->options.any_weights, "With --attention: accept rows that do not sum to 1")
+      ->group(how);
 
   command
       ->add_option("--view", arguments->view,
-                   "What .svg, .pdf and .png show: overview, graph, heatmap, strip, matrix or referents")
+                   "Figure to draw in .svg, .pdf and .png: overview, graph, heatmap, strip, matrix or referents")
       ->capture_default_str()
       ->group(show);
   comma_list(command->add_option("--candidates", arguments->options.candidates,
-                                 "Words whose probability at the mask is shown, joined by commas"))
+                                 "Comma-separated words whose probability at the mask is reported"))
       ->type_name("WORD,WORD")
       ->group(show);
-  comma_list(command->add_option(
-                 "--referents", arguments->options.referents,
-                 "Words of the text whose weights are compared, by layer, such as author,Sara; author:2 is the second "
-                 "author, a number a position"))
+  comma_list(command->add_option("--referents", arguments->options.referents,
+                                 "Words of the text to compare, layer by layer, such as author,Sara; author:2 is its "
+                                 "second occurrence, a number is a position"))
       ->type_name("WORD,WORD")
       ->group(show);
   command
-      ->add_flag("--keep-attention", arguments->options.keep_attention, "Keep the attention of all heads (npz, json)")
+      ->add_flag("--keep-attention", arguments->options.keep_attention,
+                 "Include the attention of all heads (npz, safetensors, json)")
       ->group(show);
 
   command
       ->add_option("--certificate", arguments->options.certificates,
-                   "Prove the flow of one pair (flow on arcs, minimum cut), such as cls,5. May be repeated")
+                   "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated")
       ->type_name("OUT,IN")
       ->take_all()
       ->allow_extra_args(false)
       ->group(show);
 
-  const char* run = "How to run";
-  command->add_flag("--truncate", arguments->options.truncate, "Cut a text that is too long for the model")->group(run);
-  command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor (GGUF: per idle one)")
+  const char* run = "Runtime";
+  command->add_flag("--truncate", arguments->options.truncate, "Truncate a text that is too long for the model")
+      ->group(run);
+  command
+      ->add_option("--threads", arguments->options.threads,
+                   "Number of threads; 0: one per processor (GGUF: per idle processor)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

@@ -71,7 +71,7 @@ GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
   figure.token = arguments.picture_token;
   const std::vector<std::string> computed = to_texts(arguments.options.settings.methods);
   if (!shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the methods that are computed ({}), found '{}'",
+    throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the computed methods ({}), found '{}'",
                                                fmt::join(computed, ", "), shown));
   }
   if (!shown.empty()) figure.method = parse_method(shown);
@@ -93,7 +93,7 @@ void run_generate(GenerateArguments& arguments) {
   arguments.read_settings(options.settings);
   if (arguments.drop_sink) {
     if (options.settings.column_mask.kind != ColumnMask::Kind::kNone) {
-      throw Error(ErrorKind::kUsage, "expected --drop-sink or --set-aside, found both");
+      throw Error(ErrorKind::kUsage, "--drop-sink and --set-aside are mutually exclusive");
     }
     options.settings.column_mask = parse_column_mask("first");
   }
@@ -107,7 +107,7 @@ void run_generate(GenerateArguments& arguments) {
                                                options.tokens - 1, options.flow_tokens.back()));
   }
   if (!options.settings.wants(Method::kFlow) && !(arguments.flow_tokens.empty() && arguments.flow_layers.empty())) {
-    throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers: expected flow among --method, found none");
+    throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers require --method flow");
   }
   check_generate_options(options);
   const GenerationFigureOptions figure = figure_of(arguments);
@@ -167,8 +167,8 @@ void run_generate(GenerateArguments& arguments) {
   if (failure) std::rethrow_exception(failure);
   if (interrupted) {
     throw Error(ErrorKind::kOther,
-                fmt::format("interrupted after {} of {} tokens; what was computed until then was {}",
-                            report.tokens.size(), options.tokens, arguments.outputs.empty() ? "printed" : "written"));
+                fmt::format("interrupted after {} of {} tokens; the partial result was {}", report.tokens.size(),
+                            options.tokens, arguments.outputs.empty() ? "printed" : "written"));
   }
 }
 
@@ -179,85 +179,83 @@ void add_generate_command(CLI::App& app) {
   GenerateOptions& options = arguments->options;
   options.settings.methods = {Method::kRaw, Method::kRollout};
   CLI::App* command =
-      app.add_subcommand("generate", "Continue a prompt, and show what each generated token drew on in it");
-  command->add_option("PROMPT", arguments->prompt, "The text to continue; - reads it from standard input")->required();
-  command->add_option("--model", arguments->model, "A GGUF file, or the folder of a Hugging Face decoder")
+      app.add_subcommand("generate", "Continue a prompt and show which prompt tokens each generated token depends on");
+  command->add_option("PROMPT", arguments->prompt, "Prompt to continue; - reads it from standard input")->required();
+  command->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
       ->required()
       ->type_name("FILE.gguf|DIR");
-  command
-      ->add_option("-n,--tokens", options.tokens,
-                   "Tokens to generate, at most, of the one text (evaluate's --samples counts texts)")
+  command->add_option("-n,--tokens", options.tokens, "Maximum number of tokens to generate")
       ->check(whole_number)
       ->capture_default_str();
   add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
-              "a table is printed below the text");
-  command->add_flag("--json", arguments->json, "Print the report document on standard output instead of the text");
+              "print a table below the text");
+  command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");
 
-  const char* say = "How to generate";
-  command->add_flag("--chat", options.chat, "The prompt is a question: put it into the model's chat template")
-      ->group(say);
-  command->add_option("--system", options.system, "--chat: the system's message before it")->group(say);
-  command->add_option("--temperature", options.sampling.temperature, "0: the most probable token")
+  const char* say = "Sampling";
+  command->add_flag("--chat", options.chat, "Apply the model's chat template")->group(say);
+  command->add_option("--system", options.system, "System prompt (with --chat)")->group(say);
+  command->add_option("--temperature", options.sampling.temperature, "Sampling temperature; 0: greedy")
       ->capture_default_str()
       ->group(say);
-  command->add_option("--top-p", options.sampling.top_p, "Draw from the most probable tokens that hold this share")
+  command->add_option("--top-p", options.sampling.top_p, "Nucleus sampling: cumulative probability")
       ->capture_default_str()
       ->group(say);
-  command->add_option("--seed", options.sampling.seed, "Seed of the draws")
+  command->add_option("--seed", options.sampling.seed, "Random seed")
       ->check(whole_number)
       ->capture_default_str()
       ->group(say);
-  command->add_flag("--ignore-end", options.ignore_end, "Go on behind a token that ends the text")->group(say);
+  command->add_flag("--ignore-end", options.ignore_end, "Continue past end-of-text tokens")->group(say);
 
-  const char* how = "What to compute";
-  const char* show = "What to show";
+  const char* how = "Analysis";
+  const char* show = "Output";
   arguments->read_settings = add_settings(
       command, options.settings, kForGenerate, {.compute = how, .show = show},
-      {{"normalize", "none, or receptive-field: values without the advantage of early tokens, beside the plain ones"},
-       {"words", "Merge the pieces of a word of the prompt"}});
-  command->add_flag("--drop-sink", arguments->drop_sink, "Set the first token aside, which swallows much attention")
-      ->group(how);
-  command->add_flag("--generated-columns", options.generated_columns, "Keep what was drawn on generated tokens too")
+      {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
+       {"words", "Merge subword tokens of the prompt into words"}});
+  command->add_flag("--drop-sink", arguments->drop_sink, "Mask the first token (attention sink)")->group(how);
+  command->add_flag("--generated-columns", options.generated_columns, "Also keep the values on generated tokens")
       ->group(how);
   command
       ->add_option("--flow-tokens", arguments->flow_tokens,
-                   "Generated tokens whose flow is computed, such as 0,5; default: all")
+                   "Generated tokens to compute flow for, such as 0,5; default: all")
       ->group(how);
   command->add_option("--flow-layers", arguments->flow_layers, "Layers that flow starts from; default: the last")
       ->group(how);
 
   TokenFilterOptions& filter = options.filter;
-  comma_list(
-      command->add_option("--drop-stop-words", filter.stop_words,
-                          "Leave function words of these languages out of rankings (en, de, fr, es, it, pt, nl)"))
+  comma_list(command->add_option("--drop-stop-words", filter.stop_words,
+                                 "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)"))
       ->type_name("LANGUAGE")
       ->group(show);
-  command->add_flag("--drop-punctuation", filter.punctuation, "Leave tokens without letter or number out of rankings")
+  command->add_flag("--drop-punctuation", filter.punctuation, "Exclude tokens without letters or digits from rankings")
       ->group(show);
-  command->add_flag("--drop-special", filter.special, "Leave special tokens out of rankings")->group(show);
+  command->add_flag("--drop-special", filter.special, "Exclude special tokens from rankings")->group(show);
   command
       ->add_option("--drop-matching", filter.patterns,
-                   "Leave tokens out of rankings in which this regular expression occurs. May be repeated")
+                   "Exclude tokens that match this regular expression from rankings. May be repeated")
       ->type_name("REGEX")
       ->take_all()
       ->allow_extra_args(false)
       ->group(show);
   comma_list(command->add_option("--drop-tokens", filter.indices,
-                                 "Leave the tokens at these positions out of rankings, such as 0,3-7"))
+                                 "Exclude the tokens at these positions from rankings, such as 0,3-7"))
       ->type_name("POSITIONS")
       ->group(show);
-  command->add_option("--view", arguments->view, "What .svg, .pdf and .png show: overview, tokens, layers or strip")
+  command
+      ->add_option("--view", arguments->view,
+                   "Figure to draw in .svg, .pdf and .png: overview, tokens, layers or strip")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--show", arguments->picture_method, "The method that pictures show")
+  command->add_option("--show", arguments->picture_method, "Method to show in figures")
       ->type_name("METHOD")
       ->group(show);
-  command->add_option("--token", arguments->picture_token, "The generated token that pictures show, from 0")
+  command->add_option("--token", arguments->picture_token, "Generated token to show in figures, from 0")
       ->check(whole_number)
       ->group(show);
 
-  const char* run = "How to run";
-  command->add_option("--threads", options.threads, "Threads; 0: one per processor (GGUF: per idle one)")
+  const char* run = "Runtime";
+  command
+      ->add_option("--threads", options.threads, "Number of threads; 0: one per processor (GGUF: per idle processor)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

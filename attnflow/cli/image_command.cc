@@ -76,8 +76,7 @@ void run_image(ImageArguments& arguments) {
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   if (options.keep_attention && arguments.outputs.empty() && !arguments.json) {
-    throw Error(ErrorKind::kUsage,
-                "--keep-attention: expected a file to keep it in (-o FILE.npz) or --json, found neither");
+    throw Error(ErrorKind::kUsage, "--keep-attention requires -o FILE.npz, .safetensors or .json, or --json");
   }
 
   PictureOptions limits;
@@ -101,8 +100,7 @@ void run_image(ImageArguments& arguments) {
     fmt::print("{}", terminal_table(report, table));
   } else {
     if (!arguments.model) {
-      print_message(
-          fmt::format("note: the model is {}, which is built in; --model chooses another", report.model.name));
+      print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
     for (const std::string& note : report.notes) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
@@ -114,53 +112,56 @@ void run_image(ImageArguments& arguments) {
 void add_image_command(CLI::App& app) {
   auto arguments = std::make_shared<ImageArguments>();
   Settings& settings = arguments->options.settings;
-  CLI::App* command = app.add_subcommand("image", "Which patches of a picture did a vision model draw on?");
-  command->add_option("PICTURE", arguments->picture, "A PNG, JPEG or WebP file")->required();
-  command->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model's name")
+  CLI::App* command = app.add_subcommand("image", "Show which patches of an image a vision model depends on");
+  command->add_option("PICTURE", arguments->picture, "PNG, JPEG or WebP image")->required();
+  command->add_option("--model", arguments->model, "Folder of a ViT, DeiT or DINOv2, or a built-in model")
       ->type_name("DIR|NAME");
   add_outputs(command, arguments->outputs, ".png .svg .pdf .html .json .csv .npz .safetensors .md .txt",
-              "a table is printed");
-  command->add_flag("--json", arguments->json, "Print the report document on standard output");
+              "print a table");
+  command->add_flag("--json", arguments->json, "Print the report as JSON on standard output");
 
-  const char* how = "What to compute";
-  const char* show = "What to show and keep";
-  arguments->read_settings = add_settings(
-      command, settings, kForImage, {.compute = how, .show = show},
-      {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
-       {"discard_keep_special", "Weights of the class token and of registers are not discarded"},
-       {"set_aside",
-        "Columns that get no attention, rows being renormalised: none, first, special (all that are no patches), "
-        "registers, or positions such as 0,5"},
-       {"top_k", "Patches and classes that rankings show"}});
+  const char* how = "Analysis";
+  const char* show = "Output";
+  arguments->read_settings =
+      add_settings(command, settings, kForImage, {.compute = how, .show = show},
+                   {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
+                    {"discard_keep_special", "Keep the weights of the class token and of registers when discarding"},
+                    {"set_aside",
+                     "Mask these key tokens and renormalize rows: none, first, special (everything except patches), "
+                     "registers, or positions such as 0,5"},
+                    {"top_k", "Number of patches and classes in rankings"}});
 
-  command->add_option("--view", arguments->view, "What .svg, .pdf and .png show: overview, overlay or layers")
+  command->add_option("--view", arguments->view, "Figure to draw in .svg, .pdf and .png: overview, overlay or layers")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--map", arguments->map, "smooth (linear between patches) or patches (as computed)")
+  command->add_option("--map", arguments->map, "Map: smooth (interpolated between patches) or patches (as computed)")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--tone", arguments->tone, "The picture under the map: grey or color")
+  command->add_option("--tone", arguments->tone, "Image under the map: grey or color")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--opacity", arguments->figure.opacity, "Of the map, 0 to 1")->capture_default_str()->group(show);
+  command->add_option("--opacity", arguments->figure.opacity, "Opacity of the map, 0 to 1")
+      ->capture_default_str()
+      ->group(show);
   command
-      ->add_flag("--keep-attention", arguments->options.keep_attention, "Keep the attention of all heads (npz, json)")
+      ->add_flag("--keep-attention", arguments->options.keep_attention,
+                 "Include the attention of all heads (npz, safetensors, json)")
       ->group(show);
   command
       ->add_option("--certificate", arguments->options.certificates,
-                   "Prove the flow of one pair (flow on arcs, minimum cut), such as cls,5. May be repeated")
+                   "Certify the flow of one pair, such as cls,5 (arc flows and a minimum cut). May be repeated")
       ->type_name("OUT,IN")
       ->take_all()
       ->allow_extra_args(false)
       ->group(show);
 
-  const char* run = "How to run";
+  const char* run = "Runtime";
   command
-      ->add_option("--most-megapixels", arguments->most_megapixels, "Pictures with more (of 2^20 pixels) are refused")
+      ->add_option("--most-megapixels", arguments->most_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str()
       ->group(run);
-  command->add_option("--threads", arguments->options.threads, "Threads; 0: one per processor")
+  command->add_option("--threads", arguments->options.threads, "Number of threads; 0: one per processor")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

@@ -35,23 +35,23 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\n"
-      "Which input tokens did each output of a Transformer draw on?");
+      "attnflow: attention rollout and attention flow (Abnar & Zuidema, ACL 2020).\nWhich input tokens did each output "
+      "of a Transformer draw on?");
   app.name("attnflow");
   app.set_version_flag("--version", ATTNFLOW_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 2 wrong usage, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.");
+      "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything "
+      "else.");
   attnflow::add_explain_command(app);
   attnflow::add_image_command(app);
   attnflow::add_generate_command(app);
   attnflow::add_evaluate_command(app);
   attnflow::add_model_command(app);
   attnflow::add_serve_command(app);
-  refuse_command(app, "convert", "a GGUF file is written as a folder by 'attnflow model FILE.gguf -o FOLDER'");
+  refuse_command(app, "convert", "convert a GGUF file with 'attnflow model FILE.gguf -o FOLDER'");
   refuse_command(app, "train",
-                 "models are trained by a program of its own, attnflow-train, which is built with "
-                 "-DATTNFLOW_TRAINING=ON");
+                 "train models with the separate program attnflow-train (built with -DATTNFLOW_TRAINING=ON)");
   const int code = attnflow::run_app(app, argc, argv);
   if (code == 0) leave();
   return code;

@@ -16,7 +16,7 @@ void print_message(std::string_view text) noexcept {
   try {
     print_raw_message(escape_text(text, "\n") + "\n");
   } catch (const std::exception&) {  // no memory for a copy
-    print_raw_message("attnflow: a message is lost for lack of memory\n");
+    print_raw_message("attnflow: out of memory for a message\n");
   }
 }
 

@@ -40,14 +40,14 @@ Folder default_model() {
   if (const BuiltinModel* model = find_builtin_model_of(ModelInputKind::kText)) return model->folder();
   throw Error(ErrorKind::kUsage,
               "expected --model DIR, the folder of a Hugging Face model (config.json, model.safetensors, "
-              "tokenizer.json), found none, and this program has no model of text built in");
+              "tokenizer.json), found none, and this program has no built-in text model");
 }
 
 Folder default_image_model() {
   if (const BuiltinModel* model = find_builtin_model_of(ModelInputKind::kPicture)) return model->folder();
   throw Error(ErrorKind::kUsage,
               "expected --model DIR, the folder of a Hugging Face ViT, DeiT or DINOv2 (config.json, model.safetensors, "
-              "preprocessor_config.json), found none, and this program has no model of pictures built in");
+              "preprocessor_config.json), found none, and this program has no built-in vision model");
 }
 
 }  // namespace attnflow

@@ -57,7 +57,7 @@ std::string size_of(const BuiltinModel& model) {
 }
 
 void list_models() {
-  std::vector<std::vector<std::string>> rows = {{"name", "size", "licence", "what"}};
+  std::vector<std::vector<std::string>> rows = {{"name", "size", "license", "description"}};
   std::string text_model;
   std::string image_model;
   for (const BuiltinModel& model : builtin_models()) {
@@ -67,7 +67,7 @@ void list_models() {
     rows.push_back({model.name, size_of(model), card.licence, card.summary});
   }
   if (rows.size() == 1) {
-    print_message("note: no model is built into this program; 'attnflow model DIR' describes one in a folder");
+    print_message("note: this program has no built-in models; 'attnflow model DIR' describes a model in a folder");
     return;
   }
   std::vector<std::size_t> widths(rows[0].size(), 0);
@@ -100,14 +100,15 @@ std::string roles_of(const ImageTokens& tokens) {
 void print_text_input(const Folder& folder, const ModelInfo& info) {
   const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
   fmt::print("vocabulary    {} (tokenizer: {})\n", info.vocabulary, tokenizer.vocabulary_size());
-  fmt::print("most tokens   {}\n", info.max_tokens);
+  fmt::print("max tokens    {}\n", info.max_tokens);
 }
 
 void print_image_input(const ImageInfo& image) {
   const std::size_t height = image.rows() * image.patch_height;
   const std::size_t width = image.columns() * image.patch_width;
-  fmt::print("pictures      {} x {} pixels (height, width), {} channel{}; other sizes by interpolated positions\n",
-             image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
+  fmt::print(
+      "images        {} x {} pixels (height, width), {} channel{}; other sizes by interpolating position embeddings\n",
+      image.height, image.width, image.channels, image.channels == 1 ? "" : "s");
   fmt::print("patches       {} x {} pixels: {} rows of {}\n", image.patch_height, image.patch_width, image.rows(),
              image.columns());
   const ImageTokens tokens = image_tokens(image, height, width);
@@ -135,8 +136,8 @@ void describe_model(const Folder& folder, const LoadOptions& options) {
   if (!info.labels.empty()) fmt::print("labels        {}\n", fmt::join(info.labels, ", "));
   fmt::print("parameters    {}\n", info.parameters);
   const std::optional<ModelCard> card = read_model_card(folder);
-  if (card && !card->licence.empty()) fmt::print("licence       {}\n", card->licence);
-  if (card && !card->summary.empty()) fmt::print("what          {}\n", card->summary);
+  if (card && !card->licence.empty()) fmt::print("license       {}\n", card->licence);
+  if (card && !card->summary.empty()) fmt::print("description   {}\n", card->summary);
   print_notes(info.notes);
 }
 
@@ -157,21 +158,21 @@ void describe_gguf(const std::string& file) {
   fmt::print("hidden        {}\n", info.hidden);
   fmt::print("vocabulary    {} (tokenizer in the file: {})\n", info.vocabulary,
              info.tokenizer.empty() ? "none" : clean_line(info.tokenizer));
-  fmt::print("most tokens   {}\n", info.context);
+  fmt::print("max tokens    {}\n", info.context);
   fmt::print("attention     {}\n", info.causal ? "causal" : "bidirectional");
   if (info.sliding_window > 0) fmt::print("window        {} tokens, in some or all layers\n", info.sliding_window);
   fmt::print("chat          {}\n", info.chat_template ? "has a template (generate --chat)" : "no template");
   fmt::print("parameters    {}\n", info.parameters);
   fmt::print("stored as     {}\n", storage_text(info));
   fmt::print("file          GGUF, {:.1f} MB\n", static_cast<double>(info.bytes) / 1e6);
-  if (!info.licence.empty()) fmt::print("licence       {}\n", clean_line(info.licence));
+  if (!info.licence.empty()) fmt::print("license       {}\n", clean_line(info.licence));
   print_notes(info.notes);
 }
 
 void print_card(const Folder& folder) {
   const std::optional<ModelCard> card = read_model_card(folder);
   if (!card) {
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a model's card, README.md, found none", folder.label()));
+    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a model card (README.md), found none", folder.label()));
   }
   fmt::print("{}", card->text);
 }
@@ -186,37 +187,34 @@ void write_folder(const std::string& file, const std::string& folder) {
   bar.finish();
   print_message(fmt::format("wrote {}: {}, {} parameters in {} tensors, {:.1f} MB", folder, result.model_type,
                             result.parameters, result.tensors, static_cast<double>(result.bytes) / 1e6));
-  print_message(fmt::format(
-      "note: these are the numbers that the file stands for ({} of {} tensors were quantised), not those from "
-      "before quantisation",
-      result.quantised, result.tensors));
+  print_message(
+      fmt::format("note: these are the dequantized weights ({} of {} tensors were quantized), not the originals",
+                  result.quantised, result.tensors));
   print_message(fmt::format("note: both tokenizers gave the same tokens for {} texts", result.texts_compared));
   for (const std::string& note : result.notes) print_message("note: " + note);
 }
 
 void run_model(const ModelArguments& arguments) {
   if (arguments.folder) {
-    if (arguments.card)
-      throw Error(ErrorKind::kUsage, "--card: expected no -o beside it, found one; ask for one of them");
+    if (arguments.card) throw Error(ErrorKind::kUsage, "--card and -o are mutually exclusive");
     if (!arguments.model || !is_gguf(*arguments.model)) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("-o: expected a GGUF file (.gguf) to write as a folder, found {}",
+                  fmt::format("-o requires a GGUF file (.gguf), found {}",
                               arguments.model ? fmt::format("'{}'", *arguments.model) : std::string("none")));
     }
     write_folder(*arguments.model, *arguments.folder);
     return;
   }
   if (!arguments.model) {
-    if (arguments.card) throw Error(ErrorKind::kUsage, "--card: expected a model whose card to print, found none");
+    if (arguments.card) throw Error(ErrorKind::kUsage, "--card requires a model");
     list_models();
     return;
   }
   if (is_gguf(*arguments.model)) {
     if (arguments.card) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--card: expected a folder or a built-in model, whose card is its README.md, found the "
-                              "GGUF file {}, which holds none; without --card it is described",
-                              *arguments.model));
+      throw Error(ErrorKind::kUsage, fmt::format("--card requires a folder or a built-in model, found the GGUF file "
+                                                 "{}, which has no card (README.md); run without --card to describe it",
+                                                 *arguments.model));
     }
     describe_gguf(*arguments.model);
     return;
@@ -235,18 +233,15 @@ void run_model(const ModelArguments& arguments) {
 
 void add_model_command(CLI::App& app) {
   auto arguments = std::make_shared<ModelArguments>();
-  CLI::App* command = app.add_subcommand("model", "What a model is; without one, which are built in");
-  command
-      ->add_option("MODEL", arguments->model,
-                   "Folder of a Hugging Face model, a GGUF file, or the name of a built-in model")
+  CLI::App* command = app.add_subcommand("model", "Describe a model, or list the built-in ones");
+  command->add_option("MODEL", arguments->model, "Hugging Face folder, GGUF file, or built-in model")
       ->type_name("DIR|FILE.gguf|NAME");
-  command->add_flag("--card", arguments->card, "Print its card (README.md): data, training, licence");
+  command->add_flag("--card", arguments->card, "Print the model card (README.md): data, training, license");
   add_unused_weights_option(command, arguments->allow_unused_weights);
   command
-      ->add_option(
-          "-o,--output", arguments->folder,
-          "Write the GGUF file as a Hugging Face folder of float32 weights, for gradients (llama, qwen2, gpt2); "
-          "FOLDER must not exist")
+      ->add_option("-o,--output", arguments->folder,
+                   "Convert the GGUF file to a Hugging Face folder with float32 weights, for gradients (llama, qwen2, "
+                   "gpt2); FOLDER must not exist")
       ->type_name("FOLDER");
   command->callback([arguments] { run_model(*arguments); });
 }

@@ -28,7 +28,7 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   }
   const std::string last = names.back();
   names.pop_back();
-  throw Error(ErrorKind::kUsage, fmt::format("expected a command ({} or {}), found '{}'; run '{} --help'",
+  throw Error(ErrorKind::kUsage, fmt::format("expected a command ({} or {}), found '{}'; see '{} --help'",
                                              fmt::join(names, ", "), last, argv[1], app.get_name()));
 }
 
@@ -56,8 +56,7 @@ int run_app(CLI::App& app, int argc, char** argv) {
   } catch (const Error& e) {
     return fail(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {
-    return fail("expected enough memory for this input, found none left; shorten the input, or ask for less",
-                static_cast<int>(ErrorKind::kOther));
+    return fail("out of memory for this input; shorten it or request less", static_cast<int>(ErrorKind::kOther));
   } catch (const std::exception& e) {
     return fail(std::ferror(stdout) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }

@@ -49,67 +49,68 @@ void run_serve(ServeArguments& arguments) {
 void add_serve_command(CLI::App& app) {
   auto arguments = std::make_shared<ServeArguments>();
   ServeOptions& options = arguments->options;
-  CLI::App* command = app.add_subcommand("serve", "A page and a JSON API over HTTP, for this machine or others");
-  command->add_option("--host", options.host, "Address to listen at; one that others reach needs --token")
+  CLI::App* command = app.add_subcommand("serve", "Serve a web page and a JSON API over HTTP");
+  command->add_option("--host", options.host, "Address to listen on; any non-loopback address needs --token")
       ->capture_default_str();
-  command->add_option("--port", options.port, "Port; 0: any that is free")->check(port_number)->capture_default_str();
+  command->add_option("--port", options.port, "Port; 0: any free port")->check(port_number)->capture_default_str();
   command
       ->add_option("--model", options.models,
-                   "A model to offer beside the built-in ones: folder of a Hugging Face model, or GGUF file. May be "
-                   "repeated")
+                   "Additional model to serve: Hugging Face folder or GGUF file. May be repeated")
       ->type_name("DIR|FILE.gguf")
       ->take_all()
       ->allow_extra_args(false);
   add_unused_weights_option(command, options.allow_unused_weights);
-  command->add_option("--token", options.token, "What requests to the API must name (Authorization: Bearer TOKEN)")
+  command->add_option("--token", options.token, "Token required for API requests (Authorization: Bearer TOKEN)")
       ->envname("ATTNFLOW_TOKEN");
   command
       ->add_option("--allow-host", options.allowed_hosts,
-                   "Another name of this server, such as that of a proxy before it: NAME or NAME:PORT. May be repeated")
+                   "Additional accepted Host name, such as a reverse proxy's: NAME or NAME:PORT. May be repeated")
       ->type_name("NAME")
       ->take_all()
       ->allow_extra_args(false);
 
   const char* limits = "Limits";
-  command->add_option("--workers", options.workers, "Analyses at the same time")
+  command->add_option("--workers", options.workers, "Concurrent analyses")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--queue", options.queue, "Requests that may wait; others are answered 503")
+  command->add_option("--queue", options.queue, "Queue length; further requests get a 503")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--timeout", arguments->timeout, "Seconds that one analysis may take")
+  command->add_option("--timeout", arguments->timeout, "Timeout per analysis in seconds")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--max-body", options.most_body_bytes, "Bytes of a picture; a request in JSON may have 1 MiB")
+  command
+      ->add_option("--max-body", options.most_body_bytes,
+                   "Maximum image size in bytes; JSON requests are limited to 1 MiB")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--most-megapixels", options.most_megapixels, "Pictures with more (of 2^20 pixels) are refused")
+  command->add_option("--most-megapixels", options.most_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
   command
       ->add_option("--max-memory", options.most_memory_mib,
-                   "MiB that one analysis may take; 0: half of what is free, shared out among the workers")
+                   "Memory limit per analysis in MiB; 0: half of free memory, divided among the workers")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--max-connections", options.most_connections, "Connections at the same time")
+  command->add_option("--max-connections", options.most_connections, "Maximum number of connections")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
   command
       ->add_option("--max-connections-per-address", options.most_connections_per_address,
-                   "Of these from one address; behind a proxy, which is one, as many as in all")
+                   "Maximum connections per address (behind a proxy: same as --max-connections)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
 
-  const char* run = "How to run";
-  command->add_option("--threads", options.threads, "Threads of one analysis; 0: the processors shared by the workers")
+  const char* run = "Runtime";
+  command->add_option("--threads", options.threads, "Threads per analysis; 0: processors divided among the workers")
       ->check(whole_number)
       ->capture_default_str()
       ->group(run);

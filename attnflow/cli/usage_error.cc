@@ -63,18 +63,16 @@ std::string nearest_option(const CLI::App& command, std::string_view typed) {
 
 std::string unexpected(const CLI::App& app, const std::vector<std::string>& extras) {
   const CLI::App& command = command_of(app);
-  const std::string help = fmt::format("'{} --help' lists what there is", full_name(command));
+  const std::string help = fmt::format("see '{} --help'", full_name(command));
   const auto option = std::find_if(extras.begin(), extras.end(),
                                    [](const std::string& extra) { return extra.size() > 1 && extra[0] == '-'; });
   if (option == extras.end()) {
-    return fmt::format("expected nothing more, found '{}'; a text of several words needs quotes ({})",
-                       fmt::join(extras, " "), help);
+    return fmt::format("unexpected argument '{}'; quote a text of several words ({})", fmt::join(extras, " "), help);
   }
   const std::string typed = option->substr(0, option->find('='));
   const std::string nearest = typed.starts_with("--") ? nearest_option(command, typed) : "";
-  if (nearest.empty()) return fmt::format("expected an option of {}, found {}; {}", full_name(command), typed, help);
-  return fmt::format("expected an option of {}, found {}; did you mean {}? ({})", full_name(command), typed, nearest,
-                     help);
+  if (nearest.empty()) return fmt::format("{} has no option {}; {}", full_name(command), typed, help);
+  return fmt::format("{} has no option {}; did you mean {}? ({})", full_name(command), typed, nearest, help);
 }
 
 // What an option's value must be.
@@ -82,9 +80,9 @@ std::string value_kind(const CLI::App& command, const std::string& name) {
   const CLI::Option* option = command.get_option_no_throw(name);
   const std::string type = option ? option->get_type_name() : "";
   if (type.starts_with("FLOAT")) return "a number";
-  if (type.starts_with("UINT")) return "a whole number, neither below 0 nor too large";
+  if (type.starts_with("UINT")) return "a whole number of at least 0";
   if (type.starts_with("INT")) return "a whole number";
-  return type.empty() ? "a value of another kind" : type;
+  return type.empty() ? "a value of a different type" : type;
 }
 
 }  // namespace
@@ -92,7 +90,7 @@ std::string value_kind(const CLI::App& command, const std::string& name) {
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
   const CLI::App& command = command_of(app);
-  const std::string help = fmt::format("'{} --help' tells more", full_name(command));
+  const std::string help = fmt::format("see '{} --help'", full_name(command));
   if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return unexpected(app, extras);
@@ -111,7 +109,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
     // "--top-k: 1 required INT missing"
     const std::size_t colon = text.find(": 1 required ");
     if (colon != std::string::npos && text.ends_with(" missing")) {
-      return fmt::format("{}: expected a value behind it, found none; {}", text.substr(0, colon), help);
+      return fmt::format("{}: expected a value, found none; {}", text.substr(0, colon), help);
     }
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error)) {

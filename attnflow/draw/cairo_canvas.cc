@@ -45,7 +45,7 @@ using CairoPtr = std::unique_ptr<cairo_t, DestroyCairo>;
 
 void check(cairo_status_t status) {
   if (status != CAIRO_STATUS_SUCCESS) {
-    throw Error(ErrorKind::kOther, std::string("the picture could not be drawn: ") + cairo_status_to_string(status));
+    throw Error(ErrorKind::kOther, std::string("the figure could not be drawn: ") + cairo_status_to_string(status));
   }
 }
 

@@ -176,21 +176,19 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
   data.values = options.normalized ? &data.source.values->normalized : &data.source.values->prompt;
   if (data.values->empty()) {
     bad_generation_option(
-        fmt::format("expected values of {} after normalisation, found none; ask for them with "
-                    "--normalize receptive-field",
+        fmt::format("expected normalized values of {}, found none; compute them with --normalize receptive-field",
                     to_text(data.method)));
   }
   if (options.token) {
     const auto found = std::find(data.source.tokens.begin(), data.source.tokens.end(), *options.token);
     if (found == data.source.tokens.end()) {
       const std::size_t count = data.report.tokens.size();
-      bad_generation_option(
-          *options.token >= count
-              ? fmt::format("token: expected one of the {} that were generated, from 0 on, found {}: the text "
-                            "ended before it",
-                            count, *options.token)
-              : fmt::format("token: expected one that {} was computed for ({}), found {}", to_text(data.method),
-                            listed(data.source.tokens), *options.token));
+      bad_generation_option(*options.token >= count
+                                ? fmt::format("token: expected one of the {} generated tokens, counted from 0, found "
+                                              "{}: the text ended before it",
+                                              count, *options.token)
+                                : fmt::format("token: expected one for which {} was computed ({}), found {}",
+                                              to_text(data.method), listed(data.source.tokens), *options.token));
     }
     data.row = static_cast<std::size_t>(found - data.source.tokens.begin());
   }
@@ -200,8 +198,8 @@ GenerationData make_generation_data(const GenerationReport& report, const Genera
   for (const std::size_t layer : layers) {
     const auto found = std::find(data.source.layers.begin(), data.source.layers.end(), layer);
     if (found == data.source.layers.end()) {
-      bad_generation_option(fmt::format("expected layers that {} was computed for ({}), found {}", to_text(data.method),
-                                        listed(data.source.layers), layer));
+      bad_generation_option(fmt::format("expected layers for which {} was computed ({}), found {}",
+                                        to_text(data.method), listed(data.source.layers), layer));
     }
     data.layer_positions.push_back(static_cast<std::size_t>(found - data.source.layers.begin()));
   }

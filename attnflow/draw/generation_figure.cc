@@ -185,7 +185,7 @@ void write_generation_figure(const std::filesystem::path& path, const Generation
   } else if (ending == ".png") {
     write_file(path, generation_figure_png(report, options));
   } else {
-    throw Error(ErrorKind::kUsage, "expected a picture ending in .svg, .pdf or .png, found '" + path.string() + "'");
+    throw Error(ErrorKind::kUsage, "expected a figure ending in .svg, .pdf or .png, found '" + path.string() + "'");
   }
 }
 

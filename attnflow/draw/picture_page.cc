@@ -30,7 +30,7 @@ void expect(bool holds, const std::string& message) {
 void check_bar(const PanelBar& bar, const std::string& where) {
   const bool fits = std::isfinite(bar.low) && std::isfinite(bar.high) && bar.low < bar.high &&
                     (!bar.above || std::isfinite(*bar.above));
-  expect(fits, fmt::format("expected a colour bar from a number to a larger one for {}, found {} to {}", where, bar.low,
+  expect(fits, fmt::format("expected a color bar from a number to a larger one for {}, found {} to {}", where, bar.low,
                            bar.high));
 }
 
@@ -64,7 +64,7 @@ void check_contents(const PicturePage& page) {
     }
     panels += row.panels.size();
   }
-  expect(panels > 0, "expected pictures for the page, found none");
+  expect(panels > 0, "expected images for the page, found none");
 }
 
 Scene title_scene(const PicturePage& page, double width, const TextMeasurer& measure) {
@@ -158,7 +158,7 @@ void write_picture_page(const std::filesystem::path& path, const PicturePage& pa
   } else if (ending == ".png") {
     write_file(path, picture_page_png(page, options));
   } else {
-    throw Error(ErrorKind::kUsage, "expected a picture ending in .svg, .pdf or .png, found '" + path.string() + "'");
+    throw Error(ErrorKind::kUsage, "expected a figure ending in .svg, .pdf or .png, found '" + path.string() + "'");
   }
 }
 

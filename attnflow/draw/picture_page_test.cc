@@ -408,7 +408,7 @@ void expect_error(const PicturePage& page, ErrorKind kind, const std::string& pa
 
 TEST(PicturePage, SaysWhatIsWrongWithIt) {
   const PicturePage good = overview(20, 20, 2);
-  expect_error({}, ErrorKind::kUsage, "expected pictures for the page");
+  expect_error({}, ErrorKind::kUsage, "expected images for the page");
   PicturePage page = good;
   page.rows[1].panels[1].png = "GIF89a";
   expect_error(page, ErrorKind::kUsage, "panel 2 of row 2, found 6 other bytes");
@@ -417,10 +417,10 @@ TEST(PicturePage, SaysWhatIsWrongWithIt) {
   expect_error(page, ErrorKind::kUsage, "expected a PNG of 21 x 20 pixels for panel 1 of row 1, found one of 20 x 20");
   page = good;
   page.rows[1].bar->high = page.rows[1].bar->low;
-  expect_error(page, ErrorKind::kUsage, "colour bar");
+  expect_error(page, ErrorKind::kUsage, "color bar");
   page = good;
   page.rows[0].panels[1].bar->high = std::numeric_limits<double>::quiet_NaN();
-  expect_error(page, ErrorKind::kUsage, "colour bar");
+  expect_error(page, ErrorKind::kUsage, "color bar");
   page = good;
   page.rows[0].panels[1].mark->width = 0.0;
   expect_error(page, ErrorKind::kUsage, "marked rectangle");

@@ -20,7 +20,7 @@ void check_samples(std::span<const double> values, std::span<const double> gaps)
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("expected numbers to rank; value {} of {} is NaN: leave it out", i, values.size()));
+                  fmt::format("expected numbers to rank; value {} of {} is NaN: exclude it", i, values.size()));
     }
   }
   for (std::size_t i = 0; i < gaps.size(); ++i) {

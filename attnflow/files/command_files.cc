@@ -83,15 +83,16 @@ void CommandFiles::say_how_to_replace(std::string option) {
 }
 
 void CommandFiles::refuse(const fs::path& output, const fs::path& input) const {
-  const std::string how = how_to_replace_.empty() ? "" : fmt::format(" ({} replaces the input)", how_to_replace_);
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: expected an output that is none of the command's inputs, found the input {}; give the "
-                          "output another name{}",
-                          output.string(), input.string(), how));
+  const std::string how = how_to_replace_.empty() ? "" : fmt::format(" ({} overwrites the input)", how_to_replace_);
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format(
+          "{}: expected an output different from the inputs, found the input {}; give the output another name{}",
+          output.string(), input.string(), how));
 }
 
 void CommandFiles::add_output(const fs::path& path) {
-  if (path.empty()) throw Error(ErrorKind::kUsage, "expected the name of a file as output (-o), found an empty text");
+  if (path.empty()) throw Error(ErrorKind::kUsage, "expected a file name as output (-o), found an empty one");
   const fs::path target = output_target(path);
   check_target(path, target);
   const std::optional<FileId> id = identify(target);
@@ -100,11 +101,12 @@ void CommandFiles::add_output(const fs::path& path) {
   const auto [other, added] = outputs_.emplace(*id, path);
   if (!added) {
     const bool same_name = other->second == path;
-    throw Error(ErrorKind::kUsage,
-                same_name
-                    ? fmt::format("expected different files as outputs (-o), found '{}' twice", path.string())
-                    : fmt::format("expected different files as outputs (-o), found '{}' and '{}', which are the same",
-                                  other->second.string(), path.string()));
+    throw Error(
+        ErrorKind::kUsage,
+        same_name
+            ? fmt::format("expected different files as outputs (-o), found '{}' twice", path.string())
+            : fmt::format("expected different files as outputs (-o), found '{}' and '{}', which are the same file",
+                          other->second.string(), path.string()));
   }
   const auto input = inputs_.find(*id);
   if (input != inputs_.end() && !may_replace_inputs_) refuse(path, input->second);

@@ -40,13 +40,13 @@ TEST_F(CommandFilesTest, AnOutputOverAnInputIsRefusedBeforeTheWork) {
     files.say_how_to_replace("--force");
     files.add_output(name);
     expect_error(ErrorKind::kUsage,
-                 {name.string(), "none of the command's inputs", (folder_ / "input").string(), "--force"},
+                 {name.string(), "different from the inputs", (folder_ / "input").string(), "--force"},
                  [&] { (void)read_file(folder_ / "input"); });
   }
   for (const auto& name : names()) {
     CommandFiles files;
     (void)read_file(name);
-    expect_error(ErrorKind::kUsage, {"none of the command's inputs"}, [&] { files.add_output(folder_ / "input"); });
+    expect_error(ErrorKind::kUsage, {"different from the inputs"}, [&] { files.add_output(folder_ / "input"); });
   }
 }
 
@@ -54,7 +54,7 @@ TEST_F(CommandFilesTest, AnOutputThatWasNotNamedIsRefusedWhenItIsWritten) {
   const CommandFiles files;
   for (const auto& name : names()) (void)read_file(name);
   for (const auto& name : names()) {
-    expect_error(ErrorKind::kUsage, {"none of the command's inputs"}, [&] { write_file(name, "gone"); });
+    expect_error(ErrorKind::kUsage, {"different from the inputs"}, [&] { write_file(name, "gone"); });
   }
   EXPECT_EQ(get(folder_ / "input"), "precious");
   EXPECT_EQ(folder_.names().size(), 4U);
@@ -135,7 +135,7 @@ TEST_F(CommandFilesTest, FilesBesideAModelsConfigAreItsOwn) {
       }
     };
     both(output_first);
-    expect_error(ErrorKind::kUsage, {"README.md", "none of the command's inputs"}, [&] { both(!output_first); });
+    expect_error(ErrorKind::kUsage, {"README.md", "different from the inputs"}, [&] { both(!output_first); });
   }
 }
 
@@ -149,9 +149,9 @@ TEST_F(CommandFilesTest, OutputsOfEarlierRunsMayLieBesideAModelsConfig) {
 
 TEST_F(CommandFilesTest, AnOutputHasAName) {
   CommandFiles files;
-  expect_error(ErrorKind::kUsage, {"found an empty text"}, [&] { files.add_output(""); });
+  expect_error(ErrorKind::kUsage, {"found an empty one"}, [&] { files.add_output(""); });
   std::filesystem::create_symlink("circle", folder_ / "circle");
-  expect_error(ErrorKind::kOther, {"circle: cannot write", "leads in a circle"},
+  expect_error(ErrorKind::kOther, {"circle: cannot write", "is circular"},
                [&] { files.add_output(folder_ / "circle"); });
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "circle"));
 }

@@ -115,7 +115,7 @@ class Reader {
   // A count of things that take `least` bytes each.
   void check_count(std::uint64_t count, std::size_t least, std::string_view what) const {
     if (count > left() / least) {
-      fail(fmt::format("it says that it has {} {}, but only {} bytes follow: it is truncated or damaged; copy it again",
+      fail(fmt::format("it claims to have {} {}, but only {} bytes follow: it is truncated or damaged; copy it again",
                        count, what, left()));
     }
   }
@@ -142,7 +142,7 @@ class Reader {
     const std::string_view start(reinterpret_cast<const char*>(file_.data()),
                                  std::min(file_.size(), std::string_view("version https://git-lfs").size()));
     if (start == "version https://git-lfs")
-      fail("found a Git LFS pointer in place of the file; run `git lfs pull` in the folder it came from");
+      fail("found a Git LFS pointer instead of the file; run `git lfs pull` in the folder it came from");
     if (!start.starts_with(kGgufMagic)) {
       fail(fmt::format(
           "expected it to begin with \"GGUF\", found {}",
@@ -153,8 +153,8 @@ class Reader {
     if (header_.version >= kOldestVersion && header_.version <= kNewestVersion) return;
     const bool other_order = header_.version != 0 && header_.version % 0x10000 == 0;
     fail(fmt::format("expected version {} or {}, found {}{}", kOldestVersion, kNewestVersion, header_.version,
-                     other_order ? ", which is a file for machines with the other byte order; convert it for this one"
-                                 : "; convert the model again with a present tool"));
+                     other_order ? ", which is a file for the other byte order; convert it for this machine"
+                                 : "; convert the model again with a current tool"));
   }
 
   GgufType type(std::string_view key) {
@@ -197,7 +197,7 @@ class Reader {
       case GgufType::kArray:
         break;
     }
-    fail(fmt::format("{} holds an array of arrays, which no model needs", quote_name(key)));
+    fail(fmt::format("{} holds an array of arrays, which is not supported", quote_name(key)));
   }
 
   GgufArray array(std::string_view key) {

@@ -325,8 +325,8 @@ NpyHeader read_header(ByteSource& source, const std::string& name, std::uint64_t
   for (std::size_t i = 0; i < length_size; ++i) length |= std::to_integer<std::size_t>(length_bytes[i]) << (8 * i);
   consumed = start.size() + length_size;
   if (length > source.size() - std::min(consumed, source.size())) {
-    fail_npy(name, fmt::format("not a valid .npy file: it says that its header has {} bytes, but only {} follow",
-                               length, source.size() - std::min(consumed, source.size())));
+    fail_npy(name, fmt::format("not a valid .npy file: its header claims {} bytes, but only {} follow", length,
+                               source.size() - std::min(consumed, source.size())));
   }
   if (length > kMaxHeader)
     fail_npy(name,
@@ -373,7 +373,7 @@ Array parse_npy(ByteSource& source, const std::string& name, const ReadLimits& l
   std::vector<std::byte> bytes(*stored);
   read_exactly(source, bytes, name);
   std::byte extra{};
-  if (source.read(std::span(&extra, 1)) != 0) fail_npy(name, "holds more bytes than it says: it is damaged");
+  if (source.read(std::span(&extra, 1)) != 0) fail_npy(name, "holds more bytes than its header claims: it is damaged");
 
   swap_bytes(bytes, element.swap_size);
   if (header.fortran_order && header.shape.size() > 1 && *count > 0)

@@ -234,7 +234,7 @@ TEST(Npy, HeadersThatAreNotOnes) {
   expect_bad({"zip file", ".npz"}, "PK\3\4 and so on");
   expect_bad({"truncated"}, "\x93NUMPY\1");
   expect_bad({"version 1, 2 or 3, found 4.0"}, npy(dict("<f8", "(1,)"), eight, 4));
-  expect_bad({"header has 60000 bytes, but only 3 follow"}, std::string("\x93NUMPY\1\0\x60\xEA", 10) + "{'d");
+  expect_bad({"header claims 60000 bytes, but only 3 follow"}, std::string("\x93NUMPY\1\0\x60\xEA", 10) + "{'d");
   expect_bad({"header has 2097152 bytes; at most"}, npy(std::string(2 << 20, ' '), "", 2));
   for (const std::string& header :
        {std::string(), std::string("{"), std::string("{}"), std::string("{'descr': '<f8', }"),

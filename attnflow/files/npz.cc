@@ -156,7 +156,7 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   constexpr zip_uint64_t kNeeded =
       ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
   if (zip_stat_index(archive.zip.get(), index, 0, &status) != 0 || (status.valid & kNeeded) != kNeeded)
-    fail_npz(name, "the zip file does not tell its size; save it again");
+    fail_npz(name, "the zip file does not give its size; save it again");
   if (status.encryption_method != ZIP_EM_NONE) fail_npz(name, "is encrypted; save it without a password");
   if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE) {
     fail_npz(name,
@@ -169,7 +169,7 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
                         (status.comp_method == ZIP_CM_STORE ? status.size == status.comp_size
                                                             : status.size / kMaxDeflateRatio <= status.comp_size);
   if (!possible) {
-    fail_npz(name, fmt::format("says that it has {} bytes, compressed to {}, in a zip file of {} bytes: it is damaged",
+    fail_npz(name, fmt::format("claims to have {} bytes, compressed to {}, in a zip file of {} bytes: it is damaged",
                                status.size, status.comp_size, archive.size));
   }
 
@@ -249,8 +249,8 @@ void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>&
   contents.reserve(arrays.size());
   for (const NamedArray& named : arrays) {
     if (named.name.empty() || !names.insert(named.name).second)
-      fail_to_write_npz(path, fmt::format("expected arrays with names of their own, found {} twice or empty",
-                                          quote_name(named.name)));
+      fail_to_write_npz(
+          path, fmt::format("expected arrays with unique names, found {} twice or empty", quote_name(named.name)));
     contents.push_back(internal::serialize_npy(named.array));
   }
   AtomicFile file(path);  // before the work, so that a path that cannot be written is told at once

@@ -189,7 +189,7 @@ TEST(Npz, BombsAreRefusedBeforeTheyAreUnpacked) {
   // A size that the compressed bytes cannot reach.
   Entry impossible{"x.npy", npy_of({1}), kDeflated};
   impossible.declared_size_offset = 3'000'000'000;
-  expect_bad({"says that it has 30000", "compressed to", "damaged"}, zip({impossible}));
+  expect_bad({"claims to have 30000", "compressed to", "damaged"}, zip({impossible}));
   // Compressed bytes that the file does not have.
   Entry outside{"x.npy", npy_of({1}), kStored};
   outside.declared_size_offset = outside.declared_compressed_offset = 2'000'000'000;
@@ -207,7 +207,7 @@ TEST(Npz, SizesThatLie) {
   expect_bad({"array \"x\""}, zip({shorter}));
   Entry stored{"x.npy", npy_of({1, 2})};
   stored.declared_size_offset = 8;
-  expect_bad({"says that it has 152 bytes, compressed to 144", "damaged"}, zip({stored}));
+  expect_bad({"claims to have 152 bytes, compressed to 144", "damaged"}, zip({stored}));
   // The array's own shape disagrees with the entry.
   expect_bad({"need 16 bytes after the header, found 8", "truncated"}, zip({{"x.npy", npy_of({1, 2}).substr(0, 136)}}));
   expect_bad({"need 16 bytes after the header, found 18"}, zip({{"x.npy", npy_of({1, 2}) + "xx", kDeflated}}));

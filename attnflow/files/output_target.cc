@@ -36,10 +36,7 @@ std::filesystem::path output_target(const std::filesystem::path& path) {
     if (error) break;  // no link
     target = target.parent_path() / next;
     if (i + 1 == kMostLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error)) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("{}: cannot write this file: expected a link that ends at a file, found "
-                              "one that leads in a circle",
-                              path.string()));
+      throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: the link is circular", path.string()));
     }
   }
   return target;

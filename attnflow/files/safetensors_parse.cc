@@ -219,16 +219,15 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
   };
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.starts_with("version https://git-lfs")) {
-    fail("found a Git LFS pointer in place of the file; run `git lfs pull` in the folder it came from");
+    fail("found a Git LFS pointer instead of the file; run `git lfs pull` in the folder it came from");
   }
   if (file.size() < kLengthBytes)
     fail(fmt::format("expected at least {} bytes, found {}; copy it again", kLengthBytes, file.size()));
   const std::uint64_t length = read_length(file);
   if (length > file.size() - kLengthBytes) {
-    fail(
-        fmt::format("it says that its header has {} bytes, but only {} follow: the file is truncated or is something "
-                    "else; copy it again",
-                    length, file.size() - kLengthBytes));
+    fail(fmt::format(
+        "its header claims {} bytes, but only {} follow: the file is truncated or is something else; copy it again",
+        length, file.size() - kLengthBytes));
   }
   if (length > kMaxSafetensorsHeader)
     fail(fmt::format("its header has {} bytes; at most {} are read", length, kMaxSafetensorsHeader));

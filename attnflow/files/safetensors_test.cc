@@ -126,7 +126,7 @@ TEST(Safetensors, TruncatedFiles) {
   EXPECT_EQ(parse(good).entries.size(), 1U);
   expect_bad({"at least 8 bytes", "found 0", "copy it again"}, "");
   expect_bad({"at least 8 bytes", "found 7"}, good.substr(0, 7));
-  expect_bad({"its header has", "bytes, but only 12 follow", "truncated"}, good.substr(0, 20));
+  expect_bad({"its header claims", "bytes, but only 12 follow", "truncated"}, good.substr(0, 20));
   expect_bad({"tensor \"a\" lies at bytes 0 to 8, but the file holds 7", "truncated"}, good.substr(0, good.size() - 1));
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_THROW(parse(good.substr(0, size)), Error) << size;
   expect_bad({"the last 1 bytes belong to no tensor"}, good + "x");
@@ -134,7 +134,7 @@ TEST(Safetensors, TruncatedFiles) {
 }
 
 TEST(Safetensors, HeaderLengths) {
-  expect_bad({"its header has 18446744073709551615 bytes"}, std::string(8, '\xFF') + "{}");
+  expect_bad({"its header claims 18446744073709551615 bytes"}, std::string(8, '\xFF') + "{}");
   expect_bad({"starts with '{'"}, file_of(""));
   expect_bad({"starts with '{'"}, file_of(" {}"));
   const TempFolder folder;

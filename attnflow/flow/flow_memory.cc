@@ -128,7 +128,7 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
       ErrorKind::kOther,
       fmt::format("flow of {} tokens over {} layer{}: expected {} of memory, found {} available; {}", size.tokens,
                   size.depth, size.depth == 1 ? "" : "s", readable(needed.value_or(kMost)), readable(*available),
-                  ways.empty() ? std::string("no smaller question would fit")
+                  ways.empty() ? std::string("nothing smaller would fit")
                                : fmt::format("what would fit: {}", fmt::join(ways, ", or "))));
 }
 

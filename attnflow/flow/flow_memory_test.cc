@@ -78,7 +78,7 @@ TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
   // Too little for anything but fewer tokens, and for anything at all.
   const std::string tiny = refusal(size, kGiB / 8);
   EXPECT_NE(tiny.find("input tokens, on one thread"), std::string::npos) << tiny;
-  EXPECT_NE(refusal(size, 0).find("no smaller question"), std::string::npos);
+  EXPECT_NE(refusal(size, 0).find("nothing smaller would fit"), std::string::npos);
 }
 
 TEST(FlowMemory, ExactlyEnoughIsEnough) {

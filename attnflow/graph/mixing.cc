@@ -92,9 +92,9 @@ Tensor<double> fused_weights(TensorView<const double> attention, const MixingOpt
 
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options) {
   if (options.discard > 0.0) {
-    throw Error(ErrorKind::kUsage,
-                "discard: expected whole layers, whose smallest weights it drops, found chunks of queries; leave "
-                "--discard out");
+    throw Error(
+        ErrorKind::kUsage,
+        "discard: expected whole layers, whose smallest weights it drops, found chunks of queries; remove --discard");
   }
   MixingOptions seen = options;
   const std::size_t keys = attention.extent(2);

@@ -27,10 +27,10 @@ void put_u32(std::string& bytes, std::size_t at, std::uint32_t value) {
 TEST(BadPictureTest, NoPicture) {
   const std::map<std::string, std::string> files = {
       {"", "an empty file"},
-      {"GIF89a...", "a GIF picture"},
-      {"II*\0abcd"s, "a TIFF picture"},
-      {"\0\0\0\x20"s + "ftypavif....", "an AVIF picture"},
-      {"\0\0\0\x20"s + "ftypheic....", "a HEIC picture"},
+      {"GIF89a...", "a GIF image"},
+      {"II*\0abcd"s, "a TIFF image"},
+      {"\0\0\0\x20"s + "ftypavif....", "an AVIF image"},
+      {"\0\0\0\x20"s + "ftypheic....", "a HEIC image"},
       {"%PDF-1.7", "a PDF document"},
       {"<svg xmlns", "an SVG drawing"},
       {"<?xml version='1.0'?><svg>", "an XML document"},
@@ -39,14 +39,14 @@ TEST(BadPictureTest, NoPicture) {
       {"version https://git-lfs.github.com/spec/v1\n", "Git LFS"},
       {"The author laughed.\n", "text that begins \"The author laughed."},
       {"\x01\x02\xff\xfe"s, "4 bytes that begin 01 02 ff fe"},
-      {"\x89PNG\n\x1a\n....", "sent as text"},
+      {"\x89PNG\n\x1a\n....", "transfer as text"},
       {"RIFF\x10\0\0\0WAVEfmt "s, "found"},
   };
   for (const auto& [bytes, what] : files) {
     SCOPED_TRACE(what);
-    expect_refused(bytes, {"expected a PNG, JPEG or WebP picture, found", what});
+    expect_refused(bytes, {"expected a PNG, JPEG or WebP image, found", what});
   }
-  expect_refused(golden("refused_gif.png"), {"a GIF picture"});
+  expect_refused(golden("refused_gif.png"), {"a GIF image"});
 }
 
 TEST(BadPictureTest, MissingFileAndFolder) {
@@ -70,9 +70,9 @@ TEST(BadPictureTest, CutAnywhere) {
   }
   EXPECT_GT(cuts, 10000U);
   for (const auto& [file, words] :
-       std::map<std::string, std::string>{{"png_rgb.png", "cut off: the chunk at byte"},
-                                          {"jpeg_420.jpg", "cut off: its data ends"},
-                                          {"webp_lossy.webp", "cut off: it says that it has"}}) {
+       std::map<std::string, std::string>{{"png_rgb.png", "truncated one: the chunk at byte"},
+                                          {"jpeg_420.jpg", "truncated one: its data ends"},
+                                          {"webp_lossy.webp", "truncated one: its header claims"}}) {
     const std::string whole = golden(file);
     expect_refused(whole.substr(0, whole.size() / 2), {words});
   }
@@ -81,7 +81,7 @@ TEST(BadPictureTest, CutAnywhere) {
   webp.resize(webp.size() / 4 * 2);
   webp[4] = static_cast<char>((webp.size() - 8) & 0xFF);
   webp[5] = static_cast<char>((webp.size() - 8) >> 8);
-  expect_refused(webp, {"cut off"});
+  expect_refused(webp, {"truncated"});
 }
 
 // Whatever a changed byte does, it ends in a picture or in an Error.
@@ -169,8 +169,8 @@ TEST(BadPictureTest, NoPixels) {
 }
 
 TEST(BadPictureTest, Animations) {
-  expect_refused(golden("refused_animated.png"), {"expected one PNG picture", "animation of 2 frames"});
-  expect_refused(golden("refused_animated.webp"), {"expected one WebP picture", "animation"});
+  expect_refused(golden("refused_animated.png"), {"expected a single PNG image", "animation of 2 frames"});
+  expect_refused(golden("refused_animated.webp"), {"expected a single WebP image", "animation"});
 }
 
 TEST(BadPictureTest, HeadersThatContradict) {

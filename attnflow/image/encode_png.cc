@@ -84,12 +84,12 @@ std::string encode_png(const Picture& picture) {
   assert(picture.rgb.rank() == 3 && !picture.rgb.empty());
   if (picture.width() > kMostSide || picture.height() > kMostSide) {
     throw Error(ErrorKind::kOther,
-                fmt::format("expected a picture of at most {} pixels a side to write as PNG, found {} x {}", kMostSide,
+                fmt::format("expected an image of at most {} pixels per side to write as PNG, found {} x {}", kMostSide,
                             picture.width(), picture.height()));
   }
   PngWriter writer;
   if (!write(writer, picture)) {
-    throw Error(ErrorKind::kOther, fmt::format("a picture of {} x {} pixels could not be written as PNG: {}",
+    throw Error(ErrorKind::kOther, fmt::format("an image of {} x {} pixels could not be written as PNG: {}",
                                                picture.width(), picture.height(), writer.message));
   }
   return std::move(writer.bytes);

@@ -18,8 +18,8 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
   if (std::filesystem::exists(packed, ignored)) return packed;
   if (std::filesystem::exists(folder / name, ignored)) return folder / name;
   throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected {}.gz of the data set Fashion-MNIST, found no such file. Debian has it in the "
-                          "package dataset-fashion-mnist; --data names another folder",
+              fmt::format("{}: expected {}.gz of the Fashion-MNIST data set, found no such file. On Debian, install "
+                          "the package dataset-fashion-mnist, or give its folder with --data",
                           folder.string(), name));
 }
 
@@ -38,16 +38,14 @@ LabelledPictures read_fashion_pictures(const std::filesystem::path& pictures, co
   if (shape.size() != 3 || shape[1] != kFashionEdge || shape[2] != kFashionEdge) {
     throw Error(
         ErrorKind::kBadFile,
-        fmt::format("{}: expected pictures of {} x {} pixels, shape [count, {}, {}], found "
-                    "shape {}",
-                    pictures.string(), kFashionEdge, kFashionEdge, kFashionEdge, kFashionEdge, shape_to_string(shape)));
+        fmt::format("{}: expected images of {} x {} pixels, shape [count, {}, {}], found shape {}", pictures.string(),
+                    kFashionEdge, kFashionEdge, kFashionEdge, kFashionEdge, shape_to_string(shape)));
   }
   const Tensor<std::uint8_t> numbers = read_idx(labels);
   if (numbers.shape() != Shape{shape[0]}) {
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a label for each of the {} pictures of {}, found shape "
-                            "{}",
-                            labels.string(), shape[0], pictures.string(), shape_to_string(numbers.shape())));
+                fmt::format("{}: expected a label for each of the {} images of {}, found shape {}", labels.string(),
+                            shape[0], pictures.string(), shape_to_string(numbers.shape())));
   }
   for (const std::uint8_t number : numbers.span()) {
     if (number >= fashion_labels().size()) {

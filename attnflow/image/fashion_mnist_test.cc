@@ -30,7 +30,7 @@ TEST(FashionMnist, RefusesWhatItIsNot) {
   expect_error(ErrorKind::kBadFile, {"p: ", "28 x 28"}, [&] {
     read_fashion_pictures(pictures({28, 28}), labels({1, 2}));
   });
-  expect_error(ErrorKind::kBadFile, {"l: ", "each of the 2 pictures"}, [&] {
+  expect_error(ErrorKind::kBadFile, {"l: ", "each of the 2 images"}, [&] {
     read_fashion_pictures(pictures({2, 28, 28}), labels({1, 2, 3}));
   });
   expect_error(ErrorKind::kBadFile, {"l: ", "from 0 to 9", "found 10"}, [&] {

@@ -49,7 +49,7 @@ class GzipSource final : public ByteSource {
     constexpr int kLargestWindow = 15;
     constexpr int kGzip = 16;
     if (inflateInit2(&stream_, kLargestWindow + kGzip) != Z_OK) {
-      throw Error(ErrorKind::kOther, "zlib: expected memory for a decompressor, found none");
+      throw Error(ErrorKind::kOther, "zlib: out of memory for a decompressor");
     }
   }
   GzipSource(const GzipSource&) = delete;
@@ -72,12 +72,10 @@ class GzipSource final : public ByteSource {
       if (status == Z_STREAM_END) {
         end();
       } else if (status == Z_BUF_ERROR || (status == Z_OK && left_.empty() && stream_.avail_out > 0)) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the whole gzip file, found its data to end early; "
-                                                     "fetch it again",
-                                                     name_));
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip file is truncated; download it again", name_));
       } else if (status != Z_OK) {
-        throw Error(ErrorKind::kBadFile, fmt::format("{}: expected gzip data, found it damaged ({}); fetch it again",
-                                                     name_, stream_.msg == nullptr ? "no reason given" : stream_.msg));
+        throw Error(ErrorKind::kBadFile, fmt::format("{}: the gzip data is damaged ({}); download it again", name_,
+                                                     stream_.msg == nullptr ? "no reason given" : stream_.msg));
       }
     }
     return done;
@@ -87,9 +85,9 @@ class GzipSource final : public ByteSource {
   void end() {
     ended_ = true;
     if (left_.empty()) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected nothing behind the gzip data, found {} bytes; "
-                                                 "fetch it again",
-                                                 name_, left_.size()));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected nothing after the gzip data, found {} bytes; download it again", name_,
+                            left_.size()));
   }
 
   // Below what zlib's 32-bit counters hold.
@@ -109,8 +107,8 @@ Shape read_header(ByteSource& source, const std::string& name) {
   const auto require = [&](std::size_t begin, std::size_t count) {
     const std::size_t found = source.read(bytes.subspan(begin, count));
     if (found == count) return;
-    throw Error(ErrorKind::kBadFile, fmt::format("{}: expected the header of an IDX file, found an end after {} bytes",
-                                                 name, begin + found));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected the header of an IDX file, found only {} bytes", name, begin + found));
   };
   require(0, kWord);
   const std::size_t dimensions = header[3];

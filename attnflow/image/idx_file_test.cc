@@ -84,9 +84,9 @@ TEST(IdxFile, RefusesDamagedCompression) {
   for (std::uint8_t& value : values) value = static_cast<std::uint8_t>(random.below(7));
   const std::string bytes = idx({50, 10, 10}, values);
   const std::string packed = gzip(bytes);
-  for (std::size_t size = 2; size < packed.size(); size += 37) expect_bad(packed.substr(0, size), {"end early"});
-  expect_bad(packed.substr(0, packed.size() - 1), {"end early"});
-  expect_bad(packed + "more", {"nothing behind", "4 bytes"});
+  for (std::size_t size = 2; size < packed.size(); size += 37) expect_bad(packed.substr(0, size), {"truncated"});
+  expect_bad(packed.substr(0, packed.size() - 1), {"truncated"});
+  expect_bad(packed + "more", {"nothing after", "4 bytes"});
   // A byte changed anywhere in the compressed values is found, by the checksum if by nothing else.
   for (std::size_t at = 10; at < packed.size(); at += 53) {
     std::string damaged = packed;

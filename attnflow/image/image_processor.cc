@@ -114,20 +114,19 @@ InputGeometry input_geometry(std::size_t picture_height, std::size_t picture_wid
   geometry.input_height = processor.do_center_crop ? processor.crop_height : to.height;
   geometry.input_width = processor.do_center_crop ? processor.crop_width : to.width;
   if (to.height < 1 || to.width < 1 || to.height > kMostSide || to.width > kMostSide) {
-    throw Error(
-        ErrorKind::kBadFile,
-        fmt::format("expected a picture that the model's preprocessor_config.json can resize, found one of {} x {} "
-                    "that would become {} x {} (width x height); cut it to a shape that is less long and thin",
-                    picture_width, picture_height, to.width, to.height));
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("expected an image that the model's preprocessor_config.json can resize, found one of {} x "
+                            "{} that would become {} x {} (width x height); crop it to a less elongated shape",
+                            picture_width, picture_height, to.width, to.height));
   }
   const auto pixels = checked_multiply(geometry.input_height, geometry.input_width);
   if (!pixels || *pixels > kMostInputPixels) {
     throw Error(
         ErrorKind::kBadFile,
-        fmt::format("expected a model's input of at most {} pixels, found one of {} x {} (width x height), which "
-                    "the model's preprocessor_config.json makes of a picture of {} x {}; cut the picture to a "
-                    "shape that is less long and thin",
-                    kMostInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height));
+        fmt::format(
+            "expected a model's input of at most {} pixels, found one of {} x {} (width x height), which the model's "
+            "preprocessor_config.json makes of an image of {} x {}; crop the image to a less elongated shape",
+            kMostInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height));
   }
   geometry.top = crop_begin(to.height, geometry.input_height);
   geometry.left = crop_begin(to.width, geometry.input_width);

@@ -218,11 +218,10 @@ void refuse_unknown(const Settings& settings) {
     if (is_one_of(kHarmless, key) || is_one_of(kUnderstood, key)) continue;
     if (value.is_null() || (value.is_boolean() && !value.get<bool>())) continue;
     if (key == "pad_size" && !settings.flag("do_pad", false)) continue;
-    settings.fail(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("{} is {}, a setting that attnflow does not know; it may change the pixels that the model sees. "
-                    "Remove it from the file if it does not",
-                    internal::quote_name(key), internal::show_json(value)));
+    settings.fail(ErrorKind::kUnsupportedModel,
+                  fmt::format("{} is {}, a setting unknown to attnflow, which may change the pixels that the model "
+                              "sees. Remove it from the file if it does not",
+                              internal::quote_name(key), internal::show_json(value)));
   }
 }
 
@@ -242,9 +241,8 @@ Resampling resampling_of(const Settings& settings, Resampling fallback) {
 ImageProcessor read_image_processor(std::string_view text, const std::string& source,
                                     const ImageProcessorOptions& options) {
   if (options.channels != 1 && options.channels != 3) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("{}: expected a model of pictures with 1 or 3 channels, found {}", source, options.channels));
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("{}: expected a vision model with 1 or 3 channels, found {}", source, options.channels));
   }
   const Settings settings(text, source);
   const ProcessorClass& kind = class_of(settings, options);
@@ -256,7 +254,7 @@ ImageProcessor read_image_processor(std::string_view text, const std::string& so
   if (options.channels == 1 && settings.flag("do_convert_rgb", kind.convert_rgb)) {
     settings.fail(
         ErrorKind::kUnsupportedModel,
-        "do_convert_rgb gives pictures of 3 channels, and the model takes 1; set it to false for grey pictures");
+        "do_convert_rgb gives images with 3 channels, and the model takes 1; set it to false for grayscale images");
   }
   const bool square = settings.flag("default_to_square", kind.default_to_square);
   processor.do_resize = settings.flag("do_resize", processor.do_resize);

@@ -111,7 +111,7 @@ bool read_samples(JpegReader& reader, std::uint8_t* out, std::size_t row_bytes) 
     case JpegFailure::kTruncated:
       input.truncated("JPEG", "its data ends before its end mark");
     case JpegFailure::kTooManyScans:
-      input.fail("expected a JPEG picture of at most 100 scans, found more; save it anew");
+      input.fail("expected a JPEG image with at most 100 scans, found more; save it again");
     case JpegFailure::kDamaged:
       break;
   }
@@ -173,7 +173,7 @@ DecodedPicture decode_jpeg(const DecoderInput& input) {
   input.check_size("JPEG", info.image_width, info.image_height);
   const std::optional<JpegColor> color = color_of(info);
   if (!color) {
-    input.fail("expected a JPEG in grey, RGB, YCbCr, CMYK or YCCK, found other colours; save it as RGB");
+    input.fail("expected a JPEG in grayscale, RGB, YCbCr, CMYK or YCCK, found another color space; save it as RGB");
   }
   info.out_color_space = color->out;
   const std::size_t channels = color->out == JCS_CMYK ? 4 : 3;

@@ -165,7 +165,7 @@ TEST(EncodePngTest, ReadsBackAndIsTheSameEachTime) {
 }
 
 TEST(EncodePngTest, RefusesSidesThatReadersRefuse) {
-  test::expect_error(ErrorKind::kOther, {"1000000 pixels a side", "1000001 x 1"},
+  test::expect_error(ErrorKind::kOther, {"1000000 pixels per side", "1000001 x 1"},
                      [] { encode_png(test::plain_picture(1, 1000001, 0, 0, 0)); });
 }
 

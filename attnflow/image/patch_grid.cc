@@ -12,11 +12,10 @@ namespace attnflow {
 PatchGrid patch_grid(const InputGeometry& geometry, std::size_t patch_height, std::size_t patch_width) {
   if (patch_height == 0 || patch_width == 0 || patch_height > geometry.input_height ||
       patch_width > geometry.input_width) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("expected an input of at least one patch, found one of {} x {} pixels for patches of {} x {} "
-                    "(width x height): the model's preprocessor_config.json and config.json do not fit each other",
-                    geometry.input_width, geometry.input_height, patch_width, patch_height));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected an input of at least one patch, found one of {} x {} pixels for patches of {} x "
+                            "{} (width x height): the model's preprocessor_config.json and config.json do not match",
+                            geometry.input_width, geometry.input_height, patch_width, patch_height));
   }
   return {geometry.input_height / patch_height, geometry.input_width / patch_width, patch_height, patch_width};
 }

@@ -16,29 +16,29 @@ namespace internal {
 void DecoderInput::fail(const std::string& message) const { throw Error(ErrorKind::kBadFile, source + ": " + message); }
 
 void DecoderInput::truncated(std::string_view format, const std::string& detail) const {
-  fail(fmt::format("expected a whole {} picture, found one that is cut off: {}. Copy or download it again", format,
+  fail(fmt::format("expected a complete {} image, found a truncated one: {}. Copy or download it again", format,
                    detail));
 }
 
 void DecoderInput::damaged(std::string_view format, std::string_view reason) const {
-  fail(fmt::format("expected a {} picture that decodes, found damaged data ({}). Copy it again, or save it anew",
-                   format, quote_name(reason)));
+  fail(fmt::format("expected a valid {} image, found damaged data ({}). Copy or save it again", format,
+                   quote_name(reason)));
 }
 
 void DecoderInput::animated(std::string_view format, std::size_t frames) const {
   const std::string count =
       frames == 0 ? std::string("an animation") : fmt::format("an animation of {} frames", frames);
-  fail(fmt::format("expected one {} picture, found {}; save the frame that you mean as a picture", format, count));
+  fail(fmt::format("expected a single {} image, found {}; save one frame as an image", format, count));
 }
 
 void DecoderInput::check_size(std::string_view format, std::uint64_t width, std::uint64_t height) const {
   if (width == 0 || height == 0) {
-    fail(fmt::format("expected a picture of at least 1 x 1 pixel, found a {} of {} x {}", format, width, height));
+    fail(fmt::format("expected an image of at least 1 x 1 pixel, found a {} of {} x {}", format, width, height));
   }
   const auto pixels = checked_multiply(width, height);
   if (!pixels || *pixels > options.most_pixels || !checked_multiply(*pixels, 8)) {
     fail(
-        fmt::format("expected at most {} pixels, found a {} that says it has {} x {}; make it smaller, or raise the "
+        fmt::format("expected at most {} pixels, found a {} of {} x {} by its header; make it smaller, or raise the "
                     "limit if you trust the file (--most-megapixels N, in units of 2^20 pixels)",
                     options.most_pixels, format, width, height));
   }
@@ -85,9 +85,8 @@ Picture decode_picture(std::span<const std::byte> bytes, const std::string& sour
   } else if (internal::has_text(bytes, 0, "RIFF") && internal::has_text(bytes, 8, "WEBP")) {
     decoded = internal::decode_webp(input);
   } else {
-    input.fail(
-        fmt::format("expected a PNG, JPEG or WebP picture, found {}; give a picture, saved in one of these formats",
-                    internal::describe_bytes(bytes)));
+    input.fail(fmt::format("expected a PNG, JPEG or WebP image, found {}; save the image in one of these formats",
+                           internal::describe_bytes(bytes)));
   }
   if (decoded.channels == 4) internal::flatten_over_white(decoded.samples);
   Tensor<std::uint8_t> rgb({decoded.height, decoded.width, 3}, std::move(decoded.samples));

@@ -118,7 +118,7 @@ PixelWindow checked_window(const ResizeOptions& options) {
   if (!inside) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("expected a window inside the {} x {} pixels of the resized picture, found {} x {} at ({}, {})",
+        fmt::format("expected a window inside the {} x {} pixels of the resized image, found {} x {} at ({}, {})",
                     options.width, options.height, window.width, window.height, window.left, window.top));
   }
   return window;

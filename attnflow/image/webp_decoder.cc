@@ -13,7 +13,7 @@ std::span<const std::byte> find_exif(const DecoderInput& input) {
   constexpr std::size_t kChunkHeader = 8;
   const std::uint64_t said = std::uint64_t{little_u32(input.bytes, 4)} + 8;
   if (said > input.bytes.size()) {
-    input.truncated("WebP", fmt::format("it says that it has {} bytes, {} are there", said, input.bytes.size()));
+    input.truncated("WebP", fmt::format("its header claims {} bytes, {} are there", said, input.bytes.size()));
   }
   const std::span<const std::byte> bytes = input.bytes.first(static_cast<std::size_t>(said));
   std::span<const std::byte> exif;
@@ -40,7 +40,7 @@ const char* reason(VP8StatusCode status) {
     case VP8_STATUS_UNSUPPORTED_FEATURE:
       return "a feature that libwebp does not support";
     default:
-      return "its bit stream makes no sense";
+      return "its bit stream is invalid";
   }
 }
 
@@ -57,7 +57,7 @@ DecodedPicture decode_webp(const DecoderInput& input) {
   const std::span<const std::byte> exif = find_exif(input);
   const auto* const data = reinterpret_cast<const std::uint8_t*>(input.bytes.data());
   WebPDecoderConfig config;
-  if (WebPInitDecoderConfig(&config) == 0) input.fail("libwebp is of another version than its headers");
+  if (WebPInitDecoderConfig(&config) == 0) input.fail("libwebp and its headers have different versions");
   const VP8StatusCode header = WebPGetFeatures(data, input.bytes.size(), &config.input);
   if (header != VP8_STATUS_OK) fail_webp(input, header);
   if (config.input.has_animation != 0) input.animated("WebP", 0);

@@ -28,14 +28,13 @@ Folder find_model(const std::string& reference, std::span<const BuiltinModel> mo
   }
   const bool hub_name = is_hub_name(reference);
   if (reference.find('/') != std::string::npos && !hub_name) return reference;  // a path: its reader says what is wrong
-  std::string message = fmt::format(
-      "{}: expected the folder of a model, or the name of one that is built in ({}), found nothing of that "
-      "name",
-      reference.empty() ? "\"\"" : reference, builtin_model_names(models));
+  std::string message =
+      fmt::format("{}: expected the folder of a model, or the name of a built-in one ({}), found nothing of that name",
+                  reference.empty() ? "\"\"" : reference, builtin_model_names(models));
   if (hub_name) {
     message += fmt::format(
-        "{}. attnflow fetches nothing: fetch it with 'hf download {}' (pip install huggingface_hub), "
-        "after which the same command finds it, or give the folder that holds it",
+        "{}. attnflow does not download models: run 'hf download {}' (pip install huggingface_hub), then the same "
+        "command again, or give the model's folder",
         cache ? fmt::format(", neither here nor in {}", cache->string()) : "", reference);
   }
   throw Error(ErrorKind::kBadFile, message);

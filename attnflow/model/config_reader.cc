@@ -68,9 +68,9 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
   std::vector<std::string> list;
   const Json* value = find(key);
   if (value == nullptr) return list;
-  if (!value->is_array()) wrong(key, "a list of texts", *value);
+  if (!value->is_array()) wrong(key, "a list of strings", *value);
   for (const Json& text : *value) {
-    if (!text.is_string()) wrong(key, "a list of texts", *value);
+    if (!text.is_string()) wrong(key, "a list of strings", *value);
     list.push_back(text.get<std::string>());
   }
   return list;
@@ -109,7 +109,7 @@ void ConfigReader::refuse_pruned_and_quantised() const {
   if (find("quantization_config") != nullptr) {
     fail(ErrorKind::kUnsupportedModel,
          "quantization_config is set; supported are weights in float32, float16 and bfloat16: use the model's "
-         "unquantised files");
+         "unquantized files");
   }
 }
 
@@ -183,7 +183,7 @@ std::string read_config_text(const Folder& folder) {
             : fmt::format("an adapter without its model (adapter_config.json), which is {}", quote_name(adapter->base));
     const std::string advice =
         adapter
-            ? ". Give the folder of that model, or merge the two (merge_and_unload of peft) and give what that saves"
+            ? ". Give the folder of that model, or merge the two (merge_and_unload of peft) and give the saved result"
             : "";
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a Hugging Face model folder, found {}{}", folder.label(), found, advice));

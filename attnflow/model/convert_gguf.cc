@@ -40,9 +40,9 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;  // numbers that are read a
 
 void check_target(const fs::path& folder) {
   std::error_code ignored;
-  if (folder.empty()) throw Error(ErrorKind::kUsage, "expected the name of a folder to make, found none");
+  if (folder.empty()) throw Error(ErrorKind::kUsage, "expected the name of a folder to create, found none");
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
-  throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found something of that name; "
+  throw Error(ErrorKind::kUsage, fmt::format("{}: expected the name of a new folder, found an existing file or folder; "
                                              "remove it first, or give another name",
                                              folder.string()));
 }
@@ -80,7 +80,7 @@ class NewFolder {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::kOther, fmt::format("{}: cannot make this folder: {}", target_.string(), reason));
+    throw Error(ErrorKind::kOther, fmt::format("{}: cannot create this folder: {}", target_.string(), reason));
   }
 
   fs::path target_;
@@ -122,9 +122,10 @@ class TensorReader {
       dequantise_(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes), values_);
       for (const float value : values_) {
         if (!std::isfinite(value)) {
-          throw Error(ErrorKind::kBadFile, fmt::format("{}: tensor {}: expected finite numbers, found {}; the file is "
-                                                       "damaged, get it again",
-                                                       source_, quote_name(tensor.source->name), value));
+          throw Error(
+              ErrorKind::kBadFile,
+              fmt::format("{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
+                          source_, quote_name(tensor.source->name), value));
         }
       }
       if (tensor.change == TensorChange::kNone) {
@@ -213,9 +214,8 @@ std::string card_text(const GgufHeader& header, const fs::path& file, const Conv
   const std::string licence = header.text("general.license").value_or("");
   if (is_plain(licence)) card += fmt::format("---\nlicense: {}\n---\n\n", licence);
   card += fmt::format(
-      "The weights of {} in float32: what the file's numbers stand for ({} of {} tensors were quantised), not those "
-      "from "
-      "before quantisation. Made by `attnflow model FILE.gguf -o FOLDER`.\n",
+      "The dequantized weights of {} in float32 ({} of {} tensors were quantized), not the originals. Made by "
+      "`attnflow model FILE.gguf -o FOLDER`.\n",
       quote_name(file.filename().string()), result.quantised, result.tensors);
   return card;
 }

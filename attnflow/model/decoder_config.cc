@@ -54,11 +54,9 @@ void refuse_decoder_variants(const DecoderConfigReader& reader) {
   }
   // Embedders made of decoders: transformers 5 then lets each token see those behind it, too.
   if (!reader.flag_or("is_causal", true)) {
-    reader.fail(
-        ErrorKind::kUnsupportedModel,
-        "is_causal is false: every token sees those behind it, too; supported are decoders whose tokens see what "
-        "is before them (is_causal true). Save the attention weights to an .npz file and explain those "
-        "(--attention FILE)");
+    reader.fail(ErrorKind::kUnsupportedModel,
+                "is_causal is false: tokens attend to later ones; supported are causal decoders (is_causal true). Save "
+                "the attention weights to an .npz file and explain those (--attention FILE)");
   }
   reader.refuse_pruned_and_quantised();
   // LlamaForSequenceClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
@@ -192,7 +190,7 @@ void read_heads(const DecoderConfigReader& reader, const DecoderArchitecture& ar
   }
   if (architecture.positions == PositionKind::kRotary && config.head_width % 2 != 0) {
     reader.fail(ErrorKind::kBadFile,
-                fmt::format("expected heads of an even width, whose halves are turned, found {}", config.head_width));
+                fmt::format("expected an even head size for the rotary embedding, found {}", config.head_width));
   }
 }
 

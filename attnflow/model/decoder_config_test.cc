@@ -49,7 +49,7 @@ void expect_unsupported(const Json& json, const std::vector<std::string>& words)
 
 TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
   for (const char* type : {"llama", "mistral", "qwen2"}) {
-    expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "behind it", "--attention"});
+    expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "later ones", "--attention"});
     EXPECT_NO_THROW(parse(with(of_type(type), "is_causal", true)));
   }
   expect_bad(with(llama(), "is_causal", "no"), {"is_causal", "true or false"});
@@ -259,7 +259,7 @@ TEST(DecoderConfig, RefusesWrongValues) {
   expect_bad(with(llama(), "num_hidden_layers", 100000), {"num_hidden_layers", "4096"});
   expect_bad(with(llama(), "rms_norm_eps", -1), {"rms_norm_eps"});
   expect_bad(with(llama(), "attention_bias", 1), {"attention_bias", "true or false"});
-  expect_bad(with(llama(), "architectures", "LlamaForCausalLM"), {"architectures", "a list of texts"});
+  expect_bad(with(llama(), "architectures", "LlamaForCausalLM"), {"architectures", "a list of strings"});
   Json untyped = llama();
   untyped.erase("model_type");
   expect_bad(untyped, {"model_type is missing"});

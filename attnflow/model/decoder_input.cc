@@ -8,10 +8,10 @@
 namespace attnflow {
 
 void check_decoder_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids) {
-  if (ids.empty()) throw Error(ErrorKind::kUsage, "expected at least one token, found none: the input is empty");
+  if (ids.empty()) throw Error(ErrorKind::kUsage, "the input is empty: expected at least one token");
   if (length > info.max_tokens || ids.size() > info.max_tokens - length) {
     const std::string found =
-        length == 0 ? fmt::format("{}", ids.size()) : fmt::format("{} behind the {} there are", ids.size(), length);
+        length == 0 ? fmt::format("{}", ids.size()) : fmt::format("{} after the {} existing ones", ids.size(), length);
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("expected at most {} tokens, the positions of the model \"{}\", found {}. Shorten the "
                             "input, or let it be cut with --truncate",
@@ -19,11 +19,10 @@ void check_decoder_ids(const ModelInfo& info, std::size_t length, std::span<cons
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || static_cast<std::uint64_t>(ids[i]) >= info.vocabulary) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at position {}. "
-                      "The tokenizer and the weights do not belong together",
-                      info.vocabulary - 1, info.name, ids[i], length + i));
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
+                              "position {}. The tokenizer and the weights do not match",
+                              info.vocabulary - 1, info.name, ids[i], length + i));
     }
   }
 }

@@ -177,7 +177,7 @@ TEST(DecoderInput, IsChecked) {
   expect_error(ErrorKind::kInputTooLong, {"at most 4 tokens", "\"small\"", "found 5"}, [&] {
     check(0, {1, 1, 1, 1, 1});
   });
-  expect_error(ErrorKind::kInputTooLong, {"found 2 behind the 3"}, [&] { check(3, {1, 1}); });
+  expect_error(ErrorKind::kInputTooLong, {"found 2 after the 3"}, [&] { check(3, {1, 1}); });
   expect_error(ErrorKind::kBadFile, {"from 0 to 9", "found 10 at position 3"}, [&] { check(2, {1, 10}); });
   expect_error(ErrorKind::kBadFile, {"found -1 at position 0"}, [&] { check(0, {-1}); });
   expect_error(ErrorKind::kUsage, {"type ids"}, [&] { check_decoder_input(info, {{1, 2}, {0}}); });

@@ -197,7 +197,7 @@ TEST(EncoderWeights, RefusesIntegerWeights) {
   const ModelCopy model("bert_base");
   model.edit_weights(
       [](WeightsFile& weights) { weights.header["encoder.layer.0.attention.self.query.weight"]["dtype"] = "I32"; });
-  expect_bad(model, {"encoder.layer.0.attention.self.query.weight", "i32", "bf16", "unquantised"});
+  expect_bad(model, {"encoder.layer.0.attention.self.query.weight", "i32", "bf16", "unquantized"});
 }
 
 TEST(EncoderWeights, RefusesConfigOfAnotherSize) {

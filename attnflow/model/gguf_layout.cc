@@ -172,14 +172,12 @@ class Planner {
       if (!off && !contains(kKnownSettings, setting)) unknown.push_back(name);
     }
     if (!unknown.empty()) {
-      unsupported(
-          fmt::format("expected settings that are known here, found {}; what they change would be lost, so the "
-                      "model is not converted",
-                      quote_names(unknown)));
+      unsupported(fmt::format("found unknown settings {}, whose effect would be lost; the model is not converted",
+                              quote_names(unknown)));
     }
     const GgufValue* const causal = find("attention.causal");
     const bool* flag = causal == nullptr ? nullptr : std::get_if<bool>(causal);
-    if (flag != nullptr && !*flag) unsupported("expected a decoder, found attention to later tokens too");
+    if (flag != nullptr && !*flag) unsupported("expected a decoder, found a model with bidirectional attention");
   }
 
   void write_config() {
@@ -212,7 +210,7 @@ class Planner {
     // The vocabulary's size is what the embedding has: the setting is not always there.
     const GgufTensor* const embedding = find_tensor("token_embd.weight");
     if (embedding == nullptr || embedding->extents.size() != 2)
-      damaged("expected a matrix token_embd.weight, found none; get the file again");
+      damaged("expected a matrix token_embd.weight, found none; download the file again");
     set("vocab_size", embedding->extents[1]);
     set("tie_word_embeddings", find_tensor("output.weight") == nullptr);
   }
@@ -335,10 +333,9 @@ class Planner {
     const DecoderWeights weights = find_decoder_weights(model_.settings, checkpoint, source_);
     for (const StoredTensor* const tensor : weights.unused) left.push_back(tensor->name);
     if (left.empty()) return;
-    unsupported(
-        fmt::format("expected the tensors of a {} model, found {} besides; what they do would be lost, so the "
-                    "model is not converted",
-                    kind_->architecture, quote_names(left)));
+    unsupported(fmt::format(
+        "expected the tensors of a {} model, found {} as well, whose effect would be lost; the model is not converted",
+        kind_->architecture, quote_names(left)));
   }
 
   const GgufHeader& header_;

@@ -96,8 +96,8 @@ class Converter {
     }
     if (rule_ == nullptr) {
       unsupported(
-          fmt::format("expected a way of splitting text that is known here (tokenizer.ggml.pre: {}), found {}; "
-                      "convert the model from its original folder",
+          fmt::format("expected a known pre-tokenizer (tokenizer.ggml.pre: {}), found {}; convert the model from its "
+                      "original folder",
                       known, name.empty() ? "none" : quote_name(name)));
     }
   }
@@ -105,7 +105,7 @@ class Converter {
   const std::vector<std::string>& texts(const char* key) const {
     const GgufArray* const array = header_.array(key);
     if (array == nullptr || array->type != GgufType::kText)
-      damaged(fmt::format("expected a list of texts as {}, found none", key));
+      damaged(fmt::format("expected a list of strings as {}, found none", key));
     for (const std::string& text : array->texts) {
       if (find_invalid_utf8(text)) damaged(fmt::format("{}: expected UTF-8, found {}", key, quote_name(text)));
     }

@@ -74,7 +74,7 @@ TEST_F(HubCache, NamesAreFound) {
   }
   expect_error(
       ErrorKind::kBadFile,
-      {"org/other: ", "nothing of that name", "fetches nothing", "hf download org/other", cache_.path().string()},
+      {"org/other: ", "nothing of that name", "does not download", "hf download org/other", cache_.path().string()},
       [] { find_model("org/other", {}); });
   expect_error(ErrorKind::kBadFile, {"hf download roberta-base"}, [] { find_model("roberta-base", {}); });
   // What is no name is a path, and nobody is told to fetch it.

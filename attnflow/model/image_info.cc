@@ -32,8 +32,8 @@ ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t
       return std::max(pixels / patch, std::size_t{1}) * patch;
     };
     throw Error(ErrorKind::kUsage,
-                fmt::format("expected a picture whose height and width are multiples of the model's patches of {} x {} "
-                            "pixels, found {} x {}. Resize or crop it, to {} x {} for example",
+                fmt::format("expected an image whose height and width are multiples of the model's patch size of {} x "
+                            "{} pixels, found {} x {}. Resize or crop it, for example to {} x {}",
                             image.patch_height, image.patch_width, height, width, nearest(height, image.patch_height),
                             nearest(width, image.patch_width)));
   }
@@ -43,7 +43,7 @@ ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t
   const auto patches = checked_multiply(tokens.rows, tokens.columns);
   if (!patches) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("expected a picture that fits in memory, found {} x {} pixels", height, width));
+                fmt::format("expected an image that fits in memory, found {} x {} pixels", height, width));
   }
   tokens.roles = image.leading;
   tokens.roles.resize(tokens.roles.size() + *patches, TokenRole::kPatch);

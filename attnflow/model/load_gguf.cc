@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kLlamaBackend = "libattnflow_llama.so";
 constexpr const char* kLlamaBackendRemedy =
-    "Build it once, in three minutes, with './dev build llama' (GGUF models need it, others do not)";
+    "Build it with './dev build llama' (takes about three minutes; only GGUF models need it)";
 
 }  // namespace
 

@@ -26,7 +26,7 @@ constexpr const char* kFolderVariable = "ATTNFLOW_BACKEND_DIR";
 // The reason of the last failure of the dynamic linker.
 std::string linker_reason() {
   const char* reason = ::dlerror();
-  return reason == nullptr ? "for a reason that the system does not give" : reason;
+  return reason == nullptr ? "for an unknown reason" : reason;
 }
 
 // Each backend is opened once; libtorch cannot be unloaded, so nothing is ever closed.
@@ -54,8 +54,7 @@ std::vector<fs::path> backend_folders() {
 void* Backend::find(const char* symbol) const {
   void* const found = ::dlsym(library, symbol);
   if (found == nullptr) {
-    unsupported(fmt::format("{}: expected a backend that has {}, found none. This backend does not do what was asked",
-                            file.string(), symbol));
+    unsupported(fmt::format("{}: expected a backend with {}, found one without", file.string(), symbol));
   }
   return found;
 }
@@ -82,9 +81,10 @@ Backend open_backend(const std::string& file_name, const std::vector<fs::path>& 
   // Local: the symbols of libtorch and of the libraries it brings stay out of the program's.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    unsupported(fmt::format("{}: expected a backend, which cannot be opened: {}", file.string(), linker_reason()));
+    unsupported(fmt::format("{}: the backend cannot be opened: {}", file.string(), linker_reason()));
   auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
-  const std::string found = abi == nullptr ? "a library that does not say" : std::string("one for \"") + abi() + "\"";
+  const std::string found =
+      abi == nullptr ? "a library without a backend version" : std::string("one for \"") + abi() + "\"";
   if (abi == nullptr || std::string_view(abi()) != kBackendAbi) {
     unsupported(
         fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "

@@ -14,11 +14,9 @@ namespace {
 
 void check_picture(const ImageInfo& image, const ModelInfo& info, const ModelInput& input) {
   if (!input.ids.empty() || !input.type_ids.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("expected a picture for \"{}\", a model of pictures ({}), found a text of {} tokens. Give it "
-                    "one with 'attnflow image', or choose a model of text",
-                    info.name, info.architecture, input.ids.size()));
+    throw Error(ErrorKind::kUsage, fmt::format("expected an image for \"{}\", a vision model ({}), found a text of {} "
+                                               "tokens. Give it one with 'attnflow image', or choose a text model",
+                                               info.name, info.architecture, input.ids.size()));
   }
   check_pixels(image, input.pixels.shape(), input.pixels.span());
 }
@@ -35,26 +33,25 @@ void check_positions(const RunOptions& options, std::size_t n) {
 
 void check_takes_text(const ModelInfo& info) {
   if (!info.image) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("expected a model of text, found \"{}\", a model of pictures ({}). Give it "
-                          "a picture with 'attnflow image'",
-                          info.name, info.architecture));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("expected a text model, found \"{}\", a vision model ({}). Give it an image with 'attnflow image'",
+                  info.name, info.architecture));
 }
 
 void check_takes_pictures(const ModelInfo& info) {
   if (info.image) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("expected a model of pictures, found \"{}\", a model of text ({}). Give it "
-                          "a text with 'attnflow explain'",
-                          info.name, info.architecture));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("expected a vision model, found \"{}\", a text model ({}). Give it a text with 'attnflow explain'",
+                  info.name, info.architecture));
 }
 
 void check_no_picture(const ModelInfo& info, const ModelInput& input) {
   if (input.pixels.empty()) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("expected a text for \"{}\", a model of text ({}), found a picture of shape {}. Give it one "
-                          "with 'attnflow explain', or choose a model of pictures",
-                          info.name, info.architecture, shape_to_string(input.pixels.shape())));
+  throw Error(ErrorKind::kUsage, fmt::format("expected a text for \"{}\", a text model ({}), found an image of shape "
+                                             "{}. Give it one with 'attnflow explain', or choose a vision model",
+                                             info.name, info.architecture, shape_to_string(input.pixels.shape())));
 }
 
 void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels) {
@@ -79,7 +76,7 @@ void check_model_input(const ModelConfig& config, const ModelInfo& info, const M
   }
   check_no_picture(info, input);
   const std::size_t n = input.ids.size();
-  if (n == 0) throw Error(ErrorKind::kUsage, "expected at least one token, found none: the input is empty");
+  if (n == 0) throw Error(ErrorKind::kUsage, "the input is empty: expected at least one token");
   if (n > info.max_tokens) {
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("expected at most {} tokens, the positions of the model \"{}\", found {}. Shorten the "
@@ -96,18 +93,16 @@ void check_model_input(const ModelConfig& config, const ModelInfo& info, const M
   };
   for (std::size_t i = 0; i < n; ++i) {
     if (outside(input.ids[i], info.vocabulary)) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at position {}. "
-                      "The tokenizer and the weights do not belong together",
-                      info.vocabulary - 1, info.name, input.ids[i], i));
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
+                              "position {}. The tokenizer and the weights do not match",
+                              info.vocabulary - 1, info.name, input.ids[i], i));
     }
     if (config.token_types > 1 && !input.type_ids.empty() && outside(input.type_ids[i], config.token_types)) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at position {}. "
-                      "The tokenizer and the weights do not belong together",
-                      config.token_types - 1, info.name, input.type_ids[i], i));
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at "
+                              "position {}. The tokenizer and the weights do not match",
+                              config.token_types - 1, info.name, input.type_ids[i], i));
     }
   }
   check_positions(options, n);

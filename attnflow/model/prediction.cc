@@ -15,10 +15,9 @@ namespace {
 void require_finite(std::span<const float> logits) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (!std::isfinite(logits[i])) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("expected finite logits, found {} as number {}. The model's weights hold values that "
-                              "cannot be used",
-                              logits[i], i));
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format("expected finite logits, found {} as number {}. The model's weights are unusable", logits[i], i));
     }
   }
 }

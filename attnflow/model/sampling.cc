@@ -48,7 +48,7 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(st
   }
   if (!(options.top_p > 0.0 && options.top_p <= 1.0)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--top-p: expected a share above 0 and at most 1, found {}", options.top_p));
+                fmt::format("--top-p: expected a probability above 0 and at most 1, found {}", options.top_p));
   }
 }
 

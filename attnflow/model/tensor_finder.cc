@@ -16,8 +16,8 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
   const DType type = stored.dtype;
   if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16 && type != DType::kF64) {
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: tensor \"{}\" has type {}; expected f32, f16, bf16 or f64. Quantised weights are not "
-                            "supported: use the model's unquantised files",
+                fmt::format("{}: tensor \"{}\" has type {}; expected f32, f16, bf16 or f64. Quantized weights are not "
+                            "supported: use the model's unquantized files",
                             stored.file, stored.name, dtype_name(type)));
   }
   if (stored.shape != shape) {
@@ -85,12 +85,11 @@ void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<st
     if (in_base && !is_buffer(name)) left.push_back(stored->name);
   }
   if (left.empty()) return;
-  throw Error(
-      ErrorKind::kBadFile,
-      fmt::format("{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more that "
-                  "it has no place for: {}. Use the weights and the config.json that were saved together, or "
-                  "leave these out with --allow-unused-weights",
-                  checkpoint_.source(), model_type_, layers, left.size(), quote_names(left)));
+  throw Error(ErrorKind::kBadFile,
+              fmt::format("{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more "
+                          "that it has no place for: {}. Use the weights and the config.json that were saved together, "
+                          "or ignore these with --allow-unused-weights",
+                          checkpoint_.source(), model_type_, layers, left.size(), quote_names(left)));
 }
 
 void TensorFinder::throw_if_missing() const {

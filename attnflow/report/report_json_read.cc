@@ -154,8 +154,8 @@ ReportInput read_input(const Field& json) {
   ReportInput input;
   json.read("kind", input.kind);
   if (input.kind == "generation") {
-    fail("input.kind", "the report of a text, an attention file or a picture",
-         "that of a generation, which only pages read");
+    fail("input.kind", "the report of a text, an attention file or an image",
+         "the report of a generation, which only web pages read");
   }
   json.read("text", input.text);
   json.read("text_pair", input.text_pair);

@@ -13,7 +13,7 @@ namespace {
 // Below what zlib's 32-bit counters hold.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-[[noreturn]] void no_memory() { throw Error(ErrorKind::kOther, "zlib: expected memory for a stream, found none"); }
+[[noreturn]] void no_memory() { throw Error(ErrorKind::kOther, "zlib: out of memory for a stream"); }
 
 // zlib does not write through next_in; its interface is older than const.
 Bytef* input(std::span<const std::byte> bytes) {

@@ -192,11 +192,7 @@ LoadedModel& Api::load(ShelfModel& model) const {
     return model.load(options_.load);
   } catch (const std::exception& error) {
     if (options_.log) options_.log(fmt::format("{}: {}", model.name, error.what()));
-    throw ApiError(
-        500, "internal",
-        fmt::format("expected the model {} to load, found that it does not; the server says why where it was "
-                    "started",
-                    model.name));
+    throw ApiError(500, "internal", fmt::format("the model {} failed to load; see the server's log", model.name));
   }
 }
 

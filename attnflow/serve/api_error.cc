@@ -40,9 +40,8 @@ HttpResponse error_response(unsigned status, const std::string& kind, const std:
 }
 
 HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after) {
-  const std::string message =
-      fmt::format("expected fewer requests at the same time, found {} waiting, as many as may; come back in {} s",
-                  waiting, retry_after);
+  const std::string message = fmt::format(
+      "too many requests at the same time: {} are waiting, the most allowed; retry in {} s", waiting, retry_after);
   return error_answer(503, error_text({{"kind", "queue_full"}, {"message", message}, {"waiting", waiting}}),
                       retry_after);
 }
@@ -90,7 +89,7 @@ ApiError api_error_of(const std::exception& error, bool input_is_file) {
   const std::string message = with_field_names(error.what());
   if (dynamic_cast<const NotEnoughMemory*>(&error) != nullptr) return {413, "too_large", message};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {413, "too_large", "expected enough memory for this input, found none left; shorten it, or ask for less"};
+    return {413, "too_large", "out of memory for this input; shorten it or request less"};
   }
   if (const auto* known = dynamic_cast<const Error*>(&error)) {
     switch (known->kind()) {

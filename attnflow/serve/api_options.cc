@@ -92,7 +92,7 @@ class Fields {
     if (given->is_string()) {
       value = given->get<std::string>();
     } else {
-      value = std::to_string(whole(name, "a text or a whole number", *given));
+      value = std::to_string(whole(name, "a string or a whole number", *given));
     }
   }
 
@@ -129,9 +129,9 @@ class Fields {
     if (given->is_string()) {
       value = split(given->get<std::string>());
     } else {
-      if (!given->is_array()) wrong(name, "a list of texts", *given);
+      if (!given->is_array()) wrong(name, "a list of strings", *given);
       for (const UnorderedJson& one : *given) {
-        if (!one.is_string()) wrong(name, "a list of texts", one);
+        if (!one.is_string()) wrong(name, "a list of strings", one);
         value.push_back(one.get<std::string>());
         limit(name, value.size());
       }
@@ -169,9 +169,9 @@ class Fields {
       return;
     }
     std::vector<std::size_t> positions;
-    if (!given->is_array()) wrong(name, "a text or a list of positions", *given);
+    if (!given->is_array()) wrong(name, "a string or a list of positions", *given);
     for (const UnorderedJson& one : *given) {
-      positions.push_back(whole(name, "a text or a list of positions", one));
+      positions.push_back(whole(name, "a string or a list of positions", one));
       limit(name, positions.size());
     }
     value = positions.empty() ? "none" : fmt::format("{}", fmt::join(positions, ","));
@@ -394,7 +394,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("drop_sink", drop_sink);
   if (drop_sink) {
     if (options.settings.column_mask.kind != ColumnMask::Kind::kNone)
-      fail("drop_sink: expected it or set_aside, found both");
+      fail("drop_sink and set_aside are mutually exclusive");
     options.settings.column_mask = {.kind = ColumnMask::Kind::kFirst};
   }
   fields.read("generated_columns", options.generated_columns);
@@ -407,7 +407,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   }
   read_layers(fields, "flow_layers", options.flow_layers);
   if (!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
-    fail("flow_tokens and flow_layers: expected flow among method, found none");
+    fail("flow_tokens and flow_layers require method flow");
   }
   // Patterns of the command line are not here: a regular expression from a stranger may take any time.
   fields.read("drop_stop_words", options.filter.stop_words);

@@ -105,13 +105,13 @@ TEST(ExplainRequest, MessagesNameTheField) {
   expect_wrong(R"({"text": "a", "top_k": 100000})", "top_k: expected at most 1000");
   expect_wrong(R"({"text": "a", "top_k": 18446744073709551616})", "top_k: expected a whole number");
   expect_wrong(R"({"text": "a", "words": 1})", "words: expected true or false");
-  expect_wrong(R"({"text": "a", "method": {}})", "method: expected a list of texts, found an object");
-  expect_wrong(R"({"text": "a", "method": [1]})", "method: expected a list of texts");
+  expect_wrong(R"({"text": "a", "method": {}})", "method: expected a list of strings, found an object");
+  expect_wrong(R"({"text": "a", "method": [1]})", "method: expected a list of strings");
   expect_wrong(R"({"text": "a", "method": ["raw", "raw"]})", "method: expected each method once");
   expect_wrong(R"({"text": "a", "layers": [0]})", "layers: expected layers from 1");
   expect_wrong(R"({"text": "a", "layers": "0"})", "layers: expected layers such as");
   expect_wrong(R"({"text": "a", "layers": [1.5]})", "layers: expected a list of whole numbers");
-  expect_wrong(R"({"text": "a", "heads": true})", "heads: expected a text or a whole number");
+  expect_wrong(R"({"text": "a", "heads": true})", "heads: expected a string or a whole number");
   expect_wrong(R"({"text": "a", "blank": "x"})", "blank: expected positions");
   expect_wrong(R"({"text": "a", "certificate": "5"})", "certificate: expected an output token");
   expect_wrong(R"({"text": "a", "output_token": ""})", "output-token: expected");
@@ -178,7 +178,7 @@ TEST(GenerateRequest, Fields) {
   EXPECT_NE(wrong("{}").find("prompt: expected"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 0})").find("tokens: expected at least 1"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 99999})").find("tokens: expected at most"), std::string::npos);
-  EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("expected flow among method"), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("require method flow"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "drop_matching": "(a+)+"})").find("found \"drop_matching\""), std::string::npos);
 }
 

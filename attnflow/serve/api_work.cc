@@ -27,10 +27,10 @@ void answer_failure(const std::shared_ptr<HttpExchange>& exchange, bool streams,
 ApiError stop_error(StopReason reason) {
   if (reason == StopReason::kTimeLimit) {
     return {503, "time_limit",
-            "expected work that takes less time than this server allows (attnflow serve --timeout); a shorter input or "
-            "fewer methods take less"};
+            "the analysis exceeded this server's time limit (attnflow serve --timeout); a shorter input or fewer "
+            "methods need less time"};
   }
-  return {503, "shutting_down", "this server is ending"};
+  return {503, "shutting_down", "this server is shutting down"};
 }
 
 // A job's hold on its exchange: a stream whose job never ran says why before it ends.

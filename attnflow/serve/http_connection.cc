@@ -203,8 +203,8 @@ void HttpConnection::start(bool overloaded) {
   waits_since_ = Clock::now();
   if (overloaded) {
     refuse(hub_->problem(503, "overloaded",
-                         "expected fewer requests at the same time, found as many as this server takes (attnflow serve "
-                         "--max-connections, --max-connections-per-address); come back in a second"));
+                         "too many connections to this server (attnflow serve --max-connections, "
+                         "--max-connections-per-address); retry in a second"));
   } else {
     begin_request();
   }
@@ -220,7 +220,7 @@ void HttpConnection::begin_end() {
 void HttpConnection::end_work() {
   if (exchange_) stop_exchange(StopReason::kShutdown);
   if (state_ == State::kHeader || state_ == State::kBody) {
-    refuse(hub_->problem(503, "shutting_down", "this server is ending"));
+    refuse(hub_->problem(503, "shutting_down", "this server is shutting down"));
   }
 }
 
@@ -243,8 +243,7 @@ void HttpConnection::close() {
 void HttpConnection::respond(const ExchangePointer& exchange, HttpResponse response) {
   if (exchange != exchange_ || streaming_) return;
   if (!hub_->make_room(response.body.size(), *this)) {
-    response = hub_->problem(503, "overloaded",
-                             "too many answers wait for clients that take them slowly; come back in a minute");
+    response = hub_->problem(503, "overloaded", "too many responses are waiting for slow clients; retry in a minute");
   }
   const bool keep_alive = exchange->keep_alive && !hub_->ending;
   const bool body = exchange->request.method != "HEAD";
@@ -310,7 +309,7 @@ void HttpConnection::too_late() {
   if (deadline_.expiry() > asio::steady_timer::clock_type::now()) return;  // set again in the meantime
   // Where something is still being written (the leave to send a body), nothing can be said any more.
   if (!writing_ && (state_ == State::kHeader || state_ == State::kBody)) {
-    refuse(hub_->problem(408, "too_slow", "expected the whole request in less time"));
+    refuse(hub_->problem(408, "too_slow", "the request took too long to arrive"));
   } else {
     close();
   }
@@ -414,7 +413,7 @@ bool HttpConnection::admit() {
                                   std::string(field.value()));
   }
   if (hub_->ending) {
-    refuse(hub_->problem(503, "shutting_down", "this server is ending"));
+    refuse(hub_->problem(503, "shutting_down", "this server is shutting down"));
     return false;
   }
   // Where a body ends must be beyond doubt (RFC 9112, 6.3): what follows would be taken for another request.
@@ -444,7 +443,8 @@ bool HttpConnection::admit() {
   promised_ = has_body ? static_cast<std::size_t>(length.value_or(most_body_)) : 0;
   if (promised_ > hub_->options.most_body_bytes_at_once - hub_->body_bytes) {
     promised_ = 0;
-    refuse(hub_->problem(503, "overloaded", "too many bodies are being sent at the same time; come back in a second"));
+    refuse(
+        hub_->problem(503, "overloaded", "too many request bodies are being sent at the same time; retry in a second"));
     return false;
   }
   hub_->body_bytes += promised_;
@@ -581,11 +581,10 @@ void HttpConnection::stop_exchange(StopReason why) {
 }
 
 HttpResponse HttpConnection::stop_problem(StopReason why) const {
-  return why == StopReason::kTimeLimit
-             ? hub_->problem(503, "time_limit",
-                             "expected work that takes less time than this server allows "
-                             "(attnflow serve --timeout); a shorter input or fewer methods take less")
-             : hub_->problem(503, "shutting_down", "this server is ending");
+  return why == StopReason::kTimeLimit ? hub_->problem(503, "time_limit",
+                                                       "the analysis exceeded this server's time limit (attnflow serve "
+                                                       "--timeout); a shorter input or fewer methods need less time")
+                                       : hub_->problem(503, "shutting_down", "this server is shutting down");
 }
 
 void HttpConnection::release_body() {
@@ -596,7 +595,7 @@ void HttpConnection::release_body() {
 void HttpConnection::unanswered(const ExchangePointer& exchange) {
   const StopReason why = exchange->reason;
   respond(exchange, why == StopReason::kNone
-                        ? hub_->problem(500, "internal", "the work ended without an answer; this is a bug")
+                        ? hub_->problem(500, "internal", "the analysis ended without a result; this is a bug")
                         : stop_problem(why));
 }
 

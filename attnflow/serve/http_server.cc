@@ -66,9 +66,8 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      throw Error(ErrorKind::kOther,
-                  fmt::format("expected to listen at {}:{}, found: {}; --port 0 takes any port that is free",
-                              url_address(endpoint.address()), endpoint.port(), error.message()));
+      throw Error(ErrorKind::kOther, fmt::format("cannot listen on {}:{}: {}; --port 0 selects any free port",
+                                                 url_address(endpoint.address()), endpoint.port(), error.message()));
     }
     local_ = acceptor_.local_endpoint();
   }

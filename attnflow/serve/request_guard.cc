@@ -84,10 +84,11 @@ std::optional<Refusal> check_host(const HttpRequest& request, const GuardSetting
       }
     }
   }
-  return Refusal{421, "wrong_host",
-                 fmt::format("expected this server's address as Host, found {}; attnflow serve --allow-host NAME takes "
-                             "another name for it",
-                             quoted_header(given))};
+  return Refusal{
+      421, "wrong_host",
+      fmt::format(
+          "expected this server's address as Host, found {}; attnflow serve --allow-host NAME accepts another name",
+          quoted_header(given))};
 }
 
 std::optional<Refusal> check_origin(const HttpRequest& request) {

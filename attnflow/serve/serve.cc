@@ -32,12 +32,13 @@ bool is_token(const std::string& token) {
 void check_serve_options(const ServeOptions& options) {
   if (!is_token(options.token)) {
     fail_to_serve(
-        "--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' makes one");
+        "--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' generates "
+        "one");
   }
   if (options.token.size() < kShortestToken && !is_loopback_host(options.host)) {
     fail_to_serve(fmt::format(
-        "--host {}: expected a --token of at least {} characters beside an address that other machines reach, found "
-        "{}; 'openssl rand -hex 24' makes one",
+        "--host {}: a non-loopback address requires a --token of at least {} characters, found {}; 'openssl rand -hex "
+        "24' generates one",
         options.host, kShortestToken, options.token.empty() ? "none" : fmt::format("one of {}", options.token.size())));
   }
   for (const std::string& name : options.allowed_hosts) {

@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kHowToDoWithout =
-    "give the prompt as plain text (without --chat), in the form that the model's card describes";
+    "give the prompt as plain text (without --chat), in the format that the model card describes";
 
 std::tm present_time() {
   std::tm parts{};
@@ -35,7 +35,7 @@ std::tm present_time() {
     const auto time = static_cast<std::time_t>(seconds);
     if (error != std::errc() || end != text.data() + text.size() || gmtime_r(&time, &parts) == nullptr) {
       throw Error(ErrorKind::kUsage, fmt::format("the environment variable SOURCE_DATE_EPOCH must hold seconds since "
-                                                 "1970, found {}; correct it, or unset it to have today's date",
+                                                 "1970, found {}; correct it, or unset it to use today's date",
                                                  quote_name(text)));
     }
     return parts;
@@ -54,7 +54,7 @@ extern "C" std::size_t attnflow_format_present_time(const void* time, const char
 std::string choose(const json& value, std::string& problem) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) {
-    problem = fmt::format("a chat_template that is {} and no text", value.type_name());
+    problem = fmt::format("a chat_template that is {} instead of a string", value.type_name());
     return "";
   }
   std::vector<std::string> names;
@@ -62,7 +62,7 @@ std::string choose(const json& value, std::string& problem) {
     const auto name = entry.is_object() ? entry.find("name") : entry.end();
     const auto text = entry.is_object() ? entry.find("template") : entry.end();
     if (name == entry.end() || text == entry.end() || !name->is_string() || !text->is_string()) {
-      problem = "a list as chat_template with an entry that is no {name, template}";
+      problem = "a list as chat_template with an entry that is not {name, template}";
       return "";
     }
     if (*name == "default") return text->get<std::string>();
@@ -134,8 +134,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
   if (rendered) return copy(rendered);
   if (refused) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{}: expected a conversation that the model's chat template accepts, and it says: {}; "
-                            "change the messages, or {}",
+                fmt::format("{}: the model's chat template rejects the conversation: {}; change the messages, or {}",
                             source_, quote_name(error.message(), 400), kHowToDoWithout));
   }
   fail(error.message());

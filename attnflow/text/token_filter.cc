@@ -86,7 +86,7 @@ Owned<attnflow_pattern> compile(const std::string& expression) {
   if (!pattern) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected a regular expression (without look-around and back references), found {}: {}; "
-                            "correct it, with \\ before characters that stand for themselves",
+                            "correct it, and escape literal special characters with \\",
                             quote_name(expression), quote_name(error.message(), 200)));
   }
   return pattern;

@@ -60,10 +60,9 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
         folder.label("tokenizer_config.json"),
         fmt::format("{} {}, as the tokenizer in {} does it", key, found != 0, folder.label("tokenizer.json")),
         fmt::format("{}", *said),
-        fmt::format(
-            "transformers would follow this file, other programs that one: change {} here or make tokenizer.json "
-            "anew, in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
-            key));
+        fmt::format("transformers would follow this file, other programs that one: change {} here or regenerate "
+                    "tokenizer.json in Python with AutoTokenizer.from_pretrained(folder).save_pretrained(folder)",
+                    key));
   };
   compare("do_lower_case");
   compare("strip_accents");

@@ -281,7 +281,7 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
   if (!folder.exists()) {
     std::error_code ignored;
     const bool is_there = std::filesystem::exists(folder.path(), ignored);
-    fail_settings(folder.label(), "a model folder", is_there ? "something that is no folder" : "nothing there",
+    fail_settings(folder.label(), "a model folder", is_there ? "something that is not a folder" : "nothing there",
                   "give the folder that holds the model's config.json and tokenizer");
   }
   if (folder.has("tokenizer.json")) return read_complete(folder);

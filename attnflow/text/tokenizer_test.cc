@@ -318,7 +318,7 @@ TEST_F(ModelFolder, WithoutATokenizerIsAnError) {
   const auto load = [&] { (void)Tokenizer::load(folder_ / "missing"); };
   expect_mentions(error_of(ErrorKind::kBadFile, load), "nothing there");
   const auto load_file = [&] { (void)Tokenizer::load(folder_ / "vocab.json"); };
-  expect_mentions(error_of(ErrorKind::kBadFile, load_file), "no folder");
+  expect_mentions(error_of(ErrorKind::kBadFile, load_file), "not a folder");
 }
 
 TEST_F(ModelFolder, DamagedTokenizerJsonIsAnError) {

@@ -11,18 +11,7 @@ import unittest
 import zipfile
 
 import numpy as np
-from support import (
-    BAD_FILE,
-    MODELS,
-    OTHER,
-    PROGRAM,
-    ROOT,
-    TOO_LONG,
-    UNSUPPORTED,
-    USAGE,
-    CommandTest,
-    random_attention,
-)
+from support import BAD_FILE, MODELS, OTHER, PROGRAM, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, random_attention
 
 BERT = str(MODELS / "bert_masked_lm")
 CLASSIFIER = str(MODELS / "bert_classification")
@@ -30,17 +19,13 @@ CLASSIFIER = str(MODELS / "bert_classification")
 
 class AttentionFileTest(CommandTest):
     def explain(self, code, words, path, *more):
-        return self.refuse(
-            code, words, "explain", "--attention", path, "-o", "out.npz", *more
-        )
+        return self.refuse(code, words, "explain", "--attention", path, "-o", "out.npz", *more)
 
     def test_missing_file(self):
         self.explain(BAD_FILE, ["nothing.npz"], "nothing.npz")
 
     def test_unknown_ending(self):
-        self.explain(
-            USAGE, [".npz, .npy or .safetensors", "weights.txt"], "weights.txt"
-        )
+        self.explain(USAGE, [".npz, .npy or .safetensors", "weights.txt"], "weights.txt")
 
     def test_not_a_zip(self):
         path = self.folder / "attention.npz"
@@ -58,45 +43,25 @@ class AttentionFileTest(CommandTest):
         self.explain(BAD_FILE, ["attention", "weights", "labels"], path)
 
     def test_wrong_rank(self):
-        self.explain(
-            BAD_FILE,
-            ["rank 4", "[2, 5, 5]"],
-            self.save_attention(random_attention()[0]),
-        )
+        self.explain(BAD_FILE, ["rank 4", "[2, 5, 5]"], self.save_attention(random_attention()[0]))
 
     def test_not_square(self):
-        self.explain(
-            BAD_FILE,
-            ["queries", "[3, 2, 5, 4]"],
-            self.save_attention(random_attention()[..., :4]),
-        )
+        self.explain(BAD_FILE, ["queries", "[3, 2, 5, 4]"], self.save_attention(random_attention()[..., :4]))
 
     def test_empty(self):
-        self.explain(
-            BAD_FILE,
-            ["at least one"],
-            self.save_attention(np.zeros((0, 2, 4, 4), np.float32)),
-        )
+        self.explain(BAD_FILE, ["at least one"], self.save_attention(np.zeros((0, 2, 4, 4), np.float32)))
 
     def test_nan_infinite_and_negative(self):
         for bad in (np.nan, np.inf, -0.25):
             weights = random_attention()
             weights[1, 0, 2, 3] = bad
-            self.explain(
-                BAD_FILE,
-                ["layer 2, head 0, query 2, key 3"],
-                self.save_attention(weights),
-            )
+            self.explain(BAD_FILE, ["layer 2, head 0, query 2, key 3"], self.save_attention(weights))
 
     def test_rows_that_do_not_sum_to_one(self):
         weights = random_attention()
         weights[2, 1, 4] *= 3
         path = self.save_attention(weights)
-        self.explain(
-            BAD_FILE,
-            ["layer 3, head 1, query 4", "--renormalize", "--any-weights"],
-            path,
-        )
+        self.explain(BAD_FILE, ["layer 3, head 1, query 4", "--renormalize", "--any-weights"], path)
         for way in ("--renormalize", "--any-weights"):
             self.run_program("explain", "--attention", path, way, "-o", "fine.npz")
             self.assertTrue((self.folder / "fine.npz").exists())
@@ -137,38 +102,23 @@ class AttentionFileTest(CommandTest):
         np.lib.format.write_array_header_1_0(
             raw, {"descr": "<f4", "fortran_order": False, "shape": (1, 1, 60000, 60000)}
         )
-        with (
-            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
-            archive.open("attention.npy", "w") as entry,
-        ):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("attention.npy", "w") as entry:
             entry.write(raw.getvalue())
             entry.write(bytes(1 << 20))
         self.explain(BAD_FILE, ["bomb.npz"], path)
 
     def test_results_without_their_attention(self):
         for name in ("results.npz", "results.safetensors"):
-            self.run_program(
-                "explain",
-                "--attention",
-                self.save_attention(random_attention()),
-                "-o",
-                name,
-            )
+            self.run_program("explain", "--attention", self.save_attention(random_attention()), "-o", name)
             self.explain(BAD_FILE, [name, "--keep-attention"], self.folder / name)
 
     def test_safetensors(self):
         path = self.folder / "bad.safetensors"
 
         def write(header: bytes, data: bytes = b"", length: int | None = None):
-            path.write_bytes(
-                struct.pack("<Q", len(header) if length is None else length)
-                + header
-                + data
-            )
+            path.write_bytes(struct.pack("<Q", len(header) if length is None else length) + header + data)
 
-        good = {
-            "attention": {"dtype": "F32", "shape": [1, 1, 1, 1], "data_offsets": [0, 4]}
-        }
+        good = {"attention": {"dtype": "F32", "shape": [1, 1, 1, 1], "data_offsets": [0, 4]}}
         write(json.dumps(good).encode(), struct.pack("<f", 1.0))
         self.run_program("explain", "--attention", path)
         path.write_bytes(path.read_bytes()[:-2])
@@ -185,12 +135,7 @@ class AttentionFileTest(CommandTest):
         good["attention"] |= {"shape": [1, 1, 2, 2]}
         write(json.dumps(good).encode(), bytes(4))
         self.explain(BAD_FILE, ["attention"], path)
-        write(
-            json.dumps(
-                {"weights": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
-            ).encode(),
-            bytes(4),
-        )
+        write(json.dumps({"weights": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode(), bytes(4))
         self.explain(BAD_FILE, ["attention", "weights"], path)
 
     def test_values_that_overflow(self):
@@ -198,28 +143,12 @@ class AttentionFileTest(CommandTest):
         weights[..., 0] = 1e38
         weights[:, 0, 3, 3] = 1e38
         path = self.save_attention(weights)
-        self.explain(
-            BAD_FILE,
-            ["rollout", "finite", "--renormalize"],
-            path,
-            "--any-weights",
-            "--method",
-            "rollout",
-        )
+        self.explain(BAD_FILE, ["rollout", "finite", "--renormalize"], path, "--any-weights", "--method", "rollout")
 
     def test_special_tokens_that_are_not_marked(self):
         path = self.save_attention(random_attention())
-        self.explain(
-            USAGE, ["--set-aside special", "none"], path, "--set-aside", "special"
-        )
-        self.explain(
-            USAGE,
-            ["--discard-keep-special"],
-            path,
-            "--discard",
-            "0.5",
-            "--discard-keep-special",
-        )
+        self.explain(USAGE, ["--set-aside special", "none"], path, "--set-aside", "special")
+        self.explain(USAGE, ["--discard-keep-special"], path, "--discard", "0.5", "--discard-keep-special")
 
     def test_options_that_need_a_model(self):
         path = self.save_attention(random_attention())
@@ -232,9 +161,7 @@ class AttentionFileTest(CommandTest):
 
 class ModelTest(CommandTest):
     def explain(self, code, words, model, *more, text="a b"):
-        return self.refuse(
-            code, words, "explain", text, "--model", model, "-o", "out.npz", *more
-        )
+        return self.refuse(code, words, "explain", text, "--model", model, "-o", "out.npz", *more)
 
     def test_missing_folder(self):
         self.explain(BAD_FILE, ["nowhere"], "nowhere")
@@ -271,9 +198,7 @@ class ModelTest(CommandTest):
     def test_unknown_architecture(self):
         model = self.copy_model("bert_masked_lm")
         self.change_config(model, model_type="mamba")
-        self.explain(
-            UNSUPPORTED, ["mamba", "bert", "roberta", "distilbert", "albert"], model
-        )
+        self.explain(UNSUPPORTED, ["mamba", "bert", "roberta", "distilbert", "albert"], model)
 
     def test_config_with_missing_keys(self):
         for key in ("hidden_size", "num_attention_heads", "num_hidden_layers"):
@@ -292,9 +217,7 @@ class ModelTest(CommandTest):
     def test_tokenizer_of_another_model(self):
         model = self.copy_model("bert_masked_lm")
         vocabulary = model / "vocab.txt"
-        vocabulary.write_text(
-            vocabulary.read_text() + "".join(f"extra{i}\n" for i in range(50))
-        )
+        vocabulary.write_text(vocabulary.read_text() + "".join(f"extra{i}\n" for i in range(50)))
         self.explain(BAD_FILE, ["vocab.txt", "vocabulary"], model)
 
     def test_missing_tokenizer(self):
@@ -305,9 +228,7 @@ class ModelTest(CommandTest):
     def test_text_that_is_too_long(self):
         text = "a " * 200
         self.explain(TOO_LONG, ["--truncate", "202"], BERT, text=text)
-        done = self.run_program(
-            "explain", text, "--model", BERT, "--truncate", "--method", "rollout"
-        )
+        done = self.run_program("explain", text, "--model", BERT, "--truncate", "--method", "rollout")
         self.assertIn("cut", done.stdout)
 
     def test_empty_text(self):
@@ -315,15 +236,11 @@ class ModelTest(CommandTest):
             self.explain(USAGE, ["text"], BERT, text=text)
 
     def test_invalid_utf8(self):
-        self.refuse(
-            USAGE, ["UTF-8", "2"], "explain", "-", "--model", BERT, stdin=b"a \xff b"
-        )
+        self.refuse(USAGE, ["UTF-8", "2"], "explain", "-", "--model", BERT, stdin=b"a \xff b")
 
     def test_candidates(self):
         self.explain(USAGE, ["mask"], BERT, "--candidates", "a,b", text="a b")
-        self.explain(
-            USAGE, ["--candidates", "head"], CLASSIFIER, "--candidates", "a", text="a b"
-        )
+        self.explain(USAGE, ["--candidates", "head"], CLASSIFIER, "--candidates", "a", text="a b")
 
     def test_output_token_that_is_not_there(self):
         self.explain(USAGE, ["mask"], BERT, "--output-token", "mask")
@@ -343,46 +260,20 @@ class UsageTest(CommandTest):
 
     def test_command_lines(self):
         for arguments, words in (
-            (
-                ["explain", "a", "--residul", "0.5"],
-                ["an option of attnflow explain", "--residul;", "mean --residual?"],
-            ),
-            (
-                ["serve", "--prot=3"],
-                ["an option of attnflow serve", "--prot;", "mean --port?"],
-            ),
+            (["explain", "a", "--residul", "0.5"], ["an option of attnflow explain", "--residul;", "mean --residual?"]),
+            (["serve", "--prot=3"], ["an option of attnflow serve", "--prot;", "mean --port?"]),
             (["explain", "a", "--output-tok", "b"], ["mean --output-token?"]),
             (
                 ["explain", "a", "--zzzzzz"],
-                [
-                    "an option of attnflow explain, found --zzzzzz; 'attnflow explain --help'"
-                ],
+                ["an option of attnflow explain, found --zzzzzz; 'attnflow explain --help'"],
             ),
             (["explain", "a", "b"], ["found 'b'", "quotes"]),
-            (
-                ["explain", "a", "--residual", "x"],
-                ["--residual: expected a number, found 'x'"],
-            ),
-            (
-                ["serve", "--port", "999999"],
-                ["--port: expected a port from 0 to 65535", "found '999999'"],
-            ),
-            (
-                ["explain", "a", "--residual"],
-                ["--residual: expected a value behind it, found none"],
-            ),
+            (["explain", "a", "--residual", "x"], ["--residual: expected a number, found 'x'"]),
+            (["serve", "--port", "999999"], ["--port: expected a port from 0 to 65535", "found '999999'"]),
+            (["explain", "a", "--residual"], ["--residual: expected a value, found none"]),
             (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
-            (
-                ["evaluate"],
-                [
-                    "expected a command of attnflow evaluate, found none",
-                    "attnflow evaluate --help",
-                ],
-            ),
-            (
-                ["evaluate", "foo"],
-                ["expected a command of attnflow evaluate, found foo"],
-            ),
+            (["evaluate"], ["expected a command of attnflow evaluate, found none", "attnflow evaluate --help"]),
+            (["evaluate", "foo"], ["expected a command of attnflow evaluate, found foo"]),
             (["explain", "a", "--=x"], ["found --; 'attnflow explain --help'"]),
             ([], ["expected a command of attnflow, found none"]),
         ):
@@ -395,42 +286,12 @@ class UsageTest(CommandTest):
     def test_what_is_said_first(self):
         # Help and version come before what a command requires; a name that is wrong before a value that is.
         self.assertIn("Usage: attnflow", self.run_program("--help", "image").stdout)
-        self.assertIn(
-            "sentiment", self.run_program("evaluate", "--help", "sentiment").stdout
-        )
-        self.assertRegex(
-            self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+"
-        )
-        self.refuse(
-            USAGE,
-            ["did you mean --to-layer?"],
-            "explain",
-            "hi",
-            "--to-lyer",
-            "3",
-            "--heads",
-            "foo",
-        )
-        self.refuse(
-            USAGE,
-            ["expected nothing more", "extra"],
-            "explain",
-            "hi",
-            "extra",
-            "--heads",
-            "foo",
-        )
+        self.assertIn("sentiment", self.run_program("evaluate", "--help", "sentiment").stdout)
+        self.assertRegex(self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+")
+        self.refuse(USAGE, ["did you mean --to-layer?"], "explain", "hi", "--to-lyer", "3", "--heads", "foo")
+        self.refuse(USAGE, ["extra"], "explain", "hi", "extra", "--heads", "foo")
         llama = str(ROOT / "tests" / "golden" / "decoders" / "llama_grouped")
-        self.refuse(
-            USAGE,
-            ["--show", "raw, rollout", "'bogus'"],
-            "generate",
-            "hi",
-            "--model",
-            llama,
-            "--show",
-            "bogus",
-        )
+        self.refuse(USAGE, ["--show", "raw, rollout", "'bogus'"], "generate", "hi", "--model", llama, "--show", "bogus")
 
     def test_option_values(self):
         for arguments, words in (
@@ -443,10 +304,7 @@ class UsageTest(CommandTest):
             (["--layers", "6-1"], ["--layers", "6-1"]),
             (["--layers", "0-2"], ["--layers", "0-2"]),
             (["--layers", "1-99999999999"], ["--layers"]),
-            (
-                ["--output-token", "middle"],
-                ["--output-token", "'middle'", "the words are a b"],
-            ),
+            (["--output-token", "middle"], ["--output-token", "'middle'", "the words are a b"]),
             (["--output-token", ""], ["--output-token", "nothing"]),
             (["--normalize", "columns"], ["receptive-field", "columns"]),
             (["--set-aside", "x"], ["--set-aside", "x"]),
@@ -460,10 +318,7 @@ class UsageTest(CommandTest):
             (["-o", "a.npz", "-o", "a.npz"], ["-o", "twice"]),
             (["more"], ["quotes"]),
             (["--method", "raw,raw"], ["--method", "twice"]),
-            (
-                ["--words", "--keep-attention", "--json"],
-                ["--words", "--keep-attention"],
-            ),
+            (["--words", "--keep-attention", "--json"], ["--words", "--keep-attention"]),
             (["--threads", "many"], ["threads"]),
             (["--view", "globe"], ["overview", "globe"]),
             (["--no-such-option"], ["no-such-option"]),
@@ -491,11 +346,7 @@ class UsageTest(CommandTest):
         shutil.copy(PROGRAM, program)
         self.folder.chmod(0o755)
         (self.folder / "attention.npz").chmod(0o644)
-        nobody = (
-            {"user": 65534, "group": 65534, "extra_groups": []}
-            if os.geteuid() == 0
-            else {}
-        )
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
         done = subprocess.run(
             [program, "explain", "--attention", "attention.npz", "-o", "locked/a.npz"],
             cwd=self.folder,
@@ -509,9 +360,7 @@ class UsageTest(CommandTest):
         self.assertEqual(list(locked.iterdir()), [])
 
     def test_full_disk(self):
-        done = self.run_program(
-            "explain", "--attention", self.save_attention(random_attention()), code=0
-        )
+        done = self.run_program("explain", "--attention", self.save_attention(random_attention()), code=0)
         self.assertTrue(done.stdout)
         with open("/dev/full", "wb") as full:
             done = subprocess.run(

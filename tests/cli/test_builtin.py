@@ -39,10 +39,10 @@ class ExplainTest(CommandTest):
 
     def test_files_come_with_a_note_that_names_the_model(self):
         done = self.run_program("explain", TEXT, "-o", "a.npz")
-        self.assertIn("the model is agreement, which is built in; --model chooses another", done.stderr)
+        self.assertIn("using the built-in model agreement; select another with --model", done.stderr)
         self.assertEqual(done.stdout, "")
         done = self.run_program("explain", TEXT, "-o", "a.npz", "--model", "agreement")
-        self.assertNotIn("--model chooses another", done.stderr)
+        self.assertNotIn("select another with --model", done.stderr)
 
     def test_the_same_numbers_as_from_the_folder(self):
         self.run_program("explain", TEXT, "--keep-attention", "-o", "a.npz")
@@ -102,7 +102,7 @@ class ModelTest(CommandTest):
     def test_list(self):
         done = self.run_program("model")
         lines = done.stdout.splitlines()
-        self.assertEqual(lines[0].split(), ["name", "size", "licence", "what"])
+        self.assertEqual(lines[0].split(), ["name", "size", "license", "description"])
         row = lines[1].split()
         self.assertEqual(row[0], "agreement")
         size = sum(path.stat().st_size for path in map(AGREEMENT.joinpath, FILES) if path.exists()) / 1e6
@@ -117,8 +117,8 @@ class ModelTest(CommandTest):
             "name          agreement\n",
             "layers        ",
             "labels        ",
-            "\nlicence       ",
-            "\nwhat          ",
+            "\nlicense       ",
+            "\ndescription   ",
         ):
             self.assertIn(words, done.stdout)
         card = (AGREEMENT / "README.md").read_text()
@@ -126,7 +126,7 @@ class ModelTest(CommandTest):
         self.assertEqual(self.run_program("model", "--card", AGREEMENT).stdout, card)
 
     def test_no_card(self):
-        self.refuse(USAGE, ["--card: expected a model"], "model", "--card")
+        self.refuse(USAGE, ["--card requires a model"], "model", "--card")
         self.refuse(BAD_FILE, ["bert_base: ", "README.md", "found none"], "model", "--card", MODELS / "bert_base")
 
 

@@ -275,7 +275,7 @@ class BadInputTest(EvaluateTest):
         self.refuse(UNSUPPORTED, ["singular and plural"], "evaluate", "agreement", "--model", BERT)
         several = self.copy_model("bert_classification")
         self.change_config(several, problem_type="multi_label_classification")
-        self.refuse(UNSUPPORTED, ["do not exclude"], "evaluate", "sentences", self.data, "--model", several)
+        self.refuse(UNSUPPORTED, ["not mutually exclusive"], "evaluate", "sentences", self.data, "--model", several)
 
     def test_wrong_usage(self):
         sentences = ("evaluate", "sentences", self.data, "--model", BERT)

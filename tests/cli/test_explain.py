@@ -112,7 +112,7 @@ class SmallModelTest(AllKindsMixin, CommandTest):
         )
         self.assertIn("position", refused)
         self.refuse(USAGE, ["'door'", "the key to"], "explain", self.TEXT, "--model", BERT, "--output-token", "door")
-        self.assertIn("text of a word", self.run_program("explain", "--help").stdout)
+        self.assertIn("word or token that occurs once", self.run_program("explain", "--help").stdout)
 
     def test_words_that_the_vocabulary_lacks_are_marked(self):
         text = "the key to \u6ca7\u6d77 \u7530"

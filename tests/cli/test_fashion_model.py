@@ -71,7 +71,7 @@ class FashionModel(CommandTest):
         self.assertEqual(self.run_program("model", "fashion", "--card").stdout, (FOLDER / "README.md").read_text())
 
     def test_commands_for_texts_refuse_it(self):
-        words = ['expected a model of text, found "fashion"', "attnflow image"]
+        words = ['expected a text model, found "fashion"', "attnflow image"]
         self.refuse(USAGE, words, "explain", "A text", "--model", "fashion")
         self.refuse(USAGE, words, "evaluate", "agreement", "--model", "fashion", "--samples", "5")
 

@@ -20,7 +20,7 @@ TRAIN = os.environ.get("ATTNFLOW_TRAIN", str(ROOT / "build" / "release" / "bin" 
 
 
 class OutputsOverInputs(CommandTest):
-    def refuse_output(self, output, *command, words=("none of the command's inputs",)):
+    def refuse_output(self, output, *command, words=("different from the inputs",)):
         """Refused, and no file has changed."""
         before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
         self.refuse(USAGE, [*words], *command, "-o", output)
@@ -132,7 +132,7 @@ class ModelFolders(CommandTest):
         (model / "generation_config.json").symlink_to(self.folder / "blob")
         for name in ("README.md", "generation_config.json"):
             for given in (model / name, model / "sub" / ".." / name):
-                words = [name, "none of the command's inputs", "--force"]
+                words = [name, "different from the inputs", "--force"]
                 arguments = ("explain", "the key", "--model", model, "--method", "raw", "-o", given)
                 self.refuse(USAGE, words, *arguments)
         self.assertEqual((model / "README.md").read_text(), "licence")

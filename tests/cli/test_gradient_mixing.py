@@ -127,7 +127,7 @@ class GradientMixingTest(CommandTest):
             (["--target: expected auto, a class", "'none'"], [*model, *gradient, "--target", "none"]),
             (["--target: expected --mixing gradient"], [*model, "--target", "0"]),
             (["--heads mean", "--heads max"], [*model, *gradient, "--heads", "max"]),
-            (["no --residual", "0.25"], [*model, *gradient, "--residual", "0.25"]),
+            (["does not allow --residual", "0.25"], [*model, *gradient, "--residual", "0.25"]),
             (["--mixing: expected attention, gradient"], [*model, "--mixing", "gradients"]),
             (["--target: expected the id"], ["--model", DECODER, *gradient, "--target", "id:x"]),
             (["--only-output-token"], ["--model", DECODER, *gradient, "--only-output-token"]),

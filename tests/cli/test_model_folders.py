@@ -111,7 +111,7 @@ class LiesElsewhere(ModelFolderTest):
 
     def test_a_name_that_is_nowhere(self):
         for name in ("bert-base-uncased", "org/name"):
-            words = ["nothing of that name", "fetches nothing", f"hf download {name}", str(self.cache)]
+            words = ["nothing of that name", "does not download", f"hf download {name}", str(self.cache)]
             self.refuse(BAD_FILE, words, "explain", "the key", "--model", name)
 
     def test_sentence_transformers(self):

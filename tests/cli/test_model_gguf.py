@@ -21,7 +21,7 @@ class ModelGgufTest(CommandTest):
             {"name": "small random llama", "architecture": "llama", "layers": "3", "heads": "4 (keys and values: 2)"},
         )
         said = self.describe(GGUF / "llama.gguf")
-        self.assertEqual(said["most tokens"], "512")
+        self.assertEqual(said["max tokens"], "512")
         self.assertEqual(said["vocabulary"], "299 (tokenizer in the file: gpt2)")
         self.assertEqual(said["attention"], "causal")
         self.assertIn("F32 (", said["stored as"])

@@ -21,8 +21,8 @@ class VisionModelTest(CommandTest):
                 patch_height, patch_width = model["patch"]
                 trained = model["cases"][0]
                 self.assertEqual(found["architecture"], model["architecture"])
-                self.assertTrue(found["pictures"].startswith(f"{height} x {width} pixels"), found["pictures"])
-                self.assertIn(f"{model['channels']} channel", found["pictures"])
+                self.assertTrue(found["images"].startswith(f"{height} x {width} pixels"), found["images"])
+                self.assertIn(f"{model['channels']} channel", found["images"])
                 self.assertEqual(
                     found["patches"],
                     f"{patch_height} x {patch_width} pixels: {trained['rows']} rows of {trained['columns']}",
@@ -36,7 +36,7 @@ class VisionModelTest(CommandTest):
 
     def test_commands_for_text_refuse_it(self):
         vit = VISION / "vit_classification"
-        words = ["expected a model of text", "vit_classification", "a model of pictures (vit)", "attnflow image"]
+        words = ["expected a text model", "vit_classification", "a vision model (vit)", "attnflow image"]
         self.refuse(USAGE, words, "explain", "a word", "--model", vit)
         (self.folder / "samples.tsv").write_text("text\tlabel\na word\tshirt\n")
         self.refuse(USAGE, words, "evaluate", "sentiment", "--data", "samples.tsv", "--model", vit)

@@ -340,7 +340,7 @@ class ApiTest(ServerTest):
                 # Longer than before: every weight is read.
                 longer = ask | {"text": "The author of the book " * 20, "model": loaded_name}
                 self.assertEqual(server.post("explain", longer).status, 200)
-                self.refuse(server.post("explain", ask | {"model": later_name}), 500, "internal", "expected the model")
+                self.refuse(server.post("explain", ask | {"model": later_name}), 500, "internal", "failed to load")
                 self.assertEqual(server.get("/api/v1/health").status, 200)
             finally:
                 code, said = server.stop()

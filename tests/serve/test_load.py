@@ -142,7 +142,7 @@ class MemoryTest(ServerTest):
         answer = self.server.post(
             "explain", {"text": "the key to the cabinets " * 20, "model": "agreement", "method": "raw"}
         )
-        self.refuse(answer, 413, "too_large", "limit of 2 MiB", "layers take less")
+        self.refuse(answer, 413, "too_large", "limit of 2 MiB", "layers needs less")
         self.assertEqual(self.server.post("explain", EXPLAIN).status, 200)
 
 

@@ -69,20 +69,14 @@ class OpenApiTest(ServerTest):
                 parameters = operation.get("parameters", [])
                 if not any("x-settings" in parameter for parameter in parameters):
                     continue
-                kept = [
-                    parameter
-                    for parameter in parameters
-                    if "x-settings" not in parameter
-                ]
+                kept = [parameter for parameter in parameters if "x-settings" not in parameter]
                 names = {parameter["name"] for parameter in kept}
                 shown = document["paths"][path][method]
                 self.assertIn(
                     "residual",
                     {parameter["name"] for parameter in shown["parameters"]} - names,
                 )
-                shown["parameters"] = [
-                    one for one in shown["parameters"] if one["name"] in names
-                ]
+                shown["parameters"] = [one for one in shown["parameters"] if one["name"] in names]
                 operation["parameters"] = kept
                 expanded += 1
         self.assertEqual(expanded, 4)
@@ -94,25 +88,17 @@ class OpenApiTest(ServerTest):
         for path, operations in self.document["paths"].items():
             described = {method.upper() for method in operations}
             for method in METHODS:
-                answer = self.server.ask(
-                    method, path, b"", {"Content-Type": "application/json"}
-                )
+                answer = self.server.ask(method, path, b"", {"Content-Type": "application/json"})
                 if method in described:
                     self.assertNotIn(answer.status, (404, 405), f"{method} {path}")
                 else:
                     self.assertEqual(answer.status, 405, f"{method} {path}")
-                    self.assertEqual(
-                        set(answer.headers["Allow"].split(", ")) - {"HEAD"}, described
-                    )
+                    self.assertEqual(set(answer.headers["Allow"].split(", ")) - {"HEAD"}, described)
         # And the other way round: what the sources route is described.
         source = (ROOT / "attnflow" / "serve" / "api.cc").read_text()
         routes = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)"', source))
         self.assertGreater(len(routes), 5)
-        described = {
-            (method.upper(), path)
-            for path, ops in self.document["paths"].items()
-            for method in ops
-        }
+        described = {(method.upper(), path) for path, ops in self.document["paths"].items() for method in ops}
         self.assertEqual(routes, described)
 
     def test_fields_are_those_of_the_server(self):
@@ -123,9 +109,7 @@ class OpenApiTest(ServerTest):
         ):
             described = set(self.document["components"]["schemas"][name]["properties"])
             message = self.server.post(path, {text: "a", "no_such_field": 1}).message
-            listed = re.fullmatch(
-                r"expected fields among (.*), found \"no_such_field\"", message
-            )[1].split(", ")
+            listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", message)[1].split(", ")
             self.assertEqual(described, set(listed))
         query = self.document["paths"]["/api/v1/image"]["post"]["parameters"]
         answer = self.server.ask(
@@ -134,20 +118,12 @@ class OpenApiTest(ServerTest):
             png(),
             {"Content-Type": "image/png"},
         )
-        listed = re.fullmatch(
-            r"expected fields among (.*), found \"no_such_field\"", answer.message
-        )[1].split(", ")
+        listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", answer.message)[1].split(", ")
         self.assertEqual({parameter["name"] for parameter in query}, set(listed))
 
     def test_defaults_are_those_of_the_server(self):
-        properties = self.document["components"]["schemas"]["ExplainRequest"][
-            "properties"
-        ]
-        said = {
-            name: schema["default"]
-            for name, schema in properties.items()
-            if "default" in schema
-        }
+        properties = self.document["components"]["schemas"]["ExplainRequest"]["properties"]
+        said = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
         ask = {"text": TEXT, "model": "agreement"}
         self.assertEqual(
             self.server.post("explain", ask | said).body,
@@ -172,9 +148,7 @@ class OpenApiTest(ServerTest):
             server.post("generate", {"prompt": "The author", "tokens": 3}).json(),
         )
         ask = {"prompt": "The author", "tokens": 3, "generated_columns": True}
-        for name, data in server.post(
-            "generate", ask, accept="text/event-stream"
-        ).events():
+        for name, data in server.post("generate", ask, accept="text/event-stream").events():
             if name in ("prompt", "token"):
                 self.validate(
                     {"prompt": "GenerationPrompt", "token": "GenerationToken"}[name],
@@ -182,9 +156,7 @@ class OpenApiTest(ServerTest):
                 )
         self.validate(
             "Report",
-            server.ask(
-                "POST", "/api/v1/image", png(), {"Content-Type": "image/png"}
-            ).json(),
+            server.ask("POST", "/api/v1/image", png(), {"Content-Type": "image/png"}).json(),
         )
         for ask in (
             {"text": TEXT, "model": "agreement"},
@@ -204,15 +176,11 @@ class OpenApiTest(ServerTest):
             ("/api/v1/explain", server.post("explain", {}, **{"Content-Type": "x"})),
             (
                 "/api/v1/image",
-                server.ask(
-                    "POST", "/api/v1/image", b"x", {"Content-Type": "image/png"}
-                ),
+                server.ask("POST", "/api/v1/image", b"x", {"Content-Type": "image/png"}),
             ),
         ):
             self.validate("Error", answer.json())
-            self.assertIn(
-                str(answer.status), self.document["paths"][path]["post"]["responses"]
-            )
+            self.assertIn(str(answer.status), self.document["paths"][path]["post"]["responses"])
         self.validate("Error", server.get("/nothing").json())
 
     def test_schemathesis(self):

@@ -114,7 +114,7 @@ class StartTest(unittest.TestCase):
             port = str(taken.getsockname()[1])
             done = subprocess.run([PROGRAM, "serve", "--port", port], capture_output=True, timeout=60)
             self.assertEqual((done.returncode, done.stdout), (1, b""))
-            self.assertIn(f"expected to listen at 127.0.0.1:{port}", done.stderr.decode())
+            self.assertIn(f"cannot listen on 127.0.0.1:{port}", done.stderr.decode())
 
     def test_weights_that_the_config_has_no_place_for(self):
         with tempfile.TemporaryDirectory() as folder:

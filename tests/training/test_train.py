@@ -120,7 +120,7 @@ class Train(TrainTest):
         # Long enough to be interrupted in its second phase, wherever that is.
         code, message = self.interrupted(halves, arguments, "agreement:")
         self.assertEqual(code, OTHER, message)
-        self.assertIn("the same command goes on", message)
+        self.assertIn("run the same command again", message)
         self.assertTrue((halves / "training" / "checkpoint.safetensors").exists())
         self.assertFalse((halves / "model.safetensors").exists())
 
@@ -129,7 +129,7 @@ class Train(TrainTest):
         self.assertIn("same data and options", other.stderr)
 
         again = self.train("agreement", halves, *arguments)
-        self.assertIn("going on from the checkpoint", again.stderr)
+        self.assertIn("resuming from the checkpoint", again.stderr)
         self.train("agreement", whole, *arguments)
         self.assertEqual(digests(whole), digests(halves))
 
@@ -244,7 +244,7 @@ class Train(TrainTest):
         (self.folder / "elsewhere").mkdir()
         for same in (output, self.folder / "elsewhere" / ".." / "verbs"):
             refused = self.train("agreement", output, *steps, "--masked-model", same, code=USAGE)
-            self.assertIn("--masked-model: expected another folder", refused.stderr)
+            self.assertIn("--masked-model: expected a folder other", refused.stderr)
         refused = self.train("agreement", output, "--masked-steps", "0", "--masked-model", masked, code=USAGE)
         self.assertIn("--masked-steps 0", refused.stderr)
         self.assertFalse(masked.exists())

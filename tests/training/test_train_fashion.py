@@ -71,7 +71,7 @@ class TrainFashion(TrainTest):
         for words in (
             "license: mit\n",
             "Zalando",
-            "MIT licence",
+            "MIT license",
             "| Ankle boot | 0 |",
             "attnflow-train fashion --data",
         ):
@@ -83,7 +83,7 @@ class TrainFashion(TrainTest):
         self.assertEqual([len(processor[key]) for key in ("image_mean", "image_std")], [1, 1])
         described = self.run_attnflow("model", first).stdout
         refused = self.run_attnflow("explain", "a text", "--model", first, code=USAGE)
-        self.assertIn("a model of pictures", refused.stderr)
+        self.assertIn("a vision model", refused.stderr)
         for words in ("28 x 28 pixels (height, width), 1 channel;", "17: 1 class and 16 patch", "Trouser"):
             self.assertIn(words, described)
 
@@ -101,14 +101,14 @@ class TrainFashion(TrainTest):
             process.send_signal(signal.SIGINT)
             message = process.stderr.read()
         self.assertEqual(process.returncode, OTHER, message)
-        self.assertIn("the same command goes on", message)
+        self.assertIn("run the same command again", message)
         self.assertTrue((halves / "training" / "checkpoint.safetensors").exists())
         self.assertFalse((halves / "model.safetensors").exists())
 
         other = self.train(halves, *arguments, "--shift", "1", code=USAGE)
         self.assertIn("same data and options", other.stderr)
         again = self.train(halves, *arguments)
-        self.assertIn("going on from the checkpoint", again.stderr)
+        self.assertIn("resuming from the checkpoint", again.stderr)
         self.train(whole, *arguments)
         self.assertEqual(digests(whole), digests(halves))
         # A model is not overwritten.
@@ -131,10 +131,10 @@ class TrainFashion(TrainTest):
         labels = self.data / "train-labels-idx1-ubyte.gz"
         good = labels.read_bytes()
         for content, words in (
-            (good[:-9], ["end early"]),
+            (good[:-9], ["truncated"]),
             (b"no labels", ["two zero bytes"]),
             (gzip.compress(gzip.decompress(good)[:-1]), ["expected 300 values", "found 299"]),
-            (gzip.compress(b"\0\0\x08\x01\0\0\0\x02\x01\x02"), ["each of the 300 pictures"]),
+            (gzip.compress(b"\0\0\x08\x01\0\0\0\x02\x01\x02"), ["each of the 300 images"]),
         ):
             labels.write_bytes(content)
             self.refuse(BAD_FILE, [labels.name, *words], *command)

@@ -127,8 +127,8 @@ std::vector<Part> assign_parts(const std::vector<ProseDocument>& documents, cons
       }
       Part& assigned = parts[static_cast<std::size_t>(found - documents.begin())];
       if (assigned != Part::kNone && assigned != part) {
-        throw Error(ErrorKind::kUsage, fmt::format("source {}: expected it in one split, found it named for {} and {}",
-                                                   shown, name_of(assigned), name_of(part)));
+        throw Error(ErrorKind::kUsage, fmt::format("source {}: expected it in one split, found it in {} and {}", shown,
+                                                   name_of(assigned), name_of(part)));
       }
       assigned = part;
     }

@@ -83,10 +83,9 @@ std::string list(const std::vector<std::string>& names) { return fmt::format("{}
 std::string shape_text(const ProseSetup& setup) {
   const EncoderShape& shape = setup.shape;
   return fmt::format(
-      "{} layers, {} heads, {} hidden, {} inside the feed-forward nets, {} positions, {} pieces in the vocabulary; a "
-      "layer norm before each half of a layer and after the last (GPT-2's blocks), no causal mask, `[CLS]` in front "
-      "and "
-      "nothing behind. In `transformers` the class is `{}`.",
+      "{} layers, {} heads, hidden size {}, feed-forward size {}, {} positions, a vocabulary of {} tokens; a layer "
+      "norm before each half of a layer and after the last layer (GPT-2 blocks), no causal mask, `[CLS]` at the "
+      "beginning and nothing at the end. In `transformers`, the class is `{}`.",
       shape.layers, shape.heads, shape.hidden, shape.intermediate, shape.positions, shape.vocabulary,
       shape.class_prefix + "Model");
 }
@@ -94,25 +93,22 @@ std::string shape_text(const ProseSetup& setup) {
 std::string data_text(const ProseSetup& setup) {
   const AgreementData& data = setup.data;
   return fmt::format(
-      "English prose, split by whole documents.\n\n"
-      "- to train on ({} documents): {}\n"
-      "- validation ({}): {}\n"
-      "- test ({}): {}\n\n"
-      "The vocabulary and the weights come from the training documents alone.\n",
+      "English prose, split by whole documents.\n\n- training ({} documents): {}\n- validation ({}): {}\n- test ({}): "
+      "{}\n\nThe vocabulary and the weights come only from the training documents.\n",
       data.train.sources.size(), list(data.train.sources), data.validation.sources.size(),
       list(data.validation.sources), data.test.sources.size(), list(data.test.sources));
 }
 
 std::string attribution_text(const AgreementTrainingOptions& options) {
-  return options.attribution.empty() ? "" : "\n## Sources and licences\n\n" + options.attribution;
+  return options.attribution.empty() ? "" : "\n## Sources and licenses\n\n" + options.attribution;
 }
 
 std::string masked_recipe(const ProseSetup& setup, const AgreementTrainingOptions& options) {
   return fmt::format(
-      "Masked language modelling on the sentences of the training documents: {} steps of {} tokens, AdamW, rate {} at "
-      "its peak, no dropout. 15% of the tokens are masked, 50% of verb forms that show number and of pronouns; a "
-      "quarter "
-      "of the sentences with such a word is cut behind it. {:.1f}% of running words are whole in the vocabulary.",
+      "Masked language modeling on the sentences of the training documents: {} steps of {} tokens, AdamW, peak "
+      "learning rate {}, no dropout. 15% of the tokens are masked, and 50% of pronouns and of verb forms that show "
+      "number; a quarter of the sentences with such a word are cut after it. {:.1f}% of running words are in the "
+      "vocabulary as whole words.",
       options.masked_steps, options.shard_tokens * options.shards_per_step, options.masked_rate,
       100.0 * setup.vocabulary_use.whole_share());
 }
@@ -132,10 +128,8 @@ std::string front_matter(const AgreementTrainingOptions& options, const std::str
 }
 
 constexpr const char* kHow =
-    "Made by `attnflow-train {}` without an accelerator in {:.0f} minutes. The same data, seed and command give the "
-    "same "
-    "weights "
-    "on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
+    "Trained by `attnflow-train {}` on CPU in {:.0f} minutes. The same data, seed and command give the same weights on "
+    "the same kind of processor with the same libtorch and BLAS; the number of threads does not "
     "matter.\n\n```\n{}\n```\n";
 
 }  // namespace
@@ -160,39 +154,33 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
   const AgreementSplit& train = setup.data.train;
   std::string card = front_matter(options, "text-classification");
   card +=
-      "# A verb-number model\n\n"
-      "Given an English sentence up to a verb, it says whether the verb is singular or plural.\n\n"
-      "\"The key to the cabinets\" is singular. It is the model of the experiments in Abnar & Zuidema, *Quantifying "
-      "Attention Flow in Transformers* (ACL 2020), trained anew, because its weights and recipe were not published. It "
-      "is "
-      "made to look at attention with, not to correct anybody's grammar.\n\n## Model\n\n" +
+      "# A verb-number model\n\nGiven an English sentence up to a verb, it predicts whether the verb is singular or "
+      "plural.\n\n\"The key to the cabinets\" is singular. It is the model of the experiments in Abnar & Zuidema, "
+      "*Quantifying Attention Flow in Transformers* (ACL 2020), retrained, because its weights and recipe were not "
+      "published. It is meant for studying attention, not for checking grammar.\n\n## Model\n\n" +
       shape_text(setup) + "\n\n## Data\n\n" + data_text(setup);
   card += fmt::format(
       "\nPrefixes of sentences up to a verb form that shows number (is/are, was/were, has/have and present-tense "
-      "verbs), "
-      "where rules are sure that the subject stands before it; pronoun subjects are left out of validation and test. "
-      "Half are singular, half plural: {} to train on (attractor in {:.1f}%), {} for validation, {} for test "
-      "(attractor in "
-      "{:.1f}%). Mixed in: {:.0f} sentences of a small grammar for each 100 prefixes of prose. `prefixes.tsv` holds "
-      "some of "
-      "the prefixes for test, half of them singular.\n",
+      "verbs), where rules are certain that the subject precedes it; pronoun subjects are excluded from validation and "
+      "test. Half are singular, half plural: {} for training (attractor in {:.1f}%), {} for validation, {} for test "
+      "(attractor in {:.1f}%). For every 100 prefixes of prose, {:.0f} sentences from a small grammar are mixed in. "
+      "`prefixes.tsv` contains some of the test prefixes, half of them singular.\n",
       train.examples.size(), 100.0 * static_cast<double>(train.attractors) / static_cast<double>(train.examples.size()),
       setup.data.validation.examples.size(), setup.data.test.examples.size(),
       100.0 * static_cast<double>(setup.data.test.attractors) / static_cast<double>(setup.data.test.examples.size()),
       100.0 * options.grammar_share);
-  card +=
-      "\n## Recipe\n\n1. " + masked_recipe(setup, options) +
-      fmt::format(
-          " Perplexity of masked words in the validation documents: {}.\n2. The classification task, all weights: {} "
-          "steps of {} tokens, AdamW, rate {} at its peak, dropout {}.\n\n",
-          measured_perplexity(checkpoint), options.steps, options.shard_tokens * options.shards_per_step, options.rate,
-          options.dropout);
+  card += "\n## Recipe\n\n1. " + masked_recipe(setup, options) +
+          fmt::format(
+              " Perplexity of masked words in the validation documents: {}.\n2. The classification task, all weights: "
+              "{} steps of {} tokens, AdamW, peak learning rate {}, dropout {}.\n\n",
+              measured_perplexity(checkpoint), options.steps, options.shard_tokens * options.shards_per_step,
+              options.rate, options.dropout);
   constexpr double kSecondsAMinute = 60.0;
   card += fmt::format(fmt::runtime(kHow), "agreement", checkpoint.seconds / kSecondsAMinute, options.command);
   card +=
-      "\n## Accuracy on held-out documents\n\nOf the weights as they are stored, in half precision. An attractor is a "
-      "last noun that differs in number from the verb.\n\n"
-      "| prefixes | count | accuracy | 95% interval |\n| --- | --- | --- | --- |\n";
+      "\n## Accuracy on held-out documents\n\nMeasured with the weights as stored, in half precision. An attractor is "
+      "a last noun that differs in number from the verb.\n\n| prefixes | count | accuracy | 95% interval |\n| --- | "
+      "--- | --- | --- |\n";
   card += score_row("all", results.all) + score_row("with an attractor", results.attractor) +
           score_row("without", results.no_attractor) + score_row("singular", results.singular) +
           score_row("plural", results.plural);
@@ -202,12 +190,10 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
   for (const auto& [source, score] : results.by_source) card += score_row(source, score);
   constexpr double kMillion = 1e6;
   card += fmt::format(
-      "\n## Limits\n\nIt has read {:.1f} million words (punctuation included), so it knows few names and rare words, "
-      "and "
-      "it guesses where a subject's number needs knowledge of the world. Labels are the verb forms that authors wrote, "
-      "found by rules and not by a parser, so a few are wrong. Documents share a few sentences: what would "
-      "occur "
-      "in two splits is left out of training.\n",
+      "\n## Limits\n\nIt has seen {:.1f} million words (punctuation included), so it knows few names and rare words, "
+      "and it guesses when a subject's number depends on world knowledge. Labels are the verb forms that the authors "
+      "wrote, found by rules and not by a parser, so a few are wrong. Documents share a few sentences: any that would "
+      "occur in two splits are left out of training.\n",
       static_cast<double>(setup.vocabulary_use.words) / kMillion);
   return card + attribution_text(options);
 }

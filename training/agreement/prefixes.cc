@@ -86,7 +86,7 @@ std::vector<AgreementExample> draw_prefixes(const std::vector<AgreementExample>&
 void write_prefixes(const PrefixOptions& options, const std::function<void(const std::string&)>& say) {
   if (internal::lower_extension(options.output) != ".tsv") {
     throw Error(ErrorKind::kUsage,
-                fmt::format("-o: expected a file that ends in .tsv, found '{}'", options.output.string()));
+                fmt::format("-o: expected a file ending in .tsv, found '{}'", options.output.string()));
   }
   TrainedOn training;
   if (!options.model.empty()) training = read_training(options.model);

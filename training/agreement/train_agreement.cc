@@ -116,7 +116,7 @@ TrainingCheckpoint find_checkpoint(const ProseSetup& setup, const AgreementTrain
   std::optional<TrainingCheckpoint> found = load_checkpoint(path, setup.settings);
   if (found) {
     callbacks.say(
-        fmt::format("going on from the checkpoint in {}: {}, step {}", path.string(), found->phase, found->steps_done));
+        fmt::format("resuming from the checkpoint in {}: {}, step {}", path.string(), found->phase, found->steps_done));
     return std::move(*found);
   }
   TrainingCheckpoint checkpoint;
@@ -149,9 +149,9 @@ void check_masked_output(const AgreementTrainingOptions& options, const Training
   std::error_code ignored;
   if (options.masked_output == options.output ||
       std::filesystem::equivalent(options.masked_output, options.output, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--masked-model: expected another folder than that of the model, found "
-                                               "{} for both",
-                                               options.output.string()));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--masked-model: expected a folder other than the model's, found {} for both",
+                            options.output.string()));
   }
   if (checkpoint.phase.empty()) {
     check_training_output(options.masked_output);
@@ -159,7 +159,7 @@ void check_masked_output(const AgreementTrainingOptions& options, const Training
              !std::filesystem::exists(options.masked_output / "model.safetensors", ignored)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--masked-model: expected a training in its first phase, found one beyond it, whose masked "
-                            "model was not kept; leave the option out, or begin anew in another folder than {}",
+                            "model was not kept; remove the option, or start again in a folder other than {}",
                             options.output.string()));
   }
 }

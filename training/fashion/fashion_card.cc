@@ -33,7 +33,7 @@ Json score_json(std::size_t right, std::size_t count) {
 }
 
 std::string confusion_table(const FashionResults& results) {
-  std::string table = fmt::format("| picture of | {} |\n|", fmt::join(fashion_labels(), " | "));
+  std::string table = fmt::format("| image of | {} |\n|", fmt::join(fashion_labels(), " | "));
   for (std::size_t column = 0; column <= fashion_labels().size(); ++column) table += " --- |";
   table += '\n';
   for (std::size_t label = 0; label < results.confusion.size(); ++label) {
@@ -55,9 +55,9 @@ std::string hardest_label(const FashionResults& results) {
 }
 
 constexpr const char* kLimits =
-    "\n## Limits\n\nIt knows ten kinds of clothing, as single pieces, bright on black, centred and upright, in 28 x 28 "
-    "grey pixels. Shown anything else, such as a photograph, it answers with one of the ten all the same, and its "
-    "probabilities mean nothing. A picture on white is a negative of what it has seen.\n";
+    "\n## Limits\n\nIt knows ten kinds of clothing, as single pieces, bright on black, centered and upright, in 28 x "
+    "28 grayscale pixels. Given anything else, such as a photograph, it still answers with one of the ten, and its "
+    "probabilities mean nothing. An image on a white background is a negative of what it has seen.\n";
 
 }  // namespace
 
@@ -66,48 +66,42 @@ std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions
   const VitShape& shape = options.shape;
   const std::string license = options.license.empty() ? "" : "license: " + options.license + "\n";
   std::string card = fmt::format(
-      "---\n{}datasets:\n- fashion_mnist\ntags:\n- attnflow\n- image-classification\n---\n\n"
-      "# A vision transformer for Fashion-MNIST\n\n"
-      "Given a small grey picture of a piece of clothing, it says which of ten kinds it is.\n\n"
-      "It is made to look at attention with, and small enough to come with a program; nobody should sort clothes by "
-      "it.\n\n## Model\n\n"
-      "A ViT ({} layers, {} heads, {} hidden, {} inside the feed-forward nets; {} parameters) on pictures of {} x {} "
-      "grey pixels in patches of {} x {}: a class token and {} patches. In `transformers` the class is "
-      "`ViTForImageClassification`, its processor `ViTImageProcessor`, to be given arrays of shape "
-      "[{}, {}, 1].\n\n",
+      "---\n{}datasets:\n- fashion_mnist\ntags:\n- attnflow\n- image-classification\n---\n\n# A vision transformer for "
+      "Fashion-MNIST\n\nGiven a small grayscale image of a piece of clothing, it predicts which of ten kinds it "
+      "is.\n\nIt is meant for studying attention, and small enough to ship with a program; do not use it to sort "
+      "clothes.\n\n## Model\n\nA ViT ({} layers, {} heads, hidden size {}, feed-forward size {}; {} parameters) for "
+      "images of {} x {} grayscale pixels in patches of {} x {}: a class token and {} patches. In `transformers`, the "
+      "class is `ViTForImageClassification` and its processor is `ViTImageProcessor`, which takes arrays of shape [{}, "
+      "{}, 1].\n\n",
       license, shape.layers, shape.heads, shape.hidden, shape.intermediate, setup.parameters, shape.picture,
       shape.picture, shape.patch, shape.patch, shape.tokens() - 1, shape.picture, shape.picture);
   card += fmt::format(
-      "## Data\n\n"
-      "[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist) (Xiao, Rasul and Vollgraf, "
-      "[arXiv:1708.07747](https://arxiv.org/abs/1708.07747)), copyright 2017 Zalando SE, under the MIT licence; "
-      "Debian's package `dataset-fashion-mnist`. Of its training pictures {} were trained on and {}, drawn at random, "
-      "held out for validation; the {} test pictures are those of the data set.\n\n"
-      "## Recipe\n\n"
-      "From random weights; {} epochs of AdamW, {} pictures a step, rate {} at its peak (a linear rise over the first "
-      "twentieth of {} steps, then a linear fall to 0), dropout {}. Each time a picture is seen it is, "
-      "with probability {}, moved by up to {} pixels each way and mirrored with probability {}. Pixels are (p / 255 - "
-      "{}) / {}: mean and deviation of the "
-      "training pictures. The weights after the last step are kept.\n\n",
+      "## Data\n\n[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist) (Xiao, Rasul and Vollgraf, "
+      "[arXiv:1708.07747](https://arxiv.org/abs/1708.07747)), copyright 2017 Zalando SE, under the MIT license; "
+      "Debian's package `dataset-fashion-mnist`. Of its training images, {} were used for training and {}, chosen at "
+      "random, were held out for validation; the {} test images are those of the dataset.\n\n## Recipe\n\nTrained from "
+      "scratch: {} epochs of AdamW, batch size {}, peak learning rate {} (linear warmup over the first twentieth of {} "
+      "steps, then linear decay to 0), dropout {}. With probability {}, an image is augmented each time it is seen: "
+      "shifted by up to {} pixels in each direction, and mirrored with probability {}. Pixels are (p / 255 - {}) / {}, "
+      "using the mean and standard deviation of the training images. The weights after the last step are kept.\n\n",
       setup.data.train.count(), setup.data.validation.count(), setup.data.test.count(), options.epochs,
       options.shard_pictures * options.shards_per_step, options.rate, setup.steps, options.dropout, options.augment,
       options.shift, options.mirror, setup.scale.mean, setup.scale.deviation);
   constexpr double kSecondsAMinute = 60.0;
   card += fmt::format(
-      "Made by `attnflow-train fashion` without an accelerator in {:.0f} minutes. The same data, seed and command give "
-      "the same weights on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
+      "Trained by `attnflow-train fashion` on CPU in {:.0f} minutes. The same data, seed and command give the same "
+      "weights on the same kind of processor with the same libtorch and BLAS; the number of threads does not "
       "matter.\n\n```\n{}\n```\n",
       checkpoint.seconds / kSecondsAMinute, options.command);
   card +=
-      "\n## Accuracy on the test pictures\n\nOf the weights as they are stored, in half precision.\n\n"
-      "| pictures of | count | accuracy | 95% interval |\n| --- | --- | --- | --- |\n";
+      "\n## Accuracy on the test images\n\nMeasured with the weights as stored, in half precision.\n\n| images of | "
+      "count | accuracy | 95% interval |\n| --- | --- | --- | --- |\n";
   card += score_row("all kinds", results.right(), results.count());
   for (std::size_t label = 0; label < results.confusion.size(); ++label) {
     card += score_row(fashion_labels()[label], results.confusion[label][label], results.count_of(label));
   }
-  card += "\nHow often it gave which answer:\n\n" + confusion_table(results);
-  return card + kLimits +
-         fmt::format("Of the ten kinds, {} is told from the others least often.\n", hardest_label(results));
+  card += "\nConfusion matrix:\n\n" + confusion_table(results);
+  return card + kLimits + fmt::format("Of the ten kinds, {} is recognized least often.\n", hardest_label(results));
 }
 
 std::string fashion_training_json(const FashionSetup& setup, const FashionTrainingOptions& options,

@@ -57,7 +57,7 @@ FashionData read_fashion(const std::filesystem::path& folder, const FashionDataO
   const std::size_t count = all.count();
   if (count < 2) {
     throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected at least 2 training pictures, found {}", folder.string(), count));
+                fmt::format("{}: expected at least 2 training images, found {}", folder.string(), count));
   }
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -29,9 +29,9 @@ void check_options(const FashionTrainingOptions& options) {
   check_shape(options.shape);
   check_recipe(options.rate, options.dropout);
   if (options.shape.picture != kFashionEdge || options.shape.channels != 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a model of grey pictures of {0} x {0} pixels, found {1} "
-                                               "channels of {2} x {2}",
-                                               kFashionEdge, options.shape.channels, options.shape.picture));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a model of grayscale images of {0} x {0} pixels, found {1} channels of {2} x {2}",
+                            kFashionEdge, options.shape.channels, options.shape.picture));
   }
   if (options.epochs == 0) throw Error(ErrorKind::kUsage, "--epochs: expected at least 1, found 0");
   if (options.shift >= kFashionEdge) {
@@ -124,7 +124,7 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
   const std::vector<std::size_t> lengths(setup.data.train.count(), options.shape.tokens());
   const std::size_t steps_an_epoch = plan_epoch(lengths, 0, plan_of(options)).size();
   setup.steps = options.epochs * steps_an_epoch;
-  callbacks.say(fmt::format("{} pictures to train on, {} for validation, {} for test; {} steps an epoch",
+  callbacks.say(fmt::format("{} training, {} validation and {} test images; {} steps per epoch",
                             setup.data.train.count(), setup.data.validation.count(), setup.data.test.count(),
                             steps_an_epoch));
 
@@ -138,7 +138,7 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
   checkpoint.settings = setup.settings;
   if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
     callbacks.say(
-        fmt::format("going on from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
+        fmt::format("resuming from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
     checkpoint = std::move(*found);
   }
   const auto trainer = start_trainer(work / "start", config, weights, options.dropout, options.threads);

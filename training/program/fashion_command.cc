@@ -29,27 +29,27 @@ void run_fashion(FashionTrainingOptions options) {
 void add_fashion_command(CLI::App& app) {
   auto fashion = std::make_shared<FashionTrainingOptions>();
   FashionTrainingOptions& options = *fashion;
-  CLI::App* sub = app.add_subcommand("fashion", "A small ViT that tells kinds of clothing apart (Fashion-MNIST)");
+  CLI::App* sub = app.add_subcommand("fashion", "A small ViT classifier for clothing (Fashion-MNIST)");
   sub->add_option("--data", options.data,
-                  "Folder of the data set's four files (*-ubyte.gz); the default is where Debian's package "
-                  "dataset-fashion-mnist puts them")
+                  "Folder with the data set's four files (*-ubyte.gz); default: where Debian's package "
+                  "dataset-fashion-mnist installs them")
       ->type_name("DIR")
       ->capture_default_str();
-  sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
+  sub->add_option("-o,--output", options.output, "Output folder for the model")->required()->type_name("DIR");
   add_seed(sub, options.seed);
   add_threads(sub, options.threads);
-  sub->add_option("--license", options.license, "Licence of the weights, for the model card, such as apache-2.0");
-  add_count(sub, "--epochs", options.epochs, "Times that each picture is seen");
-  add_number(sub, "--rate", options.rate, "Learning rate at its peak");
-  add_number(sub, "--dropout", options.dropout, "Dropout");
-  add_number(sub, "--augment", options.augment, "Share of the training pictures that are moved and mirrored");
-  add_count(sub, "--shift", options.shift, "Pixels that they are moved by, at most");
-  add_number(sub, "--mirror", options.mirror, "Share of them that are mirrored");
-  add_count(sub, "--layers", options.shape.layers, "Layers");
-  add_count(sub, "--heads", options.shape.heads, "Heads");
+  sub->add_option("--license", options.license, "License of the weights, for the model card, such as apache-2.0");
+  add_count(sub, "--epochs", options.epochs, "Training epochs");
+  add_number(sub, "--rate", options.rate, "Peak learning rate");
+  add_number(sub, "--dropout", options.dropout, "Dropout rate");
+  add_number(sub, "--augment", options.augment, "Fraction of images to augment");
+  add_count(sub, "--shift", options.shift, "Maximum shift in pixels");
+  add_number(sub, "--mirror", options.mirror, "Fraction of augmented images to mirror");
+  add_count(sub, "--layers", options.shape.layers, "Number of layers");
+  add_count(sub, "--heads", options.shape.heads, "Number of attention heads");
   add_count(sub, "--hidden", options.shape.hidden, "Hidden size");
-  add_count(sub, "--intermediate", options.shape.intermediate, "Width inside the feed-forward nets");
-  add_count(sub, "--patch", options.shape.patch, "Pixels of a patch's edge, a divisor of 28");
+  add_count(sub, "--intermediate", options.shape.intermediate, "Feed-forward size");
+  add_count(sub, "--patch", options.shape.patch, "Patch size in pixels, a divisor of 28");
   sub->callback([fashion] { run_fashion(*fashion); });
 }
 

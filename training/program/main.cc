@@ -30,11 +30,11 @@ std::string minutes(double seconds) {
 }  // namespace
 
 void add_seed(CLI::App* command, std::uint64_t& seed) {
-  command->add_option("--seed", seed, "Seed of everything random")->check(whole_number)->capture_default_str();
+  command->add_option("--seed", seed, "Random seed")->check(whole_number)->capture_default_str();
 }
 
 void add_threads(CLI::App* command, std::size_t& threads) {
-  command->add_option("--threads", threads, "Threads; 0: one per processor. The result does not depend on it")
+  command->add_option("--threads", threads, "Number of threads; 0: one per processor. Does not change the result")
       ->check(whole_number)
       ->capture_default_str();
 }
@@ -68,8 +68,9 @@ void run_interruptible(const std::filesystem::path& output, const std::function<
   try {
     work(signals.token());
   } catch (const Cancelled&) {
-    throw Error(ErrorKind::kOther, fmt::format("interrupted; the same command goes on from the checkpoint in {}",
-                                               (output / "training").string()));
+    throw Error(ErrorKind::kOther,
+                fmt::format("interrupted; run the same command again to resume from the checkpoint in {}",
+                            (output / "training").string()));
   }
   print_message("wrote " + output.string());
 }
@@ -77,11 +78,11 @@ void run_interruptible(const std::filesystem::path& output, const std::function<
 }  // namespace attnflow
 
 int main(int argc, char** argv) {
-  CLI::App app("attnflow-train: the models of attnflow's experiments, trained from text, and one of pictures.");
+  CLI::App app("attnflow-train: train the text and vision models of attnflow's experiments.");
   app.name("attnflow-train");
   app.set_version_flag("--version", ATTNFLOW_VERSION);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 2 wrong usage, 3 bad input file, 4 unsupported model, 1 anything else.");
+  app.footer("Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 1 anything else.");
   attnflow::add_prose_commands(app);
   attnflow::add_sentiment_command(app);
   attnflow::add_fashion_command(app);

@@ -60,37 +60,35 @@ void run(const std::string& task, const ProseArguments& arguments, Train* train)
 }
 
 void add_prose(CLI::App* command, std::vector<std::filesystem::path>& prose) {
-  command->add_option("--prose", prose, "Text files, or folders of .txt files; one paragraph a line")
+  command->add_option("--prose", prose, "Text files, or folders of .txt files; one paragraph per line")
       ->required()
       ->type_name("PATH...");
 }
 
 void add_test_sources(CLI::App* command, std::vector<std::string>& sources, const std::string& otherwise) {
   comma_list(command->add_option("--test-sources", sources,
-                                 "Documents (file names without ending) kept apart for test; default: " + otherwise));
+                                 "Held-out test documents (file names without extension); default: " + otherwise));
 }
 
 void add_common(CLI::App* command, ProseArguments& arguments) {
   AgreementTrainingOptions& options = arguments.options;
   add_prose(command, options.prose);
-  command->add_option("-o,--output", options.output, "Folder that the model is written to")
-      ->required()
-      ->type_name("DIR");
+  command->add_option("-o,--output", options.output, "Output folder for the model")->required()->type_name("DIR");
   add_seed(command, options.seed);
   add_threads(command, options.threads);
-  add_test_sources(command, options.data.test_sources, "drawn, about a tenth");
+  add_test_sources(command, options.data.test_sources, "a random tenth");
   comma_list(command->add_option("--validation-sources", options.data.validation_sources,
-                                 "Documents kept apart for validation; default: drawn, about a twentieth"));
-  command->add_option("--license", options.license, "Licence of the weights, for the model card, such as apache-2.0");
+                                 "Held-out validation documents; default: a random twentieth"));
+  command->add_option("--license", options.license, "License of the weights, for the model card, such as apache-2.0");
   command
       ->add_option("--attribution", arguments.attribution,
-                   "Markdown that names the texts, their authors and licences; becomes part of the model card")
+                   "Markdown file with the texts, their authors and licenses; becomes part of the model card")
       ->type_name("FILE");
-  add_count(command, "--masked-steps", options.masked_steps, "Updates as a masked language model");
-  add_number(command, "--masked-rate", options.masked_rate, "Their learning rate at its peak");
-  add_count(command, "--vocabulary", options.shape.vocabulary, "Pieces in the vocabulary, at most");
-  add_count(command, "--layers", options.shape.layers, "Layers");
-  add_count(command, "--heads", options.shape.heads, "Heads");
+  add_count(command, "--masked-steps", options.masked_steps, "Masked-LM training steps");
+  add_number(command, "--masked-rate", options.masked_rate, "Peak learning rate of masked-LM training");
+  add_count(command, "--vocabulary", options.shape.vocabulary, "Maximum vocabulary size");
+  add_count(command, "--layers", options.shape.layers, "Number of layers");
+  add_count(command, "--heads", options.shape.heads, "Number of attention heads");
   add_count(command, "--hidden", options.shape.hidden, "Hidden size");
 }
 
@@ -98,14 +96,14 @@ void add_prefixes(CLI::App& app) {
   auto prefixes = std::make_shared<PrefixOptions>();
   PrefixOptions& options = *prefixes;
   CLI::App* sub = app.add_subcommand(
-      "prefixes", "Held-out prefixes of prose with the number of their verb, for 'attnflow evaluate agreement --data'");
+      "prefixes", "Held-out prefixes of prose with verb number, for 'attnflow evaluate agreement --data'");
   add_prose(sub, options.prose);
-  add_output(sub->add_option("-o,--output", options.output, "File that is written")->required()->type_name("FILE.tsv"));
+  add_output(sub->add_option("-o,--output", options.output, "Output file")->required()->type_name("FILE.tsv"));
   sub->add_option("--model", options.model,
-                  "Folder of a model whose training.json says which documents were kept apart when it was trained")
+                  "Folder of a model whose training.json lists the documents held out from its training")
       ->type_name("DIR");
-  add_test_sources(sub, options.test_sources, "what the model's training.json says, else drawn");
-  sub->add_option("--samples", options.samples, "At most so many, drawn by the seed; 0: all")
+  add_test_sources(sub, options.test_sources, "those in the model's training.json, else a random tenth");
+  sub->add_option("--samples", options.samples, "Maximum number of samples (random subset); 0: all")
       ->check(whole_number)
       ->capture_default_str();
   add_seed(sub, options.seed);
@@ -117,14 +115,14 @@ void add_prefixes(CLI::App& app) {
 void add_prose_commands(CLI::App& app) {
   auto agreement = std::make_shared<ProseArguments>();
   AgreementTrainingOptions& recipe = agreement->options;
-  CLI::App* sub = app.add_subcommand("agreement", "The verb-number model: is the next verb singular or plural?");
+  CLI::App* sub = app.add_subcommand("agreement", "Verb-number model: is the next verb singular or plural?");
   add_common(sub, *agreement);
-  add_count(sub, "--steps", recipe.steps, "Updates as a classifier");
-  add_number(sub, "--rate", recipe.rate, "Their learning rate at its peak");
-  add_number(sub, "--dropout", recipe.dropout, "Their dropout");
-  add_number(sub, "--grammar-share", recipe.grammar_share, "Sentences of a small grammar for each prefix of prose");
+  add_count(sub, "--steps", recipe.steps, "Classifier training steps");
+  add_number(sub, "--rate", recipe.rate, "Peak learning rate of classifier training");
+  add_number(sub, "--dropout", recipe.dropout, "Classifier dropout rate");
+  add_number(sub, "--grammar-share", recipe.grammar_share, "Sentences from a small grammar per prefix of prose");
   sub->add_option("--masked-model", recipe.masked_output,
-                  "Folder that the masked language model of the first phase is written to as well")
+                  "Also write the masked language model of the first phase to this folder")
       ->type_name("DIR");
   sub->callback([agreement] { run("agreement", *agreement, train_agreement); });
 

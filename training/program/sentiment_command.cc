@@ -28,7 +28,7 @@ LabelledTexts read_texts(const std::string& path, const ClassifierTrainingOption
   LabelledTexts texts;
   for (const EvaluationSample& sample : read_samples(path, info).samples) {
     if (!sample.label || sample.pair) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected one sentence and its label a line, found {}", path,
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected one labeled sentence per line, found {}", path,
                                                    sample.pair ? "two sentences" : "no label"));
     }
     texts.texts.push_back(sample.text);
@@ -56,22 +56,25 @@ void run_sentiment(SentimentArguments arguments) {
 void add_sentiment_command(CLI::App& app) {
   auto sentiment = std::make_shared<SentimentArguments>();
   ClassifierTrainingOptions& options = sentiment->options;
-  CLI::App* sub = app.add_subcommand("sentiment", "A small DistilBERT that classifies sentences, from labelled ones");
-  sub->add_option("--data", sentiment->train, "Sentences to train on, with labels")
+  CLI::App* sub =
+      app.add_subcommand("sentiment", "A small DistilBERT sentence classifier, trained on labeled sentences");
+  sub->add_option("--data", sentiment->train, "Labeled training sentences")
       ->required()
       ->type_name("FILE.{tsv,csv,jsonl}");
-  sub->add_option("--validation", sentiment->validation, "Sentences that choose the epoch that is kept")
+  sub->add_option("--validation", sentiment->validation, "Labeled validation sentences, to select the best epoch")
       ->required()
       ->type_name("FILE");
-  sub->add_option("--test", sentiment->test, "Sentences for the accuracy in the card")->required()->type_name("FILE");
-  sub->add_option("-o,--output", options.output, "Folder that the model is written to")->required()->type_name("DIR");
-  comma_list(sub->add_option("--labels", options.labels, "Names of the labels 0, 1, ..., joined by commas"))
+  sub->add_option("--test", sentiment->test, "Labeled test sentences, for the accuracy in the model card")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("-o,--output", options.output, "Output folder for the model")->required()->type_name("DIR");
+  comma_list(sub->add_option("--labels", options.labels, "Comma-separated names of the labels 0, 1, ..."))
       ->capture_default_str();
   add_seed(sub, options.seed);
   add_threads(sub, options.threads);
-  add_count(sub, "--epochs", options.epochs, "Times that each sentence is seen");
-  add_number(sub, "--rate", options.rate, "Learning rate at its peak");
-  add_number(sub, "--dropout", options.dropout, "Dropout");
+  add_count(sub, "--epochs", options.epochs, "Training epochs");
+  add_number(sub, "--rate", options.rate, "Peak learning rate");
+  add_number(sub, "--dropout", options.dropout, "Dropout rate");
   sub->callback([sentiment] { run_sentiment(*sentiment); });
 }
 

@@ -124,15 +124,12 @@ std::string card(const Setup& setup, const ClassifierTrainingOptions& options, c
   const Interval interval = wilson_interval(test.right, test.count);
   constexpr double kSecondsAMinute = 60.0;
   return fmt::format(
-      "---\nlanguage: en\ntags:\n- attnflow\n- text-classification\n---\n\n"
-      "# A small classifier of sentences\n\nDistilBERT's architecture ({} layers, {} heads, {} hidden, {} pieces in "
-      "the "
-      "vocabulary), trained from random weights on {} sentences with the labels {}. Made to look at attention with.\n\n"
-      "Accuracy on {} held-out sentences, of the weights as they are stored: {:.3f} (95% interval {:.3f} to "
-      "{:.3f}).\n\n"
-      "At most {} epochs of AdamW, rate {} at its peak, dropout {}, {:.0f}% of the words hidden; the epoch with the "
-      "best "
-      "validation accuracy is kept. {:.0f} minutes, computed without an accelerator.\n\n```\n{}\n```\n",
+      "---\nlanguage: en\ntags:\n- attnflow\n- text-classification\n---\n\n# A small sentence "
+      "classifier\n\nDistilBERT's architecture ({} layers, {} heads, hidden size {}, a vocabulary of {} tokens), "
+      "trained from scratch on {} sentences with the labels {}. Meant for studying attention.\n\nAccuracy on {} "
+      "held-out sentences, measured with the weights as stored: {:.3f} (95% interval {:.3f} to {:.3f}).\n\nAt most {} "
+      "epochs of AdamW, peak learning rate {}, dropout {}, {:.0f}% of the words masked; the epoch with the best "
+      "validation accuracy is kept. Trained on CPU in {:.0f} minutes.\n\n```\n{}\n```\n",
       setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.vocabulary, train.texts.size(),
       fmt::join(options.labels, ", "), test.count, test.share(), interval.low, interval.high, options.epochs,
       options.rate, options.dropout, 100.0 * options.masked_words, checkpoint.seconds / kSecondsAMinute,
@@ -171,7 +168,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
                    {"masked_words", options.masked_words},
                    {"step_tokens", {options.shard_tokens, options.shards_per_step}}};
   setup.settings = settings.dump();
-  callbacks.say(fmt::format("{} sentences, vocabulary of {} pieces, {} steps an epoch", train.texts.size(),
+  callbacks.say(fmt::format("{} sentences, vocabulary of {} tokens, {} steps per epoch", train.texts.size(),
                             setup.shape.vocabulary, steps_an_epoch));
 
   const std::filesystem::path work = options.output / "training";
@@ -186,7 +183,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   checkpoint.settings = setup.settings;
   if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
     callbacks.say(
-        fmt::format("going on from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
+        fmt::format("resuming from the checkpoint in {}: step {}", checkpoint_path.string(), found->steps_done));
     checkpoint = std::move(*found);
   } else {
     std::filesystem::remove(best_path);  // of another run

@@ -76,8 +76,8 @@ std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& p
   }
   if (value("settings") != settings) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{}: expected a run with the same data and options as now, found another; finish it with "
-                            "its own options, or remove it to start again.\n  now:   {}\n  found: {}",
+                fmt::format("{}: expected a checkpoint of a run with the same data and options, found another; finish "
+                            "that run with its own options, or remove it to start again.\n  now:   {}\n  found: {}",
                             path.string(), settings, value("settings")));
   }
   TrainingCheckpoint checkpoint;

@@ -71,7 +71,8 @@ void check_recipe(double rate, double dropout) {
     throw Error(ErrorKind::kUsage, fmt::format("expected a learning rate above 0 and at most 1, found {}", rate));
   }
   if (!(dropout >= 0.0 && dropout < 1.0)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--dropout: expected a share from 0 to below 1, found {}", dropout));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--dropout: expected a rate of at least 0 and below 1, found {}", dropout));
   }
 }
 
@@ -92,7 +93,7 @@ void check_shape(const VitShape& shape) {
   check_heads(shape.heads, shape.hidden);
   if (shape.picture % shape.patch != 0) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--patch: expected a divisor of {}, the edge of the pictures in pixels, found {}",
+                fmt::format("--patch: expected a divisor of {}, the edge of the images in pixels, found {}",
                             shape.picture, shape.patch));
   }
 }
@@ -177,7 +178,7 @@ void write_model(const std::filesystem::path& folder, const std::string& config,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw Error(ErrorKind::kOther, fmt::format("{}: cannot be made a folder: {}", folder.string(), error.message()));
+    throw Error(ErrorKind::kOther, fmt::format("{}: cannot create this folder: {}", folder.string(), error.message()));
   }
   std::vector<NamedArray> arrays;
   for (const auto& [name, tensor] : weights) {

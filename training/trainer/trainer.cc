@@ -206,8 +206,8 @@ class TorchTrainer final : public Trainer {
 
   void check_texts(const TrainingBatch& shard) const {
     if (!shard.pixels.empty()) {
-      bad_batch(fmt::format("expected sequences of tokens for the model of text {}, found pixels of shape {}",
-                            info_.name, shape_to_string(shard.pixels.shape())));
+      bad_batch(fmt::format("expected sequences of tokens for the text model {}, found pixels of shape {}", info_.name,
+                            shape_to_string(shard.pixels.shape())));
     }
     if (shard.rows == 0 || shard.length == 0 || shard.ids.size() != shard.rows * shard.length ||
         shard.lengths.size() != shard.rows) {

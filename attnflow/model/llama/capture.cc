@@ -49,10 +49,10 @@ double sum_of(const float* values, std::size_t count) {
 }  // namespace
 
 void AttentionCapture::refuse(const std::string& found) const {
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("{}: expected a model in which every layer spreads the attention of each of its heads over "
-                          "the tokens, found {}",
-                          source_, found));
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("{}: expected a model with softmax attention over the tokens in every layer and head, found {}",
+                  source_, found));
 }
 
 void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin,

@@ -24,7 +24,7 @@ void check_text(std::string_view text, std::string_view name) {
   check_utf8(text, name);
   if (text.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) / 2) {
     throw Error(ErrorKind::kInputTooLong,
-                fmt::format("the {} has {} bytes, more than libllama can split; give less", name, text.size()));
+                fmt::format("the {} has {} bytes, more than libllama can tokenize; shorten it", name, text.size()));
   }
 }
 
@@ -69,7 +69,7 @@ std::vector<llama_token> LlamaCodec::tokenize(std::string_view text, Template wi
                          static_cast<std::int32_t>(ids.size()), with == Template::kWith, true);
       if (count == std::numeric_limits<std::int32_t>::min()) {
         throw Error(ErrorKind::kInputTooLong,
-                    fmt::format("the text has {} bytes, more than libllama can split; give less", text.size()));
+                    fmt::format("the text has {} bytes, more than libllama can tokenize; shorten it", text.size()));
       }
       const bool complete = count >= 0;
       ids.resize(static_cast<std::size_t>(complete ? count : -count));
@@ -95,7 +95,7 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
   check_text(text, "text");
   if (pair) {
     throw Error(ErrorKind::kUsage,
-                "expected one text, found a pair: this model's tokenizer has no place for a second text; join the two");
+                "expected one text, found a pair: this model's tokenizer does not support pairs; join the two texts");
   }
   const std::vector<llama_token> inner = tokenize(text, Template::kWithout);
   const std::vector<llama_token> whole = tokenize(text, Template::kWith);
@@ -210,10 +210,10 @@ std::string LlamaCodec::chat(const std::vector<ChatMessage>& messages) const {
   // Not by the library's own function, which knows some templates by their looks and leaves out what else they do.
   const std::string text = metadata(*weights_.model, "tokenizer.chat_template");
   if (text.empty()) {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("{}: expected a chat template, found none; write the conversation as the model expects it "
-                            "into the text",
-                            weights_.source));
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("{}: expected a chat template, found none; write the prompt in the format that the model expects",
+                    weights_.source));
   }
   std::map<std::string, std::string> special_tokens;
   const auto add = [&](const char* role, llama_token id) {

@@ -49,11 +49,10 @@ LlamaDecoder::~LlamaDecoder() { ++*uses_; }
 
 void LlamaDecoder::try_out() {
   if (!session_.is_causal()) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("{}: expected a language model that predicts the next token from those before it, found one "
-                    "whose tokens see those behind them too ({})",
-                    weights_.source, weights_.info.architecture));
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("{}: expected a language model that predicts the next token from those before it, found "
+                            "one with bidirectional attention ({})",
+                            weights_.source, weights_.info.architecture));
   }
   const std::vector<std::int64_t> ids(std::min<std::size_t>(2, weights_.info.max_tokens), 0);
   NoSink sink;

@@ -23,8 +23,8 @@ void dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, st
       (kind != GGML_TYPE_F32 && traits->to_float == nullptr)) {
     throw Error(
         ErrorKind::kUnsupportedModel,
-        fmt::format("expected a type of tensor that holds floating-point numbers and that this libllama knows, "
-                    "found {}{}; convert the model again with a present tool",
+        fmt::format("expected a type of tensor that holds floating-point numbers and that this libllama knows, found "
+                    "{}{}; convert the model again with a current tool",
                     type, known && traits->type_name != nullptr ? fmt::format(" ({})", traits->type_name) : ""));
   }
   const auto elements = static_cast<std::size_t>(traits->blck_size);

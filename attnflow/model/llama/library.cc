@@ -98,7 +98,7 @@ void with_llama_assertions(const std::string& source, const std::function<void()
     action();
   } catch (const Assertion& assertion) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected a consistent GGUF file, which libllama finds it is not "
-                                                 "({}); get the file again, or convert the model again",
+                                                 "({}); download the file again, or convert the model again",
                                                  source, assertion.what()));
   }
 }

@@ -55,9 +55,8 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
     params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {
-      throw Error(ErrorKind::kOther, fmt::format("{}: expected to start {} threads, which the system refuses; ask for "
-                                                 "fewer",
-                                                 weights_.source, most_threads_));
+      throw Error(ErrorKind::kOther,
+                  fmt::format("{}: the system cannot start {} threads; request fewer", weights_.source, most_threads_));
     }
   }
   choose_threads();
@@ -74,11 +73,10 @@ void LlamaSession::choose_threads() {
 }
 
 void LlamaSession::refuse(std::size_t positions, const std::string& found) const {
-  throw Error(
-      ErrorKind::kOther,
-      fmt::format("{}: {} positions take about {} of memory beside the model's weights, {}; give a shorter text, "
-                  "or use a smaller model",
-                  weights_.source, positions, size_text(context_bytes(weights_, positions)), found));
+  throw Error(ErrorKind::kOther,
+              fmt::format("{}: {} positions need about {} of memory in addition to the model's weights, {}; give a "
+                          "shorter text, or use a smaller model",
+                          weights_.source, positions, size_text(context_bytes(weights_, positions)), found));
 }
 
 void LlamaSession::open(std::size_t positions) {

@@ -101,8 +101,7 @@ void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_is_recurrent(&model)) unsupported(source, "a recurrent one, which has no attention");
   if (llama_model_is_hybrid(&model))
     unsupported(source, "one in which some layers are recurrent and have no attention");
-  if (llama_model_is_diffusion(&model))
-    unsupported(source, "a diffusion model, whose tokens see those behind them too");
+  if (llama_model_is_diffusion(&model)) unsupported(source, "a diffusion model, with bidirectional attention");
 }
 
 ModelInfo info_of(const llama_model& model, const GgufHeader& header, const std::string& architecture,

@@ -213,7 +213,7 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
     bert->attention_gradients(text, {ScoreTarget::Kind::kLogit, 3, 0}, sink);
   });
   expect_error(ErrorKind::kUsage, {"empty"}, [&] { bert->attention_gradients({}, {}, sink); });
-  expect_error(ErrorKind::kUsage, {"expected a picture"},
+  expect_error(ErrorKind::kUsage, {"expected an image"},
                [&] { model("vision", "vit_classification")->attention_gradients(text, {}, sink); });
   const std::unique_ptr<Model> gpt2 = model("decoders", "gpt2_tied");
   expect_error(ErrorKind::kUsage, {"labels below", "100000"}, [&] {

@@ -418,14 +418,14 @@ TEST(Decoder, RefusesInputThatItCannotRun) {
     expect_error(kind, words, [&] { decoder->append(ids, &sink); });
   };
   expect(ErrorKind::kUsage, {"at least one token"}, {});
-  expect(ErrorKind::kInputTooLong, {"at most 320", "318 behind the 3"}, std::vector<std::int64_t>(318, 5));
+  expect(ErrorKind::kInputTooLong, {"at most 320", "318 after the 3"}, std::vector<std::int64_t>(318, 5));
   expect(ErrorKind::kBadFile, {"found 298 at position 4"}, {5, 298});
   expect(ErrorKind::kBadFile, {"found -1"}, {-1});
   EXPECT_TRUE(sink.chunks.empty());
   // What was refused left the sequence alone.
   EXPECT_EQ(decoder->length(), 3U);
   decoder->append(std::vector<std::int64_t>(317, 5), nullptr);
-  expect(ErrorKind::kInputTooLong, {"1 behind the 320"}, {5});
+  expect(ErrorKind::kInputTooLong, {"1 after the 320"}, {5});
 
   expect_error(ErrorKind::kInputTooLong, {"found 321"}, [&] {
     decoder->run({std::vector<std::int64_t>(321, 5), {}}, nullptr);

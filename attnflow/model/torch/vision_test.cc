@@ -258,12 +258,12 @@ TEST(Vision, RefusesWhatIsNoPictureOfIts) {
   expect_error(ErrorKind::kUsage, {"[channels, height, width]"}, [&] { vit->run({}, nullptr); });
 
   const ModelInput text = {{2, 9, 3}, {}};
-  expect_error(ErrorKind::kUsage, {"expected a picture", "vit", "found a text of 3 tokens", "attnflow image"},
+  expect_error(ErrorKind::kUsage, {"expected an image", "vit", "found a text of 3 tokens", "attnflow image"},
                [&] { vit->run(text, nullptr); });
-  expect_error(ErrorKind::kUsage, {"expected a picture"}, [&] { vit->classify({&text, 1}); });
+  expect_error(ErrorKind::kUsage, {"expected an image"}, [&] { vit->classify({&text, 1}); });
   ModelInput both = vision_input("vit_classification", 0);
   both.ids = {1};
-  expect_error(ErrorKind::kUsage, {"expected a picture", "found a text"}, [&] { vit->run(both, nullptr); });
+  expect_error(ErrorKind::kUsage, {"expected an image", "found a text"}, [&] { vit->run(both, nullptr); });
 
   const ModelInput picture = vision_input("vit_classification", 0);
   const std::unique_ptr<Model> bert = load_model(test::golden_models() / "bert_classification");
