@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_figure.h"
 #include "attnflow/analysis/image_model.h"

@@ -37,10 +37,7 @@ class OpenApiTest(ServerTest):
         cls.document = cls.server.get("/api/v1/openapi.json").json()
 
     def schema(self, name: str) -> dict:
-        return {
-            "$ref": f"#/components/schemas/{name}",
-            "components": copy.deepcopy(self.document["components"]),
-        }
+        return {"$ref": f"#/components/schemas/{name}", "components": copy.deepcopy(self.document["components"])}
 
     def validate(self, name: str, value) -> None:
         jsonschema_rs.Draft202012Validator(self.schema(name)).validate(value)
@@ -72,10 +69,7 @@ class OpenApiTest(ServerTest):
                 kept = [parameter for parameter in parameters if "x-settings" not in parameter]
                 names = {parameter["name"] for parameter in kept}
                 shown = document["paths"][path][method]
-                self.assertIn(
-                    "residual",
-                    {parameter["name"] for parameter in shown["parameters"]} - names,
-                )
+                self.assertIn("residual", {parameter["name"] for parameter in shown["parameters"]} - names)
                 shown["parameters"] = [one for one in shown["parameters"] if one["name"] in names]
                 operation["parameters"] = kept
                 expanded += 1
@@ -112,12 +106,7 @@ class OpenApiTest(ServerTest):
             listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", message)[1].split(", ")
             self.assertEqual(described, set(listed))
         query = self.document["paths"]["/api/v1/image"]["post"]["parameters"]
-        answer = self.server.ask(
-            "POST",
-            "/api/v1/image?no_such_field=1",
-            png(),
-            {"Content-Type": "image/png"},
-        )
+        answer = self.server.ask("POST", "/api/v1/image?no_such_field=1", png(), {"Content-Type": "image/png"})
         listed = re.fullmatch(r"expected fields among (.*), found \"no_such_field\"", answer.message)[1].split(", ")
         self.assertEqual({parameter["name"] for parameter in query}, set(listed))
 
@@ -125,10 +114,7 @@ class OpenApiTest(ServerTest):
         properties = self.document["components"]["schemas"]["ExplainRequest"]["properties"]
         said = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
         ask = {"text": TEXT, "model": "agreement"}
-        self.assertEqual(
-            self.server.post("explain", ask | said).body,
-            self.server.post("explain", ask).body,
-        )
+        self.assertEqual(self.server.post("explain", ask | said).body, self.server.post("explain", ask).body)
         self.assertGreater(len(said), 10)
 
     def test_real_answers_fit(self):
@@ -143,26 +129,13 @@ class OpenApiTest(ServerTest):
         ):
             self.assertTrue(self.is_valid("ExplainRequest", ask))
             self.validate("Report", server.post("explain", ask).json())
-        self.validate(
-            "Report",
-            server.post("generate", {"prompt": "The author", "tokens": 3}).json(),
-        )
+        self.validate("Report", server.post("generate", {"prompt": "The author", "tokens": 3}).json())
         ask = {"prompt": "The author", "tokens": 3, "generated_columns": True}
         for name, data in server.post("generate", ask, accept="text/event-stream").events():
             if name in ("prompt", "token"):
-                self.validate(
-                    {"prompt": "GenerationPrompt", "token": "GenerationToken"}[name],
-                    data,
-                )
-        self.validate(
-            "Report",
-            server.ask("POST", "/api/v1/image", png(), {"Content-Type": "image/png"}).json(),
-        )
-        for ask in (
-            {"text": TEXT, "model": "agreement"},
-            {"text": MASKED_TEXT},
-            {"text": "a", "model": LLAMA.name},
-        ):
+                self.validate({"prompt": "GenerationPrompt", "token": "GenerationToken"}[name], data)
+        self.validate("Report", server.ask("POST", "/api/v1/image", png(), {"Content-Type": "image/png"}).json())
+        for ask in ({"text": TEXT, "model": "agreement"}, {"text": MASKED_TEXT}, {"text": "a", "model": LLAMA.name}):
             self.validate("Evaluation", server.post("evaluate", ask).json())
 
     def test_errors_fit_and_are_described(self):
@@ -174,10 +147,7 @@ class OpenApiTest(ServerTest):
             ("/api/v1/explain", server.post("explain", {}, Host="x")),
             ("/api/v1/explain", server.post("explain", {}, Origin="x")),
             ("/api/v1/explain", server.post("explain", {}, **{"Content-Type": "x"})),
-            (
-                "/api/v1/image",
-                server.ask("POST", "/api/v1/image", b"x", {"Content-Type": "image/png"}),
-            ),
+            ("/api/v1/image", server.ask("POST", "/api/v1/image", b"x", {"Content-Type": "image/png"})),
         ):
             self.validate("Error", answer.json())
             self.assertIn(str(answer.status), self.document["paths"][path]["post"]["responses"])
@@ -199,31 +169,13 @@ class OpenApiTest(ServerTest):
             schema.write_text(json.dumps(document))
             # One worker: Python 3.11's ast.parse, which hypothesis calls, fails now and then in two threads at once.
             command = [
-                *(
-                    str(Path(sys.executable).parent / "schemathesis"),
-                    "run",
-                    str(schema),
-                ),
+                *(str(Path(sys.executable).parent / "schemathesis"), "run", str(schema)),
                 *("--url", f"http://127.0.0.1:{self.server.port}"),
                 *("--checks", ",".join(CHECKS)),
-                *(
-                    "--max-time",
-                    str(SECONDS),
-                    "--workers",
-                    "1",
-                    "--seed",
-                    "1",
-                    "--no-color",
-                ),
+                *("--max-time", str(SECONDS), "--workers", "1", "--seed", "1", "--no-color"),
                 *("--request-timeout", "60", "--generation-database", "none"),
             ]
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS * 4 + 120,
-            )
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS * 4 + 120)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
         self.assertRegex(done.stdout, r"[1-9]\d* generated", done.stdout[-3000:])
         self.assertEqual(self.server.health()["status"], "ok")
