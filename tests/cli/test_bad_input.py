@@ -66,7 +66,7 @@ class AttentionFileTest(CommandTest):
             self.run_program("explain", "--attention", path, way, "-o", "fine.npz")
             self.assertTrue((self.folder / "fine.npz").exists())
             (self.folder / "fine.npz").unlink()
-        self.explain(USAGE, ["both"], path, "--renormalize", "--any-weights")
+        self.explain(USAGE, ["mutually exclusive"], path, "--renormalize", "--any-weights")
 
     def test_tokens_that_do_not_match(self):
         path = self.save_attention(random_attention(), tokens=np.array(["a", "b"]))
@@ -260,21 +260,21 @@ class UsageTest(CommandTest):
 
     def test_command_lines(self):
         for arguments, words in (
-            (["explain", "a", "--residul", "0.5"], ["an option of attnflow explain", "--residul;", "mean --residual?"]),
-            (["serve", "--prot=3"], ["an option of attnflow serve", "--prot;", "mean --port?"]),
+            (["explain", "a", "--residul", "0.5"], ["attnflow explain has no option --residul;", "mean --residual?"]),
+            (["serve", "--prot=3"], ["attnflow serve has no option --prot;", "mean --port?"]),
             (["explain", "a", "--output-tok", "b"], ["mean --output-token?"]),
             (
                 ["explain", "a", "--zzzzzz"],
-                ["an option of attnflow explain, found --zzzzzz; 'attnflow explain --help'"],
+                ["attnflow explain has no option --zzzzzz; see 'attnflow explain --help'"],
             ),
-            (["explain", "a", "b"], ["found 'b'", "quotes"]),
+            (["explain", "a", "b"], ["unexpected argument 'b'", "quote a text"]),
             (["explain", "a", "--residual", "x"], ["--residual: expected a number, found 'x'"]),
             (["serve", "--port", "999999"], ["--port: expected a port from 0 to 65535", "found '999999'"]),
             (["explain", "a", "--residual"], ["--residual: expected a value, found none"]),
             (["image"], ["expected PICTURE, found none", "attnflow image --help"]),
             (["evaluate"], ["expected a command of attnflow evaluate, found none", "attnflow evaluate --help"]),
             (["evaluate", "foo"], ["expected a command of attnflow evaluate, found foo"]),
-            (["explain", "a", "--=x"], ["found --; 'attnflow explain --help'"]),
+            (["explain", "a", "--=x"], ["no option --; see 'attnflow explain --help'"]),
             ([], ["expected a command of attnflow, found none"]),
         ):
             with self.subTest(arguments=arguments):
@@ -295,7 +295,7 @@ class UsageTest(CommandTest):
 
     def test_option_values(self):
         for arguments, words in (
-            (["--method", "magic"], ["raw, rollout or flow", "magic"]),
+            (["--method", "magic"], ["raw, rollout, flow", "magic"]),
             (["--heads", "median"], ["mean, max, min", "median"]),
             (["--residual", "1.5"], ["--residual", "1.5"]),
             (["--residual", "nan"], ["--residual"]),
@@ -305,7 +305,7 @@ class UsageTest(CommandTest):
             (["--layers", "0-2"], ["--layers", "0-2"]),
             (["--layers", "1-99999999999"], ["--layers"]),
             (["--output-token", "middle"], ["--output-token", "'middle'", "the words are a b"]),
-            (["--output-token", ""], ["--output-token", "nothing"]),
+            (["--output-token", ""], ["--output-token", "found none"]),
             (["--normalize", "columns"], ["receptive-field", "columns"]),
             (["--set-aside", "x"], ["--set-aside", "x"]),
             (["--set-aside", "99"], ["--set-aside", "99"]),
@@ -316,7 +316,7 @@ class UsageTest(CommandTest):
             (["--keep-attention"], ["--keep-attention", "-o"]),
             (["--view", "graph"], ["--view", "-o"]),
             (["-o", "a.npz", "-o", "a.npz"], ["-o", "twice"]),
-            (["more"], ["quotes"]),
+            (["more"], ["quote a text"]),
             (["--method", "raw,raw"], ["--method", "twice"]),
             (["--words", "--keep-attention", "--json"], ["--words", "--keep-attention"]),
             (["--threads", "many"], ["threads"]),

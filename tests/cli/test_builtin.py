@@ -90,7 +90,7 @@ class NameTest(CommandTest):
 
     def test_neither_name_nor_folder(self):
         for command in (("model",), ("explain", TEXT, "--model")):
-            words = ["agrement: expected", "folder", "built in (agreement", "found nothing of that name"]
+            words = ["agrement: expected", "folder", "built-in one (agreement", "found nothing of that name"]
             self.refuse(BAD_FILE, words, *command, "agrement")
             self.refuse(BAD_FILE, ["./agreement: expected a folder", "nothing of that name"], *command, "./agreement")
             self.refuse(BAD_FILE, ['"": expected'], *command, "")
