@@ -57,6 +57,7 @@ function(attnflow_dependencies)
   endif()
 
   configure_file(attnflow/base/version.h.in ${PROJECT_BINARY_DIR}/generated/attnflow/base/version.h @ONLY)
+  attnflow_figures()
 
   add_library(attnflow_core STATIC)
   add_library(attnflow::core ALIAS attnflow_core)

@@ -5,19 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+
+#include "attnflow/base/figures.h"
 
 namespace attnflow::internal {
 namespace {
 
-constexpr std::array<Color, 9> kBlues = {{{0xf7, 0xfb, 0xff},
-                                          {0xde, 0xeb, 0xf7},
-                                          {0xc6, 0xdb, 0xef},
-                                          {0x9e, 0xca, 0xe1},
-                                          {0x6b, 0xae, 0xd6},
-                                          {0x42, 0x92, 0xc6},
-                                          {0x21, 0x71, 0xb5},
-                                          {0x08, 0x51, 0x9c},
-                                          {0x08, 0x30, 0x6b}}};
+constexpr Color color_of(std::uint32_t rgb) {
+  const auto channel = [rgb](int shift) { return static_cast<std::uint8_t>((rgb >> shift) & 0xffU); };
+  return {channel(16), channel(8), channel(0)};
+}
 
 struct Lab {
   double l, a, b;
@@ -63,13 +61,14 @@ Color to_color(const Lab& lab) {
 constexpr std::size_t kSteps = 256;
 
 std::array<Color, kSteps> make_table() {
+  const auto& blues = figures::kBlues;
   std::array<Color, kSteps> table;
   for (std::size_t i = 0; i < kSteps; ++i) {
-    const double position = static_cast<double>(i) / (kSteps - 1) * (kBlues.size() - 1);
-    const auto below = std::min(static_cast<std::size_t>(position), kBlues.size() - 2);
+    const double position = static_cast<double>(i) / (kSteps - 1) * (blues.size() - 1);
+    const auto below = std::min(static_cast<std::size_t>(position), blues.size() - 2);
     const double share = position - static_cast<double>(below);
-    const Lab from = to_lab(kBlues[below]);
-    const Lab to = to_lab(kBlues[below + 1]);
+    const Lab from = to_lab(color_of(blues[below]));
+    const Lab to = to_lab(color_of(blues[below + 1]));
     table[i] =
         to_color({std::lerp(from.l, to.l, share), std::lerp(from.a, to.a, share), std::lerp(from.b, to.b, share)});
   }

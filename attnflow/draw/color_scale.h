@@ -1,8 +1,8 @@
 // From values to colours.
 //
 // The colours are the nine blues of ColorBrewer (Harrower & Brewer, "ColorBrewer.org", The Cartographic Journal 40,
-// 2003), interpolated in CIE L*a*b*: lightness falls with the value, so the order survives colour blindness and grey
-// print.
+// 2003; attnflow/base/figures.json), interpolated in CIE L*a*b* as on the page (viewer/src/color/lab.ts): lightness
+// falls with the value, so the order survives colour blindness and grey print.
 #ifndef ATTNFLOW_DRAW_COLOR_SCALE_H_
 #define ATTNFLOW_DRAW_COLOR_SCALE_H_
 

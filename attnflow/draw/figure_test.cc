@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 
+#include "attnflow/attribution/graph_arcs.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/svg_reader_for_test.h"
@@ -282,12 +283,13 @@ TEST(FigureSvg, WeakArcsAreLeftOutAndTheirNumberIsLimited) {
   FigureOptions options = view("graph");
   const std::string bytes = figure_svg(report, options);
   const SvgDocument svg = read_svg(bytes);
-  std::size_t arcs = 0;
+  std::map<std::string, std::size_t> arcs;  // of each panel
   for (const SvgElement& element : svg.elements) {
-    if (element.name == "line" && !element.groups.empty() && element.groups.back().ends_with("-arcs")) ++arcs;
+    if (element.name == "line" && !element.groups.empty()) ++arcs[element.groups.back()];
   }
-  EXPECT_LE(arcs, 4000u);
-  EXPECT_GT(arcs, 1000u);
+  for (const char* method : {"raw", "rollout", "flow"}) {
+    EXPECT_EQ(arcs[fmt::format("attnflow-graph-{}-arcs", method)], kMaxArcs) << method;
+  }
   EXPECT_LT(bytes.size(), 2u << 20);
   EXPECT_TRUE(std::any_of(svg.texts.begin(), svg.texts.end(),
                           [](const std::string& text) { return text.find("strongest arcs of") != std::string::npos; }));

@@ -1,14 +1,13 @@
-// The information-flow graph: a node for every position of every layer, an arc for every weight of the mixing matrix.
+// The information-flow graph: a node for every position of every layer, and the arcs of attribution/graph_arcs.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <queue>
-#include <tuple>
 
+#include "attnflow/attribution/graph_arcs.h"
 #include "attnflow/base/error.h"
+#include "attnflow/base/figures.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/views.h"
 
@@ -20,67 +19,6 @@ constexpr double kLargestPitch = 64.0;
 // Panels stand beside each other when their nodes are still this far apart.
 constexpr double kLeastPitchBeside = 16.0;
 constexpr double kGraphLabelGap = 8.0;
-// Weaker arcs than this share of the strongest are not drawn: one could not see them.
-constexpr double kWeakest = 0.005;
-// At most this many arcs in a figure, so that the file stays small enough for a paper.
-constexpr std::size_t kMostArcs = 4000;
-constexpr Color kArc{0x08, 0x30, 0x6b};
-
-struct Arc {
-  double weight = 0.0;
-  std::size_t layer = 0;  // from (layer, from) down to (layer - 1, to)
-  std::size_t from = 0;
-  std::size_t to = 0;
-
-  // Stronger first; the position decides between equal ones, so that the choice is always the same.
-  friend bool operator<(const Arc& a, const Arc& b) {
-    return std::tuple(-a.weight, a.layer, a.from, a.to) < std::tuple(-b.weight, b.layer, b.from, b.to);
-  }
-};
-
-// The mixing matrices A_l that the report's values were made of: (1 - rho) W_l + rho I, or I + W_l of gradient-adjusted
-// attention with rows divided by their sums, so that what runs through an arc is a share.
-class Matrices {
- public:
-  explicit Matrices(const FigureData& data) : data_(data) {
-    const Tensor<double>& graph = data.report.graph;
-    if (data.report.settings.has_gradients()) {
-      const std::size_t n = graph.extent(2);
-      row_sums_.assign(graph.size() / n, 1.0);
-      for (std::size_t e = 0; e < graph.size(); ++e) {
-        if (std::isfinite(graph.data()[e])) row_sums_[e / n] += graph.data()[e];
-      }
-    }
-    // With a single head, that head holds in the layer looked at and all heads together below it.
-    single_head_ = data.report.settings.heads.is_single() && !data.report.raw.empty() &&
-                   data.report.settings.normalization == Normalization::kNone;
-  }
-
-  double operator()(std::size_t layer, std::size_t from, std::size_t to) const {
-    const double residual = data_.report.settings.residual;
-    double weight = data_.report.graph(layer - 1, from, to);
-    if (single_head_ && layer == data_.layer) {
-      const auto row = row_index(data_.report.output_tokens, from);
-      if (row) weight = data_.report.raw(data_.layer_position, *row, to);
-    }
-    if (!std::isfinite(weight)) weight = 0.0;
-    if (!row_sums_.empty()) {
-      return (weight + (from == to ? 1.0 : 0.0)) / row_sums_[(layer - 1) * data_.report.graph.extent(1) + from];
-    }
-    return (1.0 - residual) * weight + (from == to ? residual : 0.0);
-  }
-
- private:
-  const FigureData& data_;
-  bool single_head_ = false;
-  std::vector<double> row_sums_ = {};  // of I + W, [layer, query]; empty for attention alone
-};
-
-struct Arcs {
-  std::vector<Arc> drawn;  // the strongest first
-  double strongest = 0.0;
-  std::size_t left_out = 0;  // not weak, but beyond the number that a panel may have
-};
 
 struct GraphShape {
   std::size_t top = 0;     // l
@@ -88,53 +26,24 @@ struct GraphShape {
   bool all = false;        // arcs of all output tokens
 };
 
-// `by_mass`: an arc's weight is the share of the output token's rollout that runs through it, else it is A_l itself on
-// all arcs that the output token can reach. For all output tokens the share is the mean over them.
-Arcs find_arcs(const FigureData& data, const GraphShape& shape, bool by_mass, std::size_t most) {
-  const Matrices mixing(data);
-  const std::size_t n = data.tokens;
-  std::vector<double> start(n, shape.all ? 1.0 / static_cast<double>(n) : 0.0);
-  if (!shape.all) start[data.output_token] = 1.0;
-
-  Arcs arcs;
-  const auto visit = [&](auto&& use) {
-    std::vector<double> mass = start;
-    for (std::size_t layer = shape.top; layer > shape.bottom; --layer) {
-      std::vector<double> below(n, 0.0);
-      for (std::size_t p = 0; p < n; ++p) {
-        if (mass[p] == 0.0) continue;
-        for (std::size_t q = 0; q < n; ++q) {
-          const double weight = mixing(layer, p, q);
-          if (weight <= 0.0) continue;
-          below[q] += mass[p] * weight;
-          use(Arc{by_mass ? mass[p] * weight : weight, layer, p, q});
-        }
-      }
-      mass = std::move(below);
-    }
-  };
-  visit([&](const Arc& arc) { arcs.strongest = std::max(arcs.strongest, arc.weight); });
-  // Of the arcs kept so far, the weakest is on top of the queue.
-  std::priority_queue<Arc> kept;
-  visit([&](const Arc& arc) {
-    if (arc.weight < kWeakest * arcs.strongest) return;
-    kept.push(arc);
-    if (kept.size() > most) {
-      kept.pop();
-      ++arcs.left_out;
-    }
-  });
-  arcs.drawn.resize(kept.size());
-  for (std::size_t i = kept.size(); i-- > 0; kept.pop()) arcs.drawn[i] = kept.top();
-  return arcs;
+GraphArcs arcs_of(const FigureData& data, const GraphShape& shape, Method method) {
+  const Report& report = data.report;
+  DrawnWeights weights{.layers = report.graph.view()};
+  if (!report.raw.empty()) {
+    weights.raw = report.raw[data.layer_position];
+    weights.raw_positions = report.output_tokens;
+  }
+  ArcQuestion question{.method = method, .layer = shape.top};
+  if (!shape.all) question.output_token = data.output_token;
+  return graph_arcs(weights, report.settings, question);
 }
 
 // Weights are many and the residual is the largest of each layer, so they grow linearly. Mass spreads out towards the
 // input: there width and darkness grow with the square root, so that an arc of a hundredth of the strongest still
-// shows.
+// shows. The colour is the strongest of the scale.
 Paint arc_paint(double share, bool by_mass) {
   const double strength = by_mass ? std::sqrt(share) : share;
-  return stroked(kArc, 0.3 + 2.4 * strength, 0.03 + 0.92 * strength);
+  return stroked(scale_color(1.0), 0.3 + 2.4 * strength, figures::kFaintestOpacity + figures::kOpacityRange * strength);
 }
 
 // Values of a method at the input tokens: those of the output token, or the mean over all.
@@ -188,10 +97,9 @@ struct PanelLayout {
   double layer_pitch = 0.0;
 };
 
-Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape, const PanelLayout& layout,
-                 std::size_t most_arcs) {
+Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape, const PanelLayout& layout) {
   const bool by_mass = method == Method::kRollout;
-  const Arcs arcs = find_arcs(data, shape, by_mass, most_arcs);
+  const GraphArcs arcs = arcs_of(data, shape, method);
   const std::vector<double> values = input_values(data, method, shape);
   const PanelHead head{.title = method == Method::kRaw ? "raw attention" : to_text(method),
                        .scale = input_scale(data, values, shape)};
@@ -218,9 +126,9 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
       {.id = "graph-" + to_text(method) + "-arcs",
        .title = {},
        .clip = Rect{layout.left - 4.0, top - 4.0, right - layout.left + 8.0, y_of(shape.bottom) - top + 8.0}});
-  const bool titles = arcs.drawn.size() <= 1000;
-  for (std::size_t i = arcs.drawn.size(); i-- > 0;) {
-    const Arc& arc = arcs.drawn[i];
+  const bool titles = arcs.shown.size() <= 1000;
+  for (std::size_t i = arcs.shown.size(); i-- > 0;) {
+    const GraphArc& arc = arcs.shown[i];
     scene.line({x_of(arc.from), y_of(arc.layer)}, {x_of(arc.to), y_of(arc.layer - 1)},
                arc_paint(arc.weight / arcs.strongest, by_mass),
                titles ? fmt::format("layer {}: {} from {}, {}", arc.layer, data.labels[arc.from], data.labels[arc.to],
@@ -277,7 +185,7 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
   const TextStyle note{.size = kSmallSize, .color = kGrey, .italic = true};
   if (arcs.left_out > 0) {
     scene.height += draw_wrapped(
-        fmt::format("The {} strongest arcs of {} are drawn.", arcs.drawn.size(), arcs.drawn.size() + arcs.left_out),
+        fmt::format("The {} strongest arcs of {} are drawn.", arcs.shown.size(), arcs.shown.size() + arcs.left_out),
         note, {0.0, scene.height}, scene.width, &scene);
   }
   if (method == Method::kFlow) {
@@ -311,7 +219,7 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
                         has(Method::kRaw) ? "raw attention" : "flow", matrix);
   }
   text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
-  return text + " Arcs below 0.5% of the strongest are not drawn.";
+  return text + fmt::format(" Arcs below {}% of the strongest are not drawn.", short_number(100.0 * kWeakestArc));
 }
 
 }  // namespace
@@ -361,7 +269,7 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   bool above = false;
   bool without_value = false;
   for (const Method method : methods) {
-    panels.push_back(draw_panel(data, method, shape, layout, kMostArcs / methods.size()));
+    panels.push_back(draw_panel(data, method, shape, layout));
     const std::vector<double> values = input_values(data, method, shape);
     above = above || input_scale(data, values, shape).above;
     for (double value : values) without_value = without_value || !std::isfinite(value);

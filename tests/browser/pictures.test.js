@@ -137,11 +137,11 @@ describe("pictures of a report with heads", () => {
     await finish();
   });
 
-  test("the graph traces a token or shows the attention of all", async () => {
+  test("the graph traces a token or shows the weights on its paths", async () => {
     const lines = () => page.locator("#graph .lines line").count();
     const share = await lines();
     await page.locator('input[name="graph-kind"][value="attention"]').check({ force: true });
-    assert.ok((await lines()) > share, "attention of all tokens has more lines than one token's share");
+    assert.ok((await lines()) > share, "the weights of all paths are more lines than one token's strong shares");
     await page.locator('input[name="graph-kind"][value="share"]').check({ force: true });
     // Below the top, a node's mass is what the arcs above bring.
     await page.locator("#graph svg").focus();

@@ -1,6 +1,6 @@
 // The arcs that the graph's picture shows.
 import { expect, test } from "vitest";
-import { attentionArcs, shareArcs } from "../src/compute/graph_arcs";
+import { graphArcs } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { recomputedRow } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
@@ -13,13 +13,13 @@ const recipe: Recipe = { toLayer: 0, heads: "mean", residual: 0.4, setAside: "no
 const question = async () => {
   const report = await Report.read((JSON.parse(causal) as { report: ReportDocument }).report);
   const mixing = mixingOf(report, recipe) as Mixing;
-  const shape = { mixing, rule: "convex" as const, residual: 0.4, layer: 5, toLayer: 0 };
+  const shape = { mixing, rule: "convex" as const, residual: 0.4, layer: 5, toLayer: 0, kind: "share" as const };
   return { report, shape };
 };
 
 test("shares of an output token: each layer passes all of it, and what arrives is its rollout", async () => {
   const { report, shape } = await question();
-  const { arcs, masses, leftOut } = finish(shareArcs({ ...shape, outputToken: 4, floor: 0, most: 10_000 }));
+  const { arcs, masses, leftOut } = finish(graphArcs({ ...shape, outputToken: 4, floor: 0, most: 10_000 }));
   expect(leftOut).toBe(false);
   for (let layer = 1; layer <= 5; ++layer) {
     const passed = arcs.filter((arc) => arc.layer === layer).reduce((sum, arc) => sum + arc.weight, 0);
@@ -35,26 +35,29 @@ test("shares of an output token: each layer passes all of it, and what arrives i
 
 test("the strongest arcs are kept, weak ones never, and that some are left out is said", async () => {
   const { shape } = await question();
-  const all = finish(shareArcs({ ...shape, outputToken: 5, floor: 0, most: 10_000 }));
+  const all = finish(graphArcs({ ...shape, outputToken: 5, floor: 0, most: 10_000 }));
   const strong = all.arcs.filter((arc) => arc.weight >= 0.05 * all.strongest);
   expect(strong.length).toBeGreaterThan(10);
   expect(strong.length).toBeLessThan(all.arcs.length);
-  const floored = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: 10_000 }));
+  const floored = finish(graphArcs({ ...shape, outputToken: 5, floor: 0.05, most: 10_000 }));
   expect(floored.arcs).toEqual(strong);
   expect(floored.leftOut).toBe(false);
-  const few = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: 7 }));
+  const few = finish(graphArcs({ ...shape, outputToken: 5, floor: 0.05, most: 7 }));
   expect(few.arcs).toEqual(strong.slice(0, 7));
   expect(few.leftOut).toBe(true);
   // Arcs fall out on the way, but none that is strong enough in the end.
-  const exact = finish(shareArcs({ ...shape, outputToken: 5, floor: 0.05, most: strong.length }));
+  const exact = finish(graphArcs({ ...shape, outputToken: 5, floor: 0.05, most: strong.length }));
   expect(exact.arcs).toEqual(strong);
   expect(exact.leftOut).toBe(false);
 });
 
-test("attention of all has every weight, without the residual", async () => {
+test("weights are those of the layers with the residual, on the paths of the output token", async () => {
   const { report, shape } = await question();
-  const { arcs, masses } = finish(attentionArcs({ ...shape, floor: 0, most: 10_000 }));
+  const all = { ...shape, kind: "weight" as const, floor: 0, most: 10_000 };
+  const { arcs, masses } = finish(graphArcs({ ...all, outputToken: 3 }));
   expect(masses).toBeNull();
-  expect(arcs.length).toBe((5 * 6 * 7) / 2);
-  for (const { layer, from, to, weight } of arcs) expect(weight).toBe(report.graphRow(layer, from)?.[to]);
+  // Of the top layer one row, of those below every row that a causal model lets token 3 see.
+  expect(arcs.length).toBe(4 + 4 * (1 + 2 + 3 + 4));
+  for (const { layer, from, to, weight } of arcs)
+    expect(weight).toBeCloseTo(0.6 * (report.graphRow(layer, from)?.[to] ?? NaN) + (from === to ? 0.4 : 0), 12);
 });

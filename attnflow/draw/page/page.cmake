@@ -17,7 +17,7 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -D NODE=${ATTNFLOW_NODE} -D VIEWER=${viewer_dir} -D OUT=${viewer_out} -P
           ${page_dir}/build_viewer.cmake
   DEPENDS ${viewer_sources} ${viewer_dir}/package-lock.json ${viewer_dir}/vite.config.ts ${viewer_dir}/tsconfig.json
-          ${page_dir}/build_viewer.cmake
+          ${PROJECT_SOURCE_DIR}/attnflow/base/figures.json ${page_dir}/build_viewer.cmake
   COMMENT "Building the viewer"
   VERBATIM)
 

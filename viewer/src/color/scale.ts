@@ -1,15 +1,15 @@
-// Colour scales: ColorBrewer's blues and red to blue, and cividis (Nuñez, Anderton and Renslow, 2018), as d3 has them.
-// From one colour to the next they run straight through L*a*b*, as in attnflow's figures (attnflow/draw/color_scale.h).
+// Colour scales: ColorBrewer's blues, which attnflow's figures have from the same table, and as d3 has them its red to
+// blue, and cividis (Nuñez, Anderton and Renslow, 2018). From one colour to the next they run straight through L*a*b*.
 // Lightness runs one way in each, so that it reads the same in grey and with any colour blindness.
-import { rgb } from "d3-color";
-import { interpolateLab, piecewise, quantize } from "d3-interpolate";
-import { interpolateCividis, schemeBlues, schemeRdBu } from "d3-scale-chromatic";
+import { quantize } from "d3-interpolate";
+import { interpolateCividis, schemeRdBu } from "d3-scale-chromatic";
+import { BLUES } from "../figures";
+import { linear, rampOf, type Rgb } from "./lab";
 
-export type Rgb = readonly [number, number, number];
+export type { Rgb } from "./lab";
 export const PALETTES = ["blue", "cividis", "grey"] as const;
 export type PaletteName = (typeof PALETTES)[number];
 
-const BLUES = schemeBlues[9];
 const CIVIDIS = quantize(interpolateCividis, 9);
 const RED_TO_BLUE = schemeRdBu[11];
 const reversed = (colours: readonly string[]) => [...colours].reverse();
@@ -29,10 +29,6 @@ const STOPS: Record<PaletteName | "less" | "more", Colours> = {
 
 // Relative luminance of WCAG 2. Black and white contrast alike with 0.179: 4.58 to 1, so whichever is taken has at
 // least that.
-const linear = (channel: number) => {
-  const c = channel / 255;
-  return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-};
 const inkOn = ([r, g, b]: Rgb) =>
   0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.179 ? "#000000" : "#ffffff";
 
@@ -47,11 +43,7 @@ export class Scale {
     readonly dark: boolean,
     palette: keyof typeof STOPS = "blue",
   ) {
-    const colours = piecewise(interpolateLab, [...STOPS[palette][dark ? "dark" : "light"]]);
-    this.ramp = quantize(colours, 256).map((css) => {
-      const { r, g, b } = rgb(css);
-      return [r, g, b];
-    });
+    this.ramp = rampOf(STOPS[palette][dark ? "dark" : "light"], 256);
     this.colours = this.ramp.map((colour) => `rgb(${colour.join(" ")})`);
     this.inks = this.ramp.map(inkOn);
   }

@@ -1,10 +1,12 @@
-// The arcs that the picture of the graph shows, and the mass at its nodes. Rows whose arcs cannot be strong enough are
-// not looked at, so that a picture of thousands of tokens takes no longer than its strong arcs do.
+// The arcs that the picture of the graph shows, and the mass at its nodes: those of attnflow's figures, by the definition
+// of attnflow/attribution/graph_arcs.h. Rows whose arcs cannot be strong enough are not looked at, so that a picture of
+// thousands of tokens takes no longer than its strong arcs do.
+import { MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { Mixing, ResidualRule } from "./mixing";
 import { residualOf, rolloutMasses } from "./rollout";
 import type { Work } from "./slices";
 
-/** (layer, from) -> (layer - 1, to); share of the strongest of its kind in the picture. */
+/** (layer, from) -> (layer - 1, to). */
 export interface GraphArc {
   layer: number;
   from: number;
@@ -28,9 +30,12 @@ export interface ArcQuestion {
   residual: number;
   layer: number;
   toLayer: number;
+  /** null: all, 1 / n of each */
+  outputToken: number | null;
+  kind: ArcKind;
   /** weaker arcs than this share of the strongest are not shown */
-  floor: number;
-  most: number;
+  floor?: number;
+  most?: number;
 }
 
 /** The strongest of many. */
@@ -43,7 +48,8 @@ class Strongest {
   constructor(private readonly most: number) {}
 
   add(layer: number, from: number, to: number, weight: number) {
-    if (weight <= this.limit) {
+    // Of equal ones a later may come before those that are kept.
+    if (weight < this.limit) {
       this.dropped = Math.max(this.dropped, weight);
       return;
     }
@@ -65,7 +71,7 @@ class Strongest {
   }
 
   private sort() {
-    this.arcs.sort((a, b) => b.weight - a.weight || b.layer - a.layer || a.from - b.from || a.to - b.to);
+    this.arcs.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.from - b.from || a.to - b.to);
   }
 
   finish(floor: number): { arcs: GraphArc[]; strongest: number; leftOut: boolean } {
@@ -79,50 +85,34 @@ class Strongest {
   }
 }
 
-/** Arcs are shares of the output token's rollout, residual included. */
-export function* shareArcs(question: ArcQuestion & { outputToken: number }): Work<GraphArcs> {
-  const { mixing, rule, residual, layer, toLayer, floor, most } = question;
+/** Arcs on the paths from the output token, of A with the residual. */
+export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
+  const { mixing, rule, residual, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
   const { n } = mixing;
-  const masses = rolloutMasses(question);
+  const start = question.outputToken ?? new Float64Array(n).fill(1 / n);
+  const masses = rolloutMasses({ ...question, outputToken: start });
   yield;
   const found = new Strongest(most);
-  // All mass passes the top layer, so the strongest arc there is at least its mass over n.
+  const shares = kind === "share";
   let strongest = 0;
   for (let k = layer; k > toLayer; --k) {
     const mass = masses[layer - k];
     const weights = k === layer ? mixing.top : mixing.below;
+    const order = [...mass.keys()].filter((q) => mass[q] > 0);
     // Strong nodes first: they say which others cannot have a strong arc.
-    const order = [...mass.keys()].filter((q) => mass[q] > 0).sort((a, b) => mass[b] - mass[a]);
+    if (shares) order.sort((a, b) => mass[b] - mass[a]);
     for (const q of order) {
-      if (mass[q] < floor * strongest) break;
+      if (shares && mass[q] < floor * strongest) break;
       const row = weights.row(k, q);
       const { own, stays } = residualOf(rule, residual, () => weights.sum(k, q));
       for (let j = 0; j < n; ++j) {
-        const weight = mass[q] * (own * row[j] + (j === q ? stays : 0));
+        const mixed = own * row[j] + (j === q ? stays : 0);
+        const weight = shares ? mass[q] * mixed : mixed;
         if (weight > strongest) strongest = weight;
         if (weight > 0 && weight >= floor * strongest) found.add(k, q, j, weight);
       }
       yield;
     }
   }
-  return { ...found.finish(floor), masses };
-}
-
-/** Arcs are attention of the layers, without the residual. */
-export function* attentionArcs({ mixing, layer, toLayer, floor, most }: ArcQuestion): Work<GraphArcs> {
-  const { n } = mixing;
-  const found = new Strongest(most);
-  let strongest = 0;
-  for (let k = layer; k > toLayer; --k) {
-    const weights = k === layer ? mixing.top : mixing.below;
-    for (let q = 0; q < n; ++q) {
-      const row = weights.row(k, q);
-      for (let j = 0; j < n; ++j) {
-        if (row[j] > strongest) strongest = row[j];
-        if (row[j] > 0 && row[j] >= floor * strongest) found.add(k, q, j, row[j]);
-      }
-      if (q % 16 === 15) yield;
-    }
-  }
-  return { ...found.finish(floor), masses: null };
+  return { ...found.finish(floor), masses: shares ? masses : null };
 }

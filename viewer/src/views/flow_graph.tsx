@@ -1,12 +1,12 @@
 // The graph of information flow from layer l down to layer m: layers as rows, input tokens at the bottom. Arcs show the
-// share of the chosen output token that passes (rollout), the attention of all, or what carries the maximum flow of a
-// pair, with its minimum cut.
+// share of the chosen output token that passes (rollout) or the layers' weights, both as in attnflow's figures, or what
+// carries the maximum flow of a pair, with its minimum cut.
 import { Fragment } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { TokenName } from "../components/own_text";
-import { attentionArcs, shareArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
+import { graphArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
 import { mixedRow, residualRule } from "../compute/recompute";
@@ -17,6 +17,8 @@ import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { tokenWords } from "../export/name";
 import { standalone } from "../export/picture";
+import { arcOpacity, arcStrength, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
+import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import { format, formatWithin, shorten } from "../report/text";
 import type { GraphKind } from "../state";
@@ -26,15 +28,12 @@ import "../styles/pictures.css";
 
 /** More tokens are drawn on canvas, without a name for each. */
 const MOST_NAMED = 64;
-const MOST_ARCS = 1200;
-/** Fainter arcs than this share of the strongest could not be seen. */
-const FAINTEST = 0.004;
 /** Numbers touched that nobody notices. */
 const CHEAP = 3e6;
 
 const KINDS: { kind: GraphKind; label: string; title: string }[] = [
   { kind: "share", label: "Share", title: "The share of the output token that passes (rollout)" },
-  { kind: "attention", label: "Attention", title: "Attention of all tokens" },
+  { kind: "attention", label: "Weights", title: "The layers' weights on paths from the output token" },
   { kind: "flow", label: "Flow", title: "What carries the maximum flow between two tokens" },
 ];
 
@@ -76,7 +75,8 @@ export function FlowGraph() {
     const method = explanation.value.row("rollout", layer, token) ? "rollout" : "raw";
     return explanation.value.ranking(method, layer, token, counts.value)[0]?.token ?? token;
   }, [choices.input.value, explanation.value, layer, token, counts.value]);
-  const floor = Math.max(FAINTEST, choices.threshold.value);
+  const from = fromAll(report, kind) ? null : token;
+  const floor = Math.max(WEAKEST_ARC, choices.threshold.value);
   const sparse = Boolean(report.graphValues()?.add);
   const cheap = steps * n * (sparse ? 100 : n) < CHEAP && kind !== "flow" && n <= 256;
   const pairOf = kind === "flow" ? input : -1;
@@ -86,12 +86,13 @@ export function FlowGraph() {
       // Shares of a whole, also where gradients add the identity.
       const rule = residualRule(report, "flow");
       const { error } = mixing;
-      const question = { mixing, rule, residual: recipe.residual, layer, toLayer, floor, most: MOST_ARCS };
-      if (kind === "attention") return { kind, pair: null, error, ...(yield* attentionArcs(question)) };
-      if (kind === "share")
-        return { kind, pair: null, error, ...(yield* shareArcs({ ...question, outputToken: token })) };
+      const { residual } = recipe;
+      if (kind !== "flow") {
+        const question = { mixing, rule, residual, layer, toLayer, outputToken: from, kind: arcKind(kind), floor };
+        return { kind, pair: null, error, ...(yield* graphArcs(question)) };
+      }
       if (noFlow !== null) return null;
-      const row = (k: number, query: number) => mixedRow(mixing, rule, recipe.residual, k, query, k === layer);
+      const row = (k: number, query: number) => mixedRow(mixing, rule, residual, k, query, k === layer);
       const pair = yield* maximumFlow({ n, layer, toLayer, outputToken: token, inputToken: pairOf, row });
       const masses = Array.from({ length: steps + 1 }, () => new Float64Array(n));
       masses[0][token] = 1;
@@ -101,22 +102,10 @@ export function FlowGraph() {
         .sort((a, b) => b.weight - a.weight);
       const strongest = arcs[0]?.weight ?? 0;
       const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
-      const leftOut = strong.length > MOST_ARCS;
-      return { kind, pair, error, arcs: strong.slice(0, MOST_ARCS), strongest, leftOut, masses };
+      const leftOut = strong.length > MAX_ARCS;
+      return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, leftOut, masses };
     },
-    [
-      mixing,
-      report,
-      recipe.residual,
-      layer,
-      toLayer,
-      kind,
-      kind === "attention" ? -1 : token,
-      pairOf,
-      floor,
-      missing,
-      noFlow,
-    ],
+    [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, missing, noFlow],
     cheap,
   );
 
@@ -137,10 +126,11 @@ export function FlowGraph() {
   const size = { width: left + n * pitch + 8, height: top + Math.max(1, steps) * rise + bottom };
   const current = found && found.kind === kind ? found : null;
   const scaleOf = current?.strongest || 1;
-  const stroke = (share: number) => ({
-    width: 0.4 + 4.6 * share ** 0.75,
-    opacity: 0.12 + 0.83 * share ** 0.45,
-  });
+  const colour = viewer.scale.value.css(1, 1);
+  const stroke = (share: number) => {
+    const strength = arcStrength(share, arcKind(kind));
+    return { width: 0.4 + 4.6 * strength, opacity: arcOpacity(strength) };
+  };
   const amount = (l: number, i: number) => (current?.masses ? (current.masses[layer - l]?.[i] ?? 0) : 0.1);
   const radius = (mass: number) => u * (2 + 7 * Math.sqrt(Math.min(1, mass)));
 
@@ -178,13 +168,13 @@ export function FlowGraph() {
   const exporter: Exporter = {
     svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
     shown: () => ({
-      method: { share: "rollout", attention: "attention of each layer", flow: `flow to ${name(input)}` }[kind],
-      output: kind === "attention" ? null : name(token),
-      notes: [explain(kind, report.gradient)],
-      file: [kind, `layer${layer}`, ...(kind === "attention" ? [] : [`token${token}`])],
+      method: { share: "rollout", attention: "weights of each layer", flow: `flow to ${name(input)}` }[kind],
+      output: from === null ? null : name(from),
+      notes: [explain(report, kind)],
+      file: [kind === "attention" ? "weights" : kind, `layer${layer}`, ...(from === null ? [] : [`token${from}`])],
     }),
     rows: () => ({
-      columns: ["layer", "from", "to", kind === "attention" ? "attention" : kind, "in_minimum_cut"],
+      columns: ["layer", "from", "to", kind === "attention" ? "weight" : kind, "in_minimum_cut"],
       rows: (current?.arcs ?? []).map((arc) => [
         arc.layer,
         arc.from,
@@ -215,7 +205,7 @@ export function FlowGraph() {
                 draw={(context) => {
                   context.clearRect(0, 0, size.width, size.height);
                   context.lineCap = "round";
-                  context.strokeStyle = themeColour("--blue");
+                  context.strokeStyle = colour;
                   for (const { layer: l, from, to, weight } of [...current.arcs].reverse()) {
                     const look = stroke(weight / scaleOf);
                     context.globalAlpha = look.opacity;
@@ -262,7 +252,7 @@ export function FlowGraph() {
                 if (i >= 0) choose(i, l);
               }}
             >
-              <g class="lines">
+              <g class="lines" stroke={colour}>
                 {named &&
                   current &&
                   [...current.arcs].reverse().map((arc) => {
@@ -341,12 +331,12 @@ export function FlowGraph() {
       </Scroller>
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
       <div class="foot">
-        {current && <LineLegend strongest={current.strongest} stroke={stroke} />}
+        {current && <LineLegend strongest={current.strongest} stroke={stroke} colour={colour} />}
         <p class="help key" id="graph-help">
-          {missing ?? explain(kind, report.gradient)} {kind === "flow" && noFlow}
+          {missing ?? explain(report, kind)} {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
           {current?.leftOut && `The ${current.arcs.length} strongest arcs are drawn. `}
-          {choices.threshold.value > FAINTEST &&
+          {choices.threshold.value > WEAKEST_ARC &&
             `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
           {busy && missing === null && !(kind === "flow" && noFlow) && "Computing …"}
         </p>
@@ -356,7 +346,7 @@ export function FlowGraph() {
 }
 
 /** What widths of lines mean. */
-function LineLegend({ strongest, stroke }: Pick<TracedProps, "strongest" | "stroke">) {
+function LineLegend({ strongest, stroke, colour }: Pick<TracedProps, "strongest" | "stroke"> & { colour: string }) {
   return (
     <div class="legend" role="group" aria-label="Widths of lines">
       {[0.05, 0.3, 1].map((share) => {
@@ -364,7 +354,7 @@ function LineLegend({ strongest, stroke }: Pick<TracedProps, "strongest" | "stro
         return (
           <Fragment key={share}>
             <svg width={30} height={12} viewBox="0 0 30 12" aria-hidden="true">
-              <g class="lines">
+              <g class="lines" stroke={colour}>
                 <line x1={3} x2={27} y1={6} y2={6} stroke-width={look.width} stroke-opacity={look.opacity} />
               </g>
             </svg>
@@ -376,12 +366,20 @@ function LineLegend({ strongest, stroke }: Pick<TracedProps, "strongest" | "stro
   );
 }
 
-function explain(kind: GraphKind, gradient: boolean): string {
+/** What lines say; a flow is a share, too. */
+const arcKind = (kind: GraphKind): ArcKind => (kind === "attention" ? "weight" : "share");
+
+/** As in attnflow's figures of a report of all output tokens, weights are those on the paths of any. */
+const fromAll = ({ document }: Report, kind: GraphKind): boolean =>
+  kind === "attention" && document.all_output_tokens === true;
+
+function explain(report: Report, kind: GraphKind): string {
+  const { gradient } = report;
+  const rows = gradient ? ", each layer's rows divided by their sums" : "";
   if (kind === "attention") {
-    return `A line is ${gradient ? "gradient-adjusted " : ""}attention of a layer, wider for more. The residual is not drawn.`;
+    return `A line is a weight of a layer that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${gradient ? "gradient-adjusted " : ""}attention, residual included${rows}), wider for more.`;
   }
   if (kind === "share") {
-    const rows = gradient ? ", each layer's rows divided by their sums" : "";
     return `A line is the share of the chosen output token that passes there (rollout, residual included${rows}).`;
   }
   return "A line is what one maximum flow carries from the output token down to the input token. Dashed lines are the minimum cut: together they can carry no more than the flow.";
@@ -551,7 +549,7 @@ interface GraphReadoutProps {
 
 function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
   const viewer = useViewer();
-  const { state, explanation } = viewer;
+  const { report, state, explanation } = viewer;
   const { pointed, choices } = state;
   const name = (token: number) => <TokenName {...viewer.name(token)} />;
   const token = choices.token.value;
@@ -582,7 +580,7 @@ function GraphReadout({ found, layer, toLayer, input }: GraphReadoutProps) {
   }
   return (
     <p class="readout" id="graph-readout">
-      {choices.graph.value === "attention" ? "Attention of all tokens" : <>From {name(token)}</>}, layer {layer} down to{" "}
+      {fromAll(report, choices.graph.value) ? "From all output tokens" : <>From {name(token)}</>}, layer {layer} down to{" "}
       {toLayer === 0 ? "the input" : `layer ${toLayer}`}
     </p>
   );

@@ -1,0 +1,116 @@
+#include "attnflow/attribution/graph_arcs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/base/figures.h"
+
+namespace attnflow {
+
+constexpr std::size_t kMaxArcs = internal::figures::kMaxArcs;
+constexpr double kWeakestArc = internal::figures::kWeakestArc;
+
+namespace {
+
+// Weights A_k[p, q], one at a time.
+class MixedWeights {
+ public:
+  MixedWeights(const DrawnWeights& weights, const Settings& settings, std::size_t top_layer)
+      : layers_(weights.layers), raw_(weights.raw), residual_(settings.residual), top_layer_(top_layer) {
+    const std::size_t n = layers_.extent(2);
+    if (settings.has_gradients()) {
+      row_sums_.assign(layers_.size() / n, 1.0);
+      for (std::size_t e = 0; e < layers_.size(); ++e) {
+        if (std::isfinite(layers_.data()[e])) row_sums_[e / n] += layers_.data()[e];
+      }
+    }
+    if (settings.heads.is_single() && settings.normalization == Normalization::kNone && !raw_.empty()) {
+      raw_rows_.assign(n, std::nullopt);
+      for (std::size_t row = 0; row < weights.raw_positions.size(); ++row) raw_rows_[weights.raw_positions[row]] = row;
+    }
+  }
+
+  double operator()(std::size_t layer, std::size_t from, std::size_t to) const {
+    double weight = layers_(layer - 1, from, to);
+    if (!raw_rows_.empty() && layer == top_layer_ && raw_rows_[from]) weight = raw_(*raw_rows_[from], to);
+    if (!std::isfinite(weight)) weight = 0.0;
+    if (!row_sums_.empty()) {
+      return (weight + (from == to ? 1.0 : 0.0)) / row_sums_[(layer - 1) * layers_.extent(1) + from];
+    }
+    return (1.0 - residual_) * weight + (from == to ? residual_ : 0.0);
+  }
+
+ private:
+  const TensorView<const double>& layers_;
+  const TensorView<const double>& raw_;
+  double residual_;
+  std::size_t top_layer_;
+  std::vector<std::optional<std::size_t>> raw_rows_ = {};  // of each position; empty: raw values are not W
+  std::vector<double> row_sums_ = {};                      // of I + W, [layer, query]; empty for attention alone
+};
+
+// Stronger first; the position decides between equal ones.
+struct Stronger {
+  bool operator()(const GraphArc& a, const GraphArc& b) const {
+    return std::tuple(-a.weight, a.layer, a.from, a.to) < std::tuple(-b.weight, b.layer, b.from, b.to);
+  }
+};
+
+}  // namespace
+
+GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, const ArcQuestion& question,
+                     std::size_t max_arcs) {
+  const std::size_t n = weights.layers.extent(2);
+  if (question.layer <= settings.start_layer || question.layer > weights.layers.extent(0)) {
+    throw Error(ErrorKind::kUsage, fmt::format("arcs: expected a layer from {} to {}, found {}",
+                                               settings.start_layer + 1, weights.layers.extent(0), question.layer));
+  }
+  if (question.output_token.value_or(0) >= n) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("arcs: expected an output token below {}, found {}", n, *question.output_token));
+  }
+  const MixedWeights mixed(weights, settings, question.layer);
+  const bool by_share = question.method == Method::kRollout;
+  std::vector<double> start(n, question.output_token ? 0.0 : 1.0 / static_cast<double>(n));
+  if (question.output_token) start[*question.output_token] = 1.0;
+
+  const auto visit = [&](auto&& use) {
+    std::vector<double> mass = start;
+    for (std::size_t layer = question.layer; layer > settings.start_layer; --layer) {
+      std::vector<double> below(n, 0.0);
+      for (std::size_t p = 0; p < n; ++p) {
+        if (mass[p] == 0.0) continue;
+        for (std::size_t q = 0; q < n; ++q) {
+          const double weight = mixed(layer, p, q);
+          if (weight <= 0.0) continue;
+          below[q] += mass[p] * weight;
+          use(GraphArc{by_share ? mass[p] * weight : weight, layer, p, q});
+        }
+      }
+      mass = std::move(below);
+    }
+  };
+  GraphArcs arcs;
+  visit([&](const GraphArc& arc) { arcs.strongest = std::max(arcs.strongest, arc.weight); });
+  // Of the arcs kept so far, the weakest is on top of the queue.
+  std::priority_queue<GraphArc, std::vector<GraphArc>, Stronger> kept;
+  visit([&](const GraphArc& arc) {
+    if (arc.weight < kWeakestArc * arcs.strongest) return;
+    kept.push(arc);
+    if (kept.size() > max_arcs) {
+      kept.pop();
+      ++arcs.left_out;
+    }
+  });
+  arcs.shown.resize(kept.size());
+  for (std::size_t i = kept.size(); i-- > 0; kept.pop()) arcs.shown[i] = kept.top();
+  return arcs;
+}
+
+}  // namespace attnflow

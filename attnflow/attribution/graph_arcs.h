@@ -1,0 +1,85 @@
+// The arcs that a picture of the attention graph shows.
+//
+// Problem. The graph has an arc (k, p) -> (k - 1, q) for every weight A_k[p, q] of the mixing matrices: (l - m) n^2 of
+// them between the layer looked at, l, and the layer where the explanation ends, m. 12 layers of 128 tokens make
+// 196,608: drawn all, they are one grey ground. Which few say what the report says?
+//
+// Definition. A_k is what the report's values are made of (graph/mixing.h): (1 - rho) W_k + rho I; of
+// gradient-adjusted attention I + W_k with each row divided by its sum, so that what runs through an arc is a share.
+// With a single head, that head's matrix holds in the layer looked at and the mean over heads below it. Let
+// r_l = e_t for the output token t (for all output tokens their mean, 1 / n each) and r_(k-1) = r_k A_k, which is the
+// rollout of t down to layer k - 1 (rollout/rollout.h). An arc is reached when r_k[p] > 0 and A_k[p, q] > 0, and its
+// weight is
+//
+//     rollout          r_k[p] A_k[p, q]: the share of the output token that runs through it,
+//     raw and flow     A_k[p, q]: the weight itself, which is flow's capacity.
+//
+// Shown are the reached arcs of at least kWeakestArc times the strongest one's weight, of those the kMaxArcs strongest;
+// of equal ones the lower layer comes first, then the smaller p, then the smaller q.
+//
+// The limits stand for what stays readable, on paper and on the page alike. Below 0.5% of the strongest, a line of a
+// weight is hardly darker than paper. 1200 arcs are 100 between each two of 12 layers: with more, lines cover each
+// other and no arc can be followed. Both stand in attnflow/base/figures.json, which the page reads, too: page
+// (viewer/src/compute/graph_arcs.ts) and figure of one report show the same arcs.
+//
+// Method. Two walks from the top down: the first finds the strongest weight, the second keeps the strongest arcs in a
+// queue. O((l - m) n^2 log kMaxArcs) time at worst, O(n + kMaxArcs) memory beside the weights; no matrix is made.
+//
+// Determinism. float64 sums in the order of positions, one thread, and a total order of arcs: the same input gives the
+// same arcs. The page adds in another order, so that weights differ in the last bits.
+//
+// Example. Two tokens, one layer, W_1 = [[0.25, 0.75], [1, 0]], rho = 0.5: A_1 = [[0.625, 0.375], [0.5, 0.5]], and from
+// token 0 two arcs are reached, to 0 with 0.625 and to 1 with 0.375.
+#ifndef ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
+#define ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnflow/attribution/settings.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// At most this many arcs in a picture, and none weaker than this share of the strongest.
+extern const std::size_t kMaxArcs;
+extern const double kWeakestArc;
+
+// From (layer, from) down to (layer - 1, to).
+struct GraphArc {
+  double weight = 0.0;
+  std::size_t layer = 0;
+  std::size_t from = 0;
+  std::size_t to = 0;
+};
+
+struct GraphArcs {
+  std::vector<GraphArc> shown;  // the strongest first
+  double strongest = 0.0;       // weight of the strongest arc reached
+  std::size_t left_out = 0;     // not weak, but beyond the number that a picture may have
+};
+
+// What a report holds of the layers' matrices.
+struct DrawnWeights {
+  TensorView<const double> layers;  // W_k without the residual, [L, n, n]; what is not finite counts as 0
+  // Values of raw attention after the layer looked at, [rows, n], and whose rows they are. With a single head they are
+  // its W_l, unless they are normalised; otherwise they are not looked at. May be empty.
+  TensorView<const double> raw = {};
+  std::span<const std::size_t> raw_positions = {};
+};
+
+struct ArcQuestion {
+  Method method = Method::kRollout;
+  std::size_t layer = 0;                         // l, above settings.start_layer (m) and at most L
+  std::optional<std::size_t> output_token = {};  // t; nothing: all
+};
+
+// Throws Error(kUsage) for a layer or output token that is not there.
+GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, const ArcQuestion& question,
+                     std::size_t max_arcs = kMaxArcs);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_

@@ -1,0 +1,22 @@
+// What the page's pictures share with attnflow's figures: one table for both, so that a report looks the same in either.
+import table from "../../attnflow/base/figures.json";
+
+/** At most this many arcs in a picture of the graph; attnflow/attribution/graph_arcs.h says why. */
+export const MAX_ARCS = table.arcs.max;
+/** Weaker arcs than this share of the strongest are not shown. */
+export const WEAKEST_ARC = table.arcs.weakest;
+
+/** The blue scale, from nothing to the strongest. */
+export const BLUES: readonly string[] = table.blues;
+
+/** What arcs show: the share that runs through them, or the weight of a matrix. */
+export type ArcKind = "share" | "weight";
+
+/**
+ * How wide and dark an arc is, 0 to 1. Shares spread out towards the input: there it grows with the square root, so
+ * that an arc of a hundredth of the strongest still shows.
+ */
+export const arcStrength = (share: number, kind: ArcKind): number => (kind === "share" ? Math.sqrt(share) : share);
+
+export const arcOpacity = (strength: number): number =>
+  table.arcs.faintest_opacity + table.arcs.opacity_range * strength;
