@@ -39,7 +39,7 @@ const NOTES = [
 
 describe("notes", () => {
   test("are worded as attnflow words them, else the page does not know them", () => {
-    const files = import.meta.glob<string>("../../attnflow/{analysis,report,model}/*.cc", {
+    const files = import.meta.glob<string>("../../attnflow/{analysis,attribution,report,model}/*.cc", {
       query: "?raw",
       import: "default",
       eager: true,
