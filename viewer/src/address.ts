@@ -1,5 +1,4 @@
-// The page's address, whose fragment holds what is chosen. What a fragment says is each page's own (link.ts,
-// generation/generation_link.ts).
+// The page's address, whose fragment holds what is chosen. What a fragment says stands in link.ts.
 import { effect } from "@preact/signals";
 
 /** Characters of what was asked that an address holds at most (server/ask.ts). */

@@ -146,16 +146,18 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
 }
 
 /** Says the choice and its three strongest input tokens, once a choice rests; not while tokens go by or arrive. */
-function announceChoices(viewer: Viewer) {
+export function announceChoices(viewer: Viewer) {
   const { state, ranking, announcement } = viewer;
   let first = true;
   return effect(() => {
     const best = ranking.value.slice(0, 3);
     const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${format(value)}`).join(", ");
     const text = `${viewer.chosenText()}: ${strongest || (viewer.row() ? "nothing" : "not computed")}`;
-    if (state.playing.value || state.arriving.value) return;
-    if (!first) announcement.value = text;
+    const opening = first;
+    // Also while tokens arrive: what is there when the last one has come is said.
     first = false;
+    if (state.playing.value || state.arriving.value) return;
+    if (!opening) announcement.value = text;
   });
 }
 

@@ -41,8 +41,13 @@ function answersRecipe({ settings }: Report, recipe: Recipe): boolean {
   );
 }
 
+// Rows are bound by their numbers, too: a generation's, which are made for the cache, have a number for each token.
+const MOST_ROWS = 4096;
+const MOST_NUMBERS = 2 ** 23;
+
 export class Explanation {
   private readonly cache = new Map<string, RowResult | null>();
+  private cached = 0;
   private readonly every: number[];
 
   constructor(
@@ -92,8 +97,12 @@ export class Explanation {
       if (values) result = { values, source: "page", error: recomputedError(this.report, this.recipe), from: null };
     }
     // Rows of thousands of tokens are cheap to make again.
-    if (this.cache.size > 4096) this.cache.clear();
+    if (this.cache.size > MOST_ROWS || this.cached > MOST_NUMBERS) {
+      this.cache.clear();
+      this.cached = 0;
+    }
     this.cache.set(key, result);
+    this.cached += result?.values.length ?? 0;
     return result;
   }
 
@@ -150,10 +159,12 @@ export class Explanation {
     if (!result) return [];
     const { values, error } = result;
     const all = !this.report.document.generation;
-    // Flow stands beside other methods, but for generations.
-    const flags = all || method === "flow" ? this.degenerate(layer, outputToken) : null;
-    const gaps = this.arrayOf(method) === "flow" ? this.besideFlow("flow_gap", layer, outputToken) : null;
-    const widest = method === "flow" && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
+    // Flow stands beside other methods for texts. Elsewhere nobody asks for it, and the page may have to compute it.
+    const beside = all && this.report.document.input.kind !== "image";
+    const flags = beside || method === "flow" ? this.degenerate(layer, outputToken) : null;
+    const flow = this.arrayOf(method) === "flow";
+    const gaps = flow ? this.besideFlow("flow_gap", layer, outputToken) : null;
+    const widest = flow && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
     const order = [...values.keys()].filter((i) => counts[i] && (all || values[i] > 0));
     order.sort((a, b) => (values[b] || 0) - (values[a] || 0) || a - b);
     let rank = 0;

@@ -59,7 +59,9 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       const kind = oneOf("all", "last")(text);
       if (kind) return { ...span, kind };
       const [from, to] = text.split("-", 2).map((part) => whole(part, 1, 100_000));
-      const has = (layer?: number): layer is number => report.layersOf(method).includes(layer ?? 0);
+      // Layers of another method stay chosen when one comes that lacks them: the viewer shows others in their place.
+      const layers = [...report.layersOf(method), ...report.layers];
+      const has = (layer?: number): layer is number => layers.includes(layer ?? 0);
       if (!has(from)) return undefined;
       if (!text.includes("-")) return { ...span, kind: "one", from };
       return has(to) && to >= from ? { kind: "range", from, to } : undefined;
@@ -101,11 +103,16 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
     key: "x",
     // A minus: a token that was taken in.
     write: (byHand) => [...byHand].map(([token, aside]) => (aside ? "" : "-") + token).join("."),
-    read(text, { n }) {
+    read(text, { n, document }) {
       const parts = text === "" ? [] : text.split(".", n + 1);
-      const tokens = parts.map((part) => whole(part.replace(/^-/, ""), 0, n - 1));
-      if (parts.length > n || tokens.includes(undefined)) return undefined;
-      return new Map(parts.map((part, k) => [tokens[k] ?? 0, !part.startsWith("-")]));
+      const byHand = new Map<number, boolean>();
+      for (const part of parts) {
+        const token = whole(part.replace(/^-/, ""), 0, n - 1);
+        if (token !== undefined) byHand.set(token, !part.startsWith("-"));
+        // Another text may have been generated meanwhile: the tokens that it has, too, are meant all the same.
+        else if (!document.generation) return undefined;
+      }
+      return parts.length > n && !document.generation ? undefined : byHand;
     },
   },
   words: flag("w"),
@@ -145,7 +152,8 @@ const SHARED: readonly (keyof Choices)[] = [
   ...(["palette", "threshold", "fromLeast"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];
-const namesOf = ({ document }: Report) =>
+/** The choices that a page has. */
+export const namesOf = ({ document }: Report) =>
   document.generation ? [...SHARED, ...GENERATION] : NAMES.filter((name) => !GENERATION.includes(name));
 
 /**

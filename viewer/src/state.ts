@@ -258,8 +258,8 @@ export function initialChoices(report: Report, served = false): Choices {
   const { settings, document } = report;
   const generation = report instanceof GenerationReport ? report : null;
   return {
-    // Rollout's values neither stay in one layer nor saturate.
-    method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(-1) ?? "raw"),
+    // Rollout's values neither stay in one layer nor saturate. Links without a method mean this one.
+    method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(generation ? 0 : -1) ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
     toLayer: settings.to_layer,
     span: { kind: "all", from: 0, to: Infinity },

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Viewer } from "../src/context";
 import type { Caption } from "../src/export/exporter";
 import { framed, linesOf, nested, wordsOf } from "../src/export/frame";
-import { captionOf, quoted } from "../src/export/name";
+import { captionOf, quoted, savingOf } from "../src/export/name";
 import { xmlCharacters, xmlText } from "../src/export/picture";
 import { Report } from "../src/report/report";
 
@@ -117,7 +117,7 @@ describe("the note on degenerate flow", () => {
 });
 
 describe("the caption of an explanation", () => {
-  function made() {
+  function made(special = false) {
     const report = Report.read({
       format: "attnflow-report",
       version: 1,
@@ -131,7 +131,7 @@ describe("the caption of an explanation", () => {
         normalize: "none",
       },
       model: { name: "m", architecture: "bert", layers: 1, heads: 1, causal: false },
-      input: { kind: "text", text: "a b", tokens: [{ text: "a" }, { text: "b" }] },
+      input: { kind: "text", text: "a b", tokens: [{ text: "a", special }, { text: "b" }] },
       notes: [],
       arrays: {},
     });
@@ -152,6 +152,28 @@ describe("the caption of an explanation", () => {
       state.choices.pattern.value = refused;
       expect(factOf(viewer, term), refused).toBeUndefined();
     }
+  });
+
+  test("does not say that tokens are left out which were taken back by hand", async () => {
+    const { state, viewer } = await made(true);
+    const term = "Left out of rankings and colours";
+    expect(factOf(viewer, term)).toBe("special tokens");
+    state.toggle(0);
+    expect(factOf(viewer, term)).toBe("special tokens, but not “\u2068a\u2069” (position 0)");
+    state.choices.skipSpecial.value = false;
+    expect(factOf(viewer, term)).toBeUndefined();
+  });
+
+  test("stands beside numbers as the choices that its page has, tokens left out by hand among them", async () => {
+    const { state, viewer } = await made(true);
+    const chosen = () => savingOf(viewer).about("strip").choices as Record<string, unknown>;
+    state.toggle(1);
+    expect(chosen()).toMatchObject({ method: "raw", layer: 1, skipSpecial: true, leftOut: [1] });
+    for (const name of ["left_out", "byHand", "span", "normalized", "generated", "rules", "comparing", "takenIn"]) {
+      expect(chosen(), name).not.toHaveProperty(name);
+    }
+    state.toggle(0);
+    expect(chosen()).toMatchObject({ leftOut: [1], takenIn: [0] });
   });
 
   test("says from which value on is drawn", async () => {

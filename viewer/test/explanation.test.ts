@@ -1,5 +1,5 @@
 // Ranks, where the document holds values rounded.
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Explanation } from "../src/explanation";
 import { recipeOf } from "../src/report/recipe";
 import type { EncodedArray, EncodedBytes, ReportDocument } from "../src/report/document";
@@ -56,6 +56,21 @@ test("values within the error share a rank; those of the exact row do not", asyn
   expect(explanation.ranking("raw", 1, 2, all).map(({ rank }) => rank)).toEqual([1, 1, 3, 4]);
   expect(explanation.result("raw", 1, 1)).toMatchObject({ source: "document", error: 0 });
   expect(explanation.ranking("raw", 1, 1, all).map(({ rank }) => rank)).toEqual([1, 2, 3, 4]);
+});
+
+test("flow is asked for beside other methods where it stands beside them, not in pictures", async () => {
+  const text = await compact();
+  const { document } = text;
+  const picture = await Report.read({ ...document, input: { ...document.input, kind: "image" } });
+  for (const [report, asked] of [
+    [text, true],
+    [picture, false],
+  ] as const) {
+    const explanation = new Explanation(report, recipeOf(report));
+    const results = vi.spyOn(explanation, "result");
+    expect(explanation.ranking("raw", 1, 2, all)).toHaveLength(N);
+    expect(results.mock.calls.some(([method]) => method === "flow")).toBe(asked);
+  }
 });
 
 test("rows made in the page of rounded attention are rounded, too", async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
+import { computed } from "@preact/signals";
+import { announceChoices } from "../src/app";
 import { endsOf } from "../src/color/ends";
 import { captionOf, savingOf } from "../src/export/name";
 import { GenerationViewer } from "../src/generation/generation_viewer";
@@ -22,7 +24,9 @@ import { pieceName } from "../src/report/piece";
 import { recipeOf } from "../src/report/recipe";
 import { writePromptAsk } from "../src/server/ask";
 import type { State } from "../src/state";
+import { readoutOf } from "../src/components/readout";
 import { methodsShown } from "../src/views/methods";
+import { helpOf, mostLines } from "../src/views/ranking";
 import { generationSettings } from "../src/views/settings";
 
 type Cube = number[][][];
@@ -407,6 +411,50 @@ describe("what is set aside", () => {
   });
 });
 
+describe("the ranking", () => {
+  const shown = async (flow: number[], normalized: number[]) => {
+    const cube = (values: number[]) => array([values.map((value) => [value])]);
+    const arrays = { flow: cube(flow), flow_normalized: cube(normalized), flow_gap: cube([0, 0, 0, 0]) };
+    const viewer = new GenerationViewer(await GenerationReport.read({ ...sample({}, arrays), flow_gap_max: 1 }));
+    viewer.state.countAll();
+    viewer.state.choices.method.value = "flow";
+    viewer.state.step(1);
+    return viewer;
+  };
+
+  test("speaks of enclosures where there are some: of flow that is not normalised", async () => {
+    const viewer = await shown([1, 0.5, 0.5, 0.25], [0.4, 0.2, 0.2, 0.1]);
+    expect(helpOf(viewer)).toMatch(/enclosures cannot tell apart share a rank\. No flow value is a share of a whole/);
+    viewer.state.choices.normalized.value = true;
+    expect(viewer.ranking.value.map(({ rank }) => rank)).toEqual([1, 2, 2, 4]);
+    expect(helpOf(viewer)).not.toMatch(/enclosures|share of a whole/);
+    viewer.state.choices.method.value = "rollout";
+    expect(helpOf(viewer)).not.toMatch(/enclosures|share of a whole/);
+    // Of values that are all different, too.
+    const other = await shown([1, 0.5, 0.4, 0.25], [0.4, 0.2, 0.2, 0.1]);
+    expect(helpOf(other)).toMatch(/^No flow value is a share of a whole/);
+  });
+
+  test("of a generation or of patches shows every line when asked for all", async () => {
+    const report = await read();
+    expect(mostLines(report)).toBe(Infinity);
+    const of = (kind: "text" | "image") =>
+      mostLines({ document: { ...report.document, input: { ...report.document.input, kind } } } as GenerationReport);
+    expect([of("image"), of("text")]).toEqual([Infinity, 500]);
+  });
+
+  test("that is empty does not follow the pointer", async () => {
+    const viewer = new GenerationViewer(await read());
+    viewer.state.choices.method.value = "flow";
+    let drawn = 0;
+    const said = computed(() => [++drawn, readoutOf(viewer, "rank", null)]);
+    void said.value;
+    viewer.state.pointed.value = { input: 2, view: "text" };
+    void said.value;
+    expect(drawn).toBe(1);
+  });
+});
+
 describe("captions of saved pictures", () => {
   const facts = (viewer: GenerationViewer, shown = {}) =>
     Object.fromEntries(captionOf(viewer, "T", shown).facts) as Record<string, string | undefined>;
@@ -424,6 +472,16 @@ describe("captions of saved pictures", () => {
     expect(facts(viewer)[term]).toBe("3 of 4 tokens: special tokens (1), stop words (en) (2)");
     viewer.state.countAll();
     expect(facts(viewer)[term]).toBeUndefined();
+  });
+
+  test("say that values are normalised where they are", async () => {
+    const document = sample({}, { rollout_normalized: sample().arrays.rollout });
+    const settings = { ...document.settings, normalize: "receptive-field" };
+    const viewer = new GenerationViewer(await GenerationReport.read({ ...document, settings }));
+    expect(facts(viewer)).toMatchObject({ Method: "rollout" });
+    expect(facts(viewer).Normalisation).toBeUndefined();
+    viewer.state.choices.normalized.value = true;
+    expect(facts(viewer)).toMatchObject({ Method: "rollout, normalised" });
   });
 
   test("say from which value on is drawn", async () => {
@@ -543,6 +601,43 @@ describe("what is chosen", () => {
     ]).toEqual(["blue", 0, false]);
     expect([other.state.choices.skipSpecial.value, other.state.choices.skipStopWords.value]).toEqual([true, false]);
     expect(other.normalized).toBe(false);
+    // Of what was done by hand that which does not fit, alone.
+    restoreLink("#v=1&x=3.9.-4.-9.1e3", other.state);
+    expect([...other.state.choices.byHand.value]).toEqual([
+      [3, true],
+      [4, false],
+    ]);
+  });
+
+  test("is the first method where there is no rollout, and links without a method mean it", async () => {
+    const document = sample({}, { raw: sample().arrays.rollout });
+    for (const name of ["rollout", "rollout_generated"]) Reflect.deleteProperty(document.arrays, name);
+    const viewer = new GenerationViewer(await GenerationReport.read(document));
+    expect(viewer.report.methods).toEqual(["raw", "flow"]);
+    expect(viewer.state.choices.method.value).toBe("raw");
+    viewer.state.choices.method.value = "flow";
+    expect(writeLink(viewer.state)).toBe("v=1&m=flow");
+    restoreLink("#v=1&t=1", viewer.state);
+    expect(viewer.state.choices.method.value).toBe("raw");
+  });
+
+  test("stays in the link when the method lacks the layer that was chosen", async () => {
+    const report = await read({ flow_layers: [2] });
+    const viewer = new GenerationViewer(report);
+    viewer.state.step(1);
+    span(viewer, "one", 5);
+    viewer.state.choices.method.value = "flow";
+    expect([viewer.span.value.kind, viewer.layersText()]).toEqual(["one", "layer 2"]);
+    const other = new GenerationViewer(report);
+    restoreLink(`#${writeLink(viewer.state)}`, other.state);
+    expect(other.span.value).toEqual(viewer.span.value);
+    expect(writeLink(other.state)).toBe(writeLink(viewer.state));
+    // Layers of a range, too; those of no method are none.
+    viewer.state.choices.span.value = { kind: "range", from: 2, to: 5 };
+    restoreLink(`#${writeLink(viewer.state)}`, other.state);
+    expect(other.span.value).toEqual(viewer.span.value);
+    restoreLink("#v=1&m=flow&l=3", other.state);
+    expect(other.span.value.kind).toBe("all");
   });
 });
 
@@ -621,6 +716,23 @@ describe("a generation while it happens", () => {
     ]);
     expect(viewer?.state.choices.rules.value).toEqual([true]);
     expect(viewer?.report.methods).toContain("flow");
+  });
+
+  test("says the choice when the text is complete, not while tokens come; its prompt stays the same", async () => {
+    const document = sample();
+    const live = new GenerationLive("typed");
+    live.begin({ ...document.input, model: document.model, layers: [2, 5] });
+    live.token({ index: 0, text: "So", rollout: [0.4, 0.3, 0.2, 0.1] });
+    const viewer = live.viewer.value as GenerationViewer;
+    const stop = announceChoices(viewer);
+    const [prompt, generated] = [0, 1].map((segment) => viewer.report.textOf(segment));
+    live.token({ index: 1, text: " it", rollout: [0.1, 0.2, 0.3, 0.1], rollout_generated: [0.3] });
+    expect(viewer.announcement.value).toBe("");
+    expect(viewer.report.textOf(0)).toBe(prompt);
+    expect(viewer.report.textOf(1)).not.toBe(generated);
+    await live.report(document);
+    expect(viewer.announcement.value).toMatch(/^Generated token 3 of 3/);
+    stop();
   });
 
   test("stops once, and says why it failed", async () => {

@@ -12,10 +12,12 @@ export function Filters() {
   const reasons = state.reasons.value;
   const { among, all } = asideOf(drawn.value, reasons);
   const share = all.count > 0 ? all.share : null;
+  // Short, and after a minus.
+  const badge = share === null ? "" : `−${percent(share).replace("under ", "<").replace("over ", ">")}`;
   const holding = report.document.generation ? ", " : ": ";
   const [draws, draw] = report.document.generation ? ["the token", "drew"] : ["the output token", "draws"];
   return (
-    <Popover id="filters" label="Filters" title="Filters" badge={share === null ? "" : `−${percent(share)}`}>
+    <Popover id="filters" label="Filters" title="Filters" badge={badge}>
       <p class="help">Tokens left out of rankings and of colours. They take part in every computation all the same.</p>
       <OwnRules />
       <FilterFields />

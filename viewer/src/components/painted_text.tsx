@@ -54,6 +54,8 @@ export function PaintedText(props: PaintedTextProps) {
   const { report, segment } = props;
   const first = segment ? report.m : 0;
   const n = segment === 0 ? report.m : report.n - first;
+  // A generation's prompt outlives each report that comes with another token: it is neither made nor named anew.
+  const text = report.textOf(segment);
   const elementsOf = () => {
     const elements: HTMLElement[] = [];
     for (const element of root.current?.querySelectorAll<HTMLElement>(".token") ?? []) {
@@ -113,12 +115,12 @@ export function PaintedText(props: PaintedTextProps) {
       stopPainting();
       clearTimeout(naming);
     };
-  }, [report]);
+  }, [text]);
 
   // The same elements as long as the text is the same.
   const tokens = useMemo(
     () => <Tokens report={report} segment={segment} first={first} role={props.role} />,
-    [report, props.role],
+    [text, props.role],
   );
   const tokenOf = (event: Event) => {
     const element = (event.target as Element).closest<HTMLElement>(".token");

@@ -6,26 +6,40 @@ import { sum } from "../report/generation_report";
 import type { Layers } from "../report/report";
 import { format, isPunctuation, percent } from "../report/text";
 import type { Numbers } from "../report/values";
+import type { Pointed } from "../state";
 import { TokenName } from "./own_text";
 
 export interface ReadoutProps {
   /** the view it stands under: it answers to pointers in that view and, softly, to those in others */
   view: string;
-  /** said to screen readers whenever it changes */
-  live?: boolean;
+  /**
+   * Stands there while nothing is pointed at in that view. What is pointed at is said to screen readers then, and nothing
+   * else: not every step, nor what is pointed at elsewhere.
+   */
+  hint?: string;
 }
 
-export function Readout({ view, live = false }: ReadoutProps) {
+export function Readout({ view, hint }: ReadoutProps) {
+  const viewer = useViewer();
+  const hinted = hint !== undefined && viewer.state.pointed.value?.view !== view;
   return (
-    <p class="readout" id={`${view}-readout`} role={live ? "status" : undefined}>
-      {readoutOf(useViewer(), view)}
+    <p
+      class={hinted ? "readout hint" : "readout"}
+      id={`${view}-readout`}
+      role={hint === undefined ? undefined : "status"}
+    >
+      {hinted ? hint : readoutOf(viewer, view)}
     </p>
   );
 }
 
-export function readoutOf(viewer: Viewer, view: string): ComponentChildren {
+/** @param pointed what it answers to */
+export function readoutOf(
+  viewer: Viewer,
+  view: string,
+  pointed: Pointed | null = viewer.state.pointed.value,
+): ComponentChildren {
   const { report, state, explanation } = viewer;
-  const pointed = state.pointed.value;
   const here = pointed?.view === view ? pointed : null;
   const method = state.choices.method.value;
   const layers: Layers = here?.layer ?? viewer.layersOf(method);

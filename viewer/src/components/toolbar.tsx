@@ -41,7 +41,7 @@ export function Toolbar() {
           id="compare-button"
           aria-pressed={isComparing(viewer) && !missing}
           disabled={missing !== ""}
-          title={missing || undefined}
+          title={missing || (report.document.generation ? "All methods side by side (c)" : undefined)}
           onClick={() => toggleComparison(viewer)}
         >
           Compare

@@ -11,10 +11,12 @@ import {
   normalisationWords,
   residualWords,
 } from "../report/setting_words";
-import { asideOf, readPattern, SPECIAL } from "../filters";
+import { asideOf, readPattern, reasonsAside, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
+import { namesOf } from "../link";
 import { percent, shorten, visible } from "../report/text";
 import { WordReport } from "../report/words";
+import type { Choices } from "../state";
 import type { Caption, Shown } from "./exporter";
 
 /** What a page's export menus need of it. */
@@ -67,14 +69,19 @@ export const telling = (facts: readonly (readonly [string, string | null | undef
 /** What is left out of rankings and colours, in words; "" for nothing. */
 function leftOutWords({ state, report }: Viewer): string {
   const { skipSpecial, skipStopWords, pattern, byHand } = state.choices;
-  const all = [...byHand.value].filter(([, aside]) => aside).map(([token]) => token);
-  const named = all.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
-  if (all.length > named.length) named.push(`${all.length - named.length} tokens more`);
+  const byHandAs = (aside: boolean) => [...byHand.value].filter(([, is]) => is === aside).map(([token]) => token);
+  const named = (tokens: readonly number[]) => {
+    const names = tokens.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
+    return tokens.length > names.length ? [...names, `${tokens.length - names.length} tokens more`] : names;
+  };
+  const filtered = reasonsAside(report, { ...state.filters.value, byHand: new Map() });
+  const kept = named(byHandAs(false).filter((token) => filtered[token]));
   return [
     skipSpecial.value && report.hasSpecial ? SPECIAL : "",
     skipStopWords.value ? "stop words and punctuation" : "",
     readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
-    ...named,
+    ...named(byHandAs(true)),
+    kept.length > 0 ? `but not ${kept.join(", ")}` : "",
   ]
     .filter(Boolean)
     .join(", ");
@@ -136,7 +143,8 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
       ["Residual", report.gradient ? "" : residualWords(recipe.residual)],
       ["Discarded", discardWords(recipe.discard)],
       ["Set aside", asideWords(recipe.setAside)],
-      ["Normalisation", recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
+      // A generation's document has both values: its method says which are shown.
+      ["Normalisation", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
     );
   }
   facts.push(["Tokens", words ? "pieces of a word merged" : ""]);
@@ -164,9 +172,18 @@ export function savingOf(viewer: Viewer): Saving {
   const { state } = viewer;
   const { method, layer, token } = state.choices;
   const choicesOf = () => {
-    const left_out = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
-    if (!(viewer instanceof GenerationViewer)) return { ...state.snapshot(), byHand: undefined, left_out };
+    if (!(viewer instanceof GenerationViewer)) {
+      const { byHand, ...chosen } = state.snapshot();
+      const names = namesOf(viewer.report);
+      const own = Object.entries(chosen).filter(([name]) => names.includes(name as keyof Choices));
+      const tokens = (aside: boolean) =>
+        [...byHand].flatMap(([token, is]) => (is === aside ? [token] : [])).sort((a, b) => a - b);
+      // By hand; filters are choices of their own. Tokens that count all the same are named where there are some.
+      const takenIn = tokens(false);
+      return { ...Object.fromEntries(own), leftOut: tokens(true), ...(takenIn.length > 0 && { takenIn }) };
+    }
     const [, layers] = viewer.place;
+    const left_out = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
     return { method: method.value, normalized: viewer.normalized, token: token.value, layers, left_out };
   };
   return {

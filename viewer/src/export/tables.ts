@@ -17,7 +17,7 @@ export function toCsv({ columns, rows }: Table): string {
 
 /** Rows as arrays under their columns; what was chosen stands beside them. NaN and infinity become null. */
 export function toJson({ columns, rows }: Table, about: Record<string, unknown>): string {
-  const lines = [...rows].map((row) => JSON.stringify(row));
+  const lines = Array.from(rows, (row) => JSON.stringify(row));
   const head = JSON.stringify({ ...about, columns }, null, 1).replace(/\n\}$/, "");
   return `${head},\n "rows": [\n  ${lines.join(",\n  ")}\n ]\n}\n`;
 }

@@ -13,6 +13,8 @@ import { percent } from "../report/text";
 import { CellPicture, exportedCells, type CellPictureProps } from "./cell_picture";
 import { useGeneration } from "./generation_viewer";
 
+const HINT = "Point at a cell to read its value, or walk through the picture with the arrow keys.";
+
 /** Columns of both pictures: as many as there are values. */
 function useColumns(count: number) {
   const { report, state } = useGeneration();
@@ -66,12 +68,10 @@ function CellCard({ id, title, name, picture, ends, exporter, children }: CellCa
       <Scroller id={id}>
         <CellPicture {...picture} id={id} name={name} marking={marking} describedby={`${id}-readout`} />
       </Scroller>
-      <Readout view={id} live />
+      <Readout view={id} hint={HINT} />
       <div class="foot">
         <Legend ends={ends} marked={marking.value} />
-        <p class="help">
-          {children} Point at a cell to read its value, or walk through the picture with the arrow keys.
-        </p>
+        <p class="help">{children}</p>
       </div>
     </Card>
   );
@@ -127,19 +127,17 @@ export function LayerPicture() {
     onPoint: (cell) =>
       (state.pointed.value = cell && { input: cell.column, view: "heat", layer: layers[cell.row], output }),
   };
+  // Tables are written row by row: whole ones may be larger than the document.
   const table = () => ({
     columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
-    rows: layers.flatMap((layer, r) =>
-      columns
-        .slice(0, output + 1)
-        .map((_, j) => [
-          layer,
-          token.value,
-          ...viewer.partOf(j),
-          values[r]?.[j] ?? null,
-          report.sinkShare(output, layer),
-        ]),
-    ),
+    rows: (function* () {
+      for (const [r, layer] of layers.entries()) {
+        const share = report.sinkShare(output, layer);
+        for (let j = 0; j < Math.min(columns.length, output + 1); ++j) {
+          yield [layer, token.value, ...viewer.partOf(j), values[r]?.[j] ?? null, share];
+        }
+      }
+    })(),
   });
   return (
     <CellCard
@@ -199,10 +197,14 @@ export function WholePicture() {
   };
   const table = () => ({
     columns: ["output_token", "output_text", "part", "input_token", "input_text", "value"],
-    rows: outputs.flatMap((position, r) => {
-      const seen = [...(values[r]?.subarray(0, position + 1) ?? [])];
-      return seen.map((value, j) => [position - (m - 1), nameOf(position).label, ...viewer.partOf(j), value]);
-    }),
+    rows: (function* () {
+      for (const [r, position] of outputs.entries()) {
+        const row = values[r];
+        for (let j = 0; row && j < Math.min(row.length, position + 1); ++j) {
+          yield [position - (m - 1), nameOf(position).label, ...viewer.partOf(j), row[j]];
+        }
+      }
+    })(),
   });
   return (
     <CellCard

@@ -7,6 +7,7 @@ import {
   type Method,
   METHODS,
   type ReportDocument,
+  type TokenFields,
 } from "./document";
 import { Report, type Layers } from "./report";
 import { decodeArray, type Numbers, type Values } from "./values";
@@ -72,6 +73,8 @@ function flatten(values: Values): Numbers {
 }
 
 export class GenerationReport extends Report {
+  private readonly prompt: readonly TokenFields[];
+
   /** @param cubes by the names of the document's arrays */
   constructor(
     document: ReportDocument,
@@ -81,6 +84,7 @@ export class GenerationReport extends Report {
     const { input } = document;
     const tokens = [...input.tokens, ...fields.tokens.map((token) => ({ ...token, segment: 1 }))];
     super({ ...document, input: { ...input, text_pair: fields.text, tokens } }, new Map(), cubes);
+    this.prompt = input.tokens;
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */
@@ -101,6 +105,11 @@ export class GenerationReport extends Report {
     const report = new GenerationReport(document, fields, cubes);
     if (report.methods.length === 0) throw new Error("expected values of raw, rollout or flow, found none");
     return report;
+  }
+
+  /** While a generation grows, its reports share their prompt. */
+  override textOf(segment?: number): unknown {
+    return segment === 0 ? this.prompt : this;
   }
 
   override get choosable(): number {

@@ -14,12 +14,14 @@ import { pictureOf } from "../export/element_picture";
 import type { Exporter, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { METHODS } from "../report/document";
+import type { Report } from "../report/report";
 import { DEGENERATE_WORDS } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 
-// A longer table would make each choice slow; its export has every row.
-const MOST_ROWS = 500;
+/** How many lines a table shows at most. A longer one, with every method's values, would make each choice slow. */
+export const mostLines = ({ document: { input } }: Report) =>
+  input.kind === "generation" || input.kind === "image" ? Infinity : 500;
 
 /** A column of numbers. */
 interface Column {
@@ -50,17 +52,19 @@ function columnsOf(viewer: Viewer): Column[] {
   return columns;
 }
 
-function helpOf(viewer: Viewer): string {
+/** What the ranking says of itself. */
+export function helpOf(viewer: Viewer): string {
   const { report, state, ranking, explanation } = viewer;
   const method = state.choices.method.value;
   const all = ranking.value;
   const help: string[] = [];
+  // Normalised flow has no enclosures and is a share.
+  const flow = explanation.value.arrayOf(method) === "flow";
   const tied = all.some((entry, at) => entry.rank !== at + 1);
   const rounded = (explanation.value.result(method, viewer.layersOf(method), viewer.output)?.error ?? 0) > 0;
   if (tied && rounded) help.push("Equal ranks cannot be told apart at this precision.");
-  else if (tied && method === "flow") {
-    help.push("Flow values that their enclosures cannot tell apart share a rank.");
-  }
+  else if (tied && flow) help.push("Flow values that their enclosures cannot tell apart share a rank.");
+  if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
   const repeated = all.filter(({ degenerate }) => degenerate).length;
   if (repeated > 0)
     help.push(`° ${DEGENERATE_WORDS}: ${repeated} of ${all.length} values; layers between do not matter.`);
@@ -119,6 +123,7 @@ export function RankTable<T extends { token: number }>(props: RankTableProps<T>)
   const all = useSignal(false);
   const body = useRef<HTMLTableSectionElement>(null);
   const top = report.settings.top_k;
+  const most = mostLines(report);
   useSignalEffect(() => {
     const token = pointed.value?.input;
     for (const line of body.current?.querySelectorAll("tr.pointed") ?? []) line.classList.remove("pointed");
@@ -157,7 +162,7 @@ export function RankTable<T extends { token: number }>(props: RankTableProps<T>)
               if (token !== null) onPick?.(token, event.ctrlKey || event.metaKey);
             }}
           >
-            {ranking.slice(0, all.value ? MOST_ROWS : top).map(line)}
+            {ranking.slice(0, all.value ? most : top).map(line)}
           </tbody>
         </table>
       </Scroller>
@@ -167,8 +172,8 @@ export function RankTable<T extends { token: number }>(props: RankTableProps<T>)
       <button type="button" id="rank-all" hidden={ranking.length <= top} onClick={() => (all.value = !all.value)}>
         {all.value
           ? `Show the first ${top}`
-          : ranking.length > MOST_ROWS
-            ? `Show ${MOST_ROWS} of ${ranking.length}`
+          : ranking.length > most
+            ? `Show ${most} of ${ranking.length}`
             : `Show all ${ranking.length}`}
       </button>
     </Card>
@@ -203,7 +208,8 @@ export function Ranking() {
         else if (!generation) state.choices.input.value = token;
       }}
     >
-      {ranking.length === 0 && generation && readoutOf(viewer, "rank")}
+      {/* It answers to no pointer: the whole table would be drawn again wherever one moves. */}
+      {ranking.length === 0 && generation && readoutOf(viewer, "rank", null)}
       {helpOf(viewer)}
     </RankTable>
   );
