@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostSteps = 50;
+constexpr std::size_t kMaxSteps = 50;
 constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pictures
 
 bool is_method(const std::string& method) {
@@ -149,7 +149,7 @@ class Scorer {
     const ImageInput prepared = image_input(picture, entry.name, model_.processor, info);
     const Perturbation perturbation(prepared, *info.image, model_.processor, options_.blank);
     const std::size_t patches = perturbation.patches();
-    points = curve_points(patches, options_.steps == 0 ? std::min(patches, kMostSteps) : options_.steps);
+    points = curve_points(patches, options_.steps == 0 ? std::min(patches, kMaxSteps) : options_.steps);
 
     BatchOptions batch;
     batch.stop_token = options_.stop_token;

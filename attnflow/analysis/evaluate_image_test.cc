@@ -319,8 +319,8 @@ TEST_F(PictureList, ReadsPicturesBesideTheList) {
   const Picture picture = random_picture(12, 16, 3);
   test::put(folder_ / "a.png", encode_png(picture));
   const PictureSet set = read("a.png\tboot\nb.png\tbag\n");
-  const PictureSet small = read_picture_list(folder_ / "list.tsv", model_.info(), {.most_pixels = 191});
-  expect_error(ErrorKind::kBadFile, {"at most 191 pixels", "--most-megapixels"}, [&] { small.read(0); });
+  const PictureSet small = read_picture_list(folder_ / "list.tsv", model_.info(), {.max_pixels = 191});
+  expect_error(ErrorKind::kBadFile, {"at most 191 pixels", "--max-megapixels"}, [&] { small.read(0); });
   EXPECT_EQ(set.read(0).rgb, picture.rgb);
   expect_error(ErrorKind::kBadFile, {"b.png"}, [&] { set.read(1); });
   // Before anything is evaluated.

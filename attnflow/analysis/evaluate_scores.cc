@@ -25,8 +25,8 @@ constexpr std::array<std::pair<std::string_view, ImportanceMethod>, 4> kMethods 
 
 // Chunks of samples: ids that blanked sequences hold together (8 bytes each), and tokens whose embeddings and gradients
 // are kept at once (8 bytes for each dimension). Enough for batches of one length, and tens of megabytes.
-constexpr std::size_t kMostBlankedIds = std::size_t{1} << 22;
-constexpr std::size_t kMostGradientTokens = std::size_t{1} << 14;
+constexpr std::size_t kMaxBlankedIds = std::size_t{1} << 22;
+constexpr std::size_t kMaxGradientTokens = std::size_t{1} << 14;
 
 // Ranges of samples whose costs add up to at most `most`, but for single samples that cost more.
 template <typename Cost>
@@ -66,7 +66,7 @@ void blank_out(Model& model, const Tokenizer& tokenizer, const std::vector<Encod
   const ProgressFunction progress = start_phase(options, "blank-out");
   std::size_t before = 0;
   const auto cost = [&](std::size_t s) { return samples[s].input.ids.size() * samples[s].input.ids.size(); };
-  for (const auto& [begin, end] : chunks(samples.size(), kMostBlankedIds, cost)) {
+  for (const auto& [begin, end] : chunks(samples.size(), kMaxBlankedIds, cost)) {
     std::vector<ModelInput> blanked;
     for (std::size_t s = begin; s < end; ++s) {
       const ModelInput& input = samples[s].input;
@@ -111,7 +111,7 @@ void gradients(Model& model, const std::vector<EncodedSample>& samples, const st
   const ProgressFunction progress = start_phase(options, fmt::format("gradient of {}", first.target_name));
   std::size_t before = 0;
   const auto cost = [&](std::size_t s) { return samples[s].input.ids.size(); };
-  for (const auto& [begin, end] : chunks(samples.size(), kMostGradientTokens, cost)) {
+  for (const auto& [begin, end] : chunks(samples.size(), kMaxGradientTokens, cost)) {
     std::vector<ModelInput> inputs;
     std::vector<ScoreTarget> targets;
     for (std::size_t s = begin; s < end; ++s) {

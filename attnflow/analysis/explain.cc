@@ -212,7 +212,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
                  fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
                  info.causal ? "A shorter text, fewer --layers, or --only-output-token needs less"
                              : "A shorter text or fewer --layers needs less",
-                 options.most_memory);
+                 options.max_memory);
   if (gradient) {
     StackSink sink(info.layers, n);
     StopSink stoppable(sink, options.stop_token);

@@ -24,7 +24,7 @@ namespace attnflow {
 
 // Flow of all pairs is computed up to this many tokens; above it, only for the chosen output token unless all are
 // asked.
-inline constexpr std::size_t kMostTokensForAllFlows = 128;
+inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
 struct ExplainOptions {
   Settings settings;                      // what to compute; `layers` empty: all above to_layer
@@ -39,7 +39,7 @@ struct ExplainOptions {
   bool renormalize = false;        // array files: rows are divided by their sums
   bool any_weights = false;        // array files: rows need not sum to 1
   std::size_t threads = 0;         // 0: one per hardware thread
-  std::size_t most_memory = 0;     // bytes of the report's matrices; 0: what the machine has
+  std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
   ProgressFunction progress = {};  // of the flow computation, in input tokens
   std::stop_token stop_token = {};
 };

@@ -154,8 +154,7 @@ Report explain_image(Model& model, const ImageProcessor& processor, const Pictur
   const ReportQuestion question = resolve_question(report, options);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
-                 "A smaller image size in preprocessor_config.json, or fewer --layers, needs less",
-                 options.most_memory);
+                 "A smaller image size in preprocessor_config.json, or fewer --layers, needs less", options.max_memory);
 
   ModelOutput output;
   AttentionGraph graph;

@@ -142,7 +142,7 @@ TEST(ExplainText, StopsBetweenLayers) {
 TEST(ExplainText, RefusesWhatTheLimitDoesNotAllow) {
   MadeUpModel model(ModelHead::kNone, 1000);
   ExplainOptions options;
-  options.most_memory = 1000;
+  options.max_memory = 1000;
   try {
     explain(model, "the key", options);
     FAIL() << "1000 bytes are enough for nothing";
@@ -150,7 +150,7 @@ TEST(ExplainText, RefusesWhatTheLimitDoesNotAllow) {
     EXPECT_NE(std::string(error.what()).find("found a limit of 0 MiB"), std::string::npos);
   }
   EXPECT_TRUE(model.given.empty());
-  options.most_memory = 1'000'000;
+  options.max_memory = 1'000'000;
   EXPECT_NO_THROW(explain(model, "the key", options));
 }
 
@@ -273,18 +273,17 @@ TEST(ExplainText, RefusesBadInput) {
 
 TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
   AttentionInput input;
-  input.stack =
-      random_stack({.layers = 2, .heads = 1, .tokens = kMostTokensForAllFlows + 1, .causal = true, .seed = 1});
+  input.stack = random_stack({.layers = 2, .heads = 1, .tokens = kMaxTokensForAllFlows + 1, .causal = true, .seed = 1});
   ExplainOptions options;
   const Report report = explain_attention(input, options);
-  EXPECT_EQ(report.flow_output_tokens, (std::vector<std::size_t>{kMostTokensForAllFlows}));
-  EXPECT_EQ(report.flow.shape(), (Shape{2, 1, kMostTokensForAllFlows + 1}));
-  EXPECT_EQ(report.rollout.extent(1), kMostTokensForAllFlows + 1);
+  EXPECT_EQ(report.flow_output_tokens, (std::vector<std::size_t>{kMaxTokensForAllFlows}));
+  EXPECT_EQ(report.flow.shape(), (Shape{2, 1, kMaxTokensForAllFlows + 1}));
+  EXPECT_EQ(report.rollout.extent(1), kMaxTokensForAllFlows + 1);
   options.settings.output_token = parse_output_token("all");
   const Report all = explain_attention(input, options);
-  EXPECT_EQ(all.flow.extent(1), kMostTokensForAllFlows + 1);
-  for (std::size_t j = 0; j <= kMostTokensForAllFlows; ++j) {
-    EXPECT_EQ(all.flow(1, kMostTokensForAllFlows, j), report.flow(1, 0, j));
+  EXPECT_EQ(all.flow.extent(1), kMaxTokensForAllFlows + 1);
+  for (std::size_t j = 0; j <= kMaxTokensForAllFlows; ++j) {
+    EXPECT_EQ(all.flow(1, kMaxTokensForAllFlows, j), report.flow(1, 0, j));
   }
 }
 

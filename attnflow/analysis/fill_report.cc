@@ -153,7 +153,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
   note_sink(report, source.graph(), output);
   note_next_sink(report, source.graph(), output);
-  const bool all_flows = report.all_output_tokens || source.graph().tokens() <= kMostTokensForAllFlows;
+  const bool all_flows = report.all_output_tokens || source.graph().tokens() <= kMaxTokensForAllFlows;
   TokenGroups words;
   if (settings.words) words = merge_words(report, output);
   const std::size_t n = report.input.tokens.size();

@@ -77,7 +77,7 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
   require_memory(
       bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
       "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns needs less",
-      options.most_memory);
+      options.max_memory);
 }
 
 // Columns of one row: words of the prompt, then generated tokens one by one.
@@ -283,14 +283,14 @@ void note_next_generation_sink(GenerationReport& report) {
 void note_own_system_turn(GenerationReport& report, const TextCodec& codec, const std::string& prompt) {
   const std::optional<std::string> own = own_system_turn(codec, prompt);
   if (!own) return;
-  constexpr std::size_t kMostCells = 120;
+  constexpr std::size_t kMaxCells = 120;
   report.notes.push_back(
       own->empty()
           ? std::string("--chat: the model's template begins with a system's turn by itself; --system TEXT "
                         "writes into it.")
           : fmt::format("--chat: the model's template begins with a system's turn of its own, \"{}\"; --system "
                         "TEXT replaces it, --system \"\" empties it.",
-                        shorten(clean_line(*own), kMostCells, "...")));
+                        shorten(clean_line(*own), kMaxCells, "...")));
 }
 
 }  // namespace

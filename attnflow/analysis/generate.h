@@ -60,7 +60,7 @@ struct GenerateOptions {
   TokenFilterOptions filter;                   // prompt tokens (words where merged) that rankings leave out
   std::size_t choices = 5;                     // most probable tokens that are kept for each generated one
   std::size_t threads = 0;                     // of rollout and flow; 0: one per hardware thread
-  std::size_t most_memory = 0;                 // bytes of rows and report; 0: what the machine has
+  std::size_t max_memory = 0;                  // bytes of rows and report; 0: what the machine has
   std::function<void(std::string_view)> said;  // text as it comes, whole characters
   // For who watches: once before the first token, then for each token at once. With rollout a step computes the rows of
   // its position, which otherwise wait for others (rollout/incremental_rollout.h).

@@ -49,10 +49,10 @@ void check_gradient_head(const ModelInfo& info) {
 std::optional<std::size_t> asked_class(const std::string& asked, const ModelInfo& info) {
   if (asked == "auto") return std::nullopt;
   if (const auto label = find_label(asked, info)) return label;
-  constexpr std::size_t kMostNamed = 10;  // a model of pictures may have a thousand
+  constexpr std::size_t kMaxNamed = 10;  // a model of pictures may have a thousand
   std::vector<std::string> names(
-      info.labels.begin(), info.labels.begin() + static_cast<std::ptrdiff_t>(std::min(kMostNamed, info.labels.size())));
-  if (info.labels.size() > kMostNamed) names.emplace_back("...");
+      info.labels.begin(), info.labels.begin() + static_cast<std::ptrdiff_t>(std::min(kMaxNamed, info.labels.size())));
+  if (info.labels.size() > kMaxNamed) names.emplace_back("...");
   throw Error(ErrorKind::kUsage,
               fmt::format("--target: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'", info.name,
                           fmt::join(names, ", "), info.labels.size() - 1, asked));

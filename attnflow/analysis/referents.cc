@@ -93,10 +93,10 @@ ReportReferent resolve(const std::string& asked, const Report& report, const std
 
 void check_referents(const std::vector<std::string>& asked) {
   if (asked.empty()) return;
-  if (asked.size() < 2 || asked.size() > kMostReferents) {
+  if (asked.size() < 2 || asked.size() > kMaxReferents) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--referents: expected 2 to {} comma-separated words, such as author,Sara, found {}",
-                            kMostReferents, asked.size()));
+                            kMaxReferents, asked.size()));
   }
   if (std::find(asked.begin(), asked.end(), "") != asked.end()) {
     throw Error(ErrorKind::kUsage, "--referents: expected comma-separated words, found an empty one");

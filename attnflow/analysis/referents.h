@@ -18,9 +18,9 @@
 namespace attnflow {
 
 // More could not be told apart in a picture.
-inline constexpr std::size_t kMostReferents = 8;
+inline constexpr std::size_t kMaxReferents = 8;
 
-// Throws Error(kUsage) for what is wrong whatever the input is: one word alone, more than kMostReferents, an empty one.
+// Throws Error(kUsage) for what is wrong whatever the input is: one word alone, more than kMaxReferents, an empty one.
 void check_referents(const std::vector<std::string>& asked);
 
 // The referents of a report whose settings and input are set, with positions of tokens that are not merged yet. Throws

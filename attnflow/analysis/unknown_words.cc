@@ -12,7 +12,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostListed = 8;
+constexpr std::size_t kMaxListed = 8;
 constexpr std::size_t kLongestListed = 24;  // cells
 
 }  // namespace
@@ -34,8 +34,8 @@ void mark_unknown_words(Report& report) {
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
   if (count == 0) return;
-  const std::string more = texts.size() > kMostListed ? fmt::format(" and {} more", texts.size() - kMostListed) : "";
-  if (texts.size() > kMostListed) texts.resize(kMostListed);
+  const std::string more = texts.size() > kMaxListed ? fmt::format(" and {} more", texts.size() - kMaxListed) : "";
+  if (texts.size() > kMaxListed) texts.resize(kMaxListed);
   report.notes.push_back(fmt::format(
       "{} not in the model's vocabulary and {}: {}{}.", count == 1 ? "1 word is" : fmt::format("{} words are", count),
       count == 1 ? "looks to it like any other such word" : "look the same to it", fmt::join(texts, ", "), more));

@@ -31,7 +31,7 @@ struct ImageEvaluationArguments {
   std::string scored = "predicted";
   bool json = false;
   bool allow_unused_weights = false;
-  std::size_t most_megapixels = 64;
+  std::size_t max_megapixels = 64;
   ReadSettings read_settings;
   ImageEvaluationOptions options;
 };
@@ -73,7 +73,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   load.allow_unused_weights = arguments.allow_unused_weights;
   const ImageModel model = load_image_model(folder, load);
   PictureOptions limits;
-  limits.most_pixels = arguments.most_megapixels << 20U;
+  limits.max_pixels = arguments.max_megapixels << 20U;
   const PictureSet pictures = read_pictures(arguments.data, model.model->info(), limits);
   ProgressBar bar("pictures", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
@@ -139,7 +139,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
       ->check(whole_number)
       ->capture_default_str()
       ->group(how);
-  task->add_option("--most-megapixels", arguments->most_megapixels, "Reject images with more megapixels (2^20 pixels)")
+  task->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
   add_unused_weights_option(task, arguments->allow_unused_weights);

@@ -41,7 +41,7 @@ struct ImageArguments {
   std::string view = "overview";
   std::string map = "smooth";
   std::string tone = "grey";
-  std::size_t most_megapixels = 64;
+  std::size_t max_megapixels = 64;
   bool json = false;
   ImageFigureOptions figure;
   ReadSettings read_settings;
@@ -81,7 +81,7 @@ void run_image(ImageArguments& arguments) {
   }
 
   PictureOptions limits;
-  limits.most_pixels = arguments.most_megapixels << 20U;
+  limits.max_pixels = arguments.max_megapixels << 20U;
   const Picture picture = read_picture(arguments.picture, limits);
   const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_image_model();
   LoadOptions load{arguments.device, options.threads};
@@ -157,8 +157,7 @@ void add_image_command(CLI::App& app) {
       ->group(show);
 
   const char* run = "Runtime";
-  command
-      ->add_option("--most-megapixels", arguments->most_megapixels, "Reject images with more megapixels (2^20 pixels)")
+  command->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str()
       ->group(run);

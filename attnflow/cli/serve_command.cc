@@ -83,27 +83,27 @@ void add_serve_command(CLI::App& app) {
       ->capture_default_str()
       ->group(limits);
   command
-      ->add_option("--max-body", options.most_body_bytes,
+      ->add_option("--max-body", options.max_body_bytes,
                    "Maximum image size in bytes; JSON requests are limited to 1 MiB")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--most-megapixels", options.most_megapixels, "Reject images with more megapixels (2^20 pixels)")
+  command->add_option("--max-megapixels", options.max_megapixels, "Reject images with more megapixels (2^20 pixels)")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
   command
-      ->add_option("--max-memory", options.most_memory_mib,
+      ->add_option("--max-memory", options.max_memory_mib,
                    "Memory limit per analysis in MiB; 0: half of free memory, divided among the workers")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
-  command->add_option("--max-connections", options.most_connections, "Maximum number of connections")
+  command->add_option("--max-connections", options.max_connections, "Maximum number of connections")
       ->check(whole_number)
       ->capture_default_str()
       ->group(limits);
   command
-      ->add_option("--max-connections-per-address", options.most_connections_per_address,
+      ->add_option("--max-connections-per-address", options.max_connections_per_address,
                    "Maximum connections per address (behind a proxy: same as --max-connections)")
       ->check(whole_number)
       ->capture_default_str()

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,10 @@ std::string nearest_option(const CLI::App& command, std::string_view typed) {
   return nearest;
 }
 
+// Options that have another name now.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kRenamed = {
+    {{"--most-megapixels", "--max-megapixels"}}};
+
 std::string unexpected(const CLI::App& app, const std::vector<std::string>& extras) {
   const CLI::App& command = command_of(app);
   const std::string help = fmt::format("see '{} --help'", full_name(command));
@@ -70,6 +75,9 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& extr
     return fmt::format("unexpected argument '{}'; quote a text of several words ({})", fmt::join(extras, " "), help);
   }
   const std::string typed = option->substr(0, option->find('='));
+  for (const auto& [before, now] : kRenamed) {
+    if (typed == before) return fmt::format("{} is now called {}", before, now);
+  }
   const std::string nearest = typed.starts_with("--") ? nearest_option(command, typed) : "";
   if (nearest.empty()) return fmt::format("{} has no option {}; {}", full_name(command), typed, help);
   return fmt::format("{} has no option {}; did you mean {}? ({})", full_name(command), typed, nearest, help);

@@ -27,7 +27,7 @@ constexpr double kGenerationMargin = 18.0;
 constexpr double kPngScale = 2.0;
 constexpr const char* kIdPrefix = "attnflow";
 // At most this many notes: each may take several lines.
-constexpr std::size_t kMostNotes = 12;
+constexpr std::size_t kMaxNotes = 12;
 
 constexpr const char* kGenerationViewNames[] = {"overview", "tokens", "layers", "strip"};
 
@@ -135,7 +135,7 @@ Scene generation_scene(const GenerationReport& report, const GenerationFigureOpt
   blocks.push_back(generation_legend(data, view));
   if (!report.notes.empty()) {
     std::vector<std::string> notes(report.notes.begin(), report.notes.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                                    kMostNotes, report.notes.size())));
+                                                                                    kMaxNotes, report.notes.size())));
     if (notes.size() < report.notes.size()) {
       notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - notes.size()));
     }

@@ -13,7 +13,7 @@ namespace attnflow::internal {
 namespace {
 
 // A text of more tokens is drawn without its middle, or without what is far from the token shown.
-constexpr std::size_t kMostTokens = 600;
+constexpr std::size_t kMaxTokens = 600;
 
 struct Stretch {
   std::size_t begin = 0;
@@ -22,10 +22,10 @@ struct Stretch {
 
 // Both ends of a long text, or the surroundings of `center`.
 std::vector<Stretch> stretches(std::size_t tokens, std::optional<std::size_t> center) {
-  if (tokens <= kMostTokens) return {{0, tokens}};
-  if (!center) return {{0, kMostTokens / 2}, {tokens - kMostTokens / 2, tokens}};
-  const std::size_t begin = std::min(*center - std::min(*center, kMostTokens / 2), tokens - kMostTokens);
-  return {{begin, begin + kMostTokens}};
+  if (tokens <= kMaxTokens) return {{0, tokens}};
+  if (!center) return {{0, kMaxTokens / 2}, {tokens - kMaxTokens / 2, tokens}};
+  const std::size_t begin = std::min(*center - std::min(*center, kMaxTokens / 2), tokens - kMaxTokens);
+  return {{begin, begin + kMaxTokens}};
 }
 
 // What a part of the strip is made of: tokens of one text with their looks.

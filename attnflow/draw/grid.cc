@@ -10,8 +10,8 @@ namespace attnflow::internal {
 namespace {
 
 constexpr double kLabelGap = 6.0;
-constexpr std::size_t kMostCellColumns = 64;
-constexpr std::size_t kMostCellRows = 256;
+constexpr std::size_t kMaxCellColumns = 64;
+constexpr std::size_t kMaxCellRows = 256;
 // Narrower cells have no visible corner.
 constexpr double kLeastMarkedCell = 5.0;
 
@@ -131,7 +131,7 @@ Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
 
   scene.begin_group({.id = grid.id, .title = {}, .clip = {}});
   draw_panel_head(grid.head, 0.0, scene.width, &scene);
-  if (grid.columns.size() <= kMostCellColumns && grid.rows.size() <= kMostCellRows) {
+  if (grid.columns.size() <= kMaxCellColumns && grid.rows.size() <= kMaxCellRows) {
     draw_cells(grid, scale, area.x, area.y, &scene);
   } else {
     draw_image(grid, scale, area, &scene);

@@ -15,7 +15,7 @@ constexpr double kMatrixGap = 18.0;
 constexpr double kLargestMatrixCell = 24.0;
 // Cells this wide have room for a label each.
 constexpr double kLabelledCell = 12.0;
-constexpr std::size_t kMostLabelledTokens = 64;
+constexpr std::size_t kMaxLabelledTokens = 64;
 constexpr double kRoomForLabels = 90.0;
 // A matrix gets no larger than this, unless its labels need it.
 constexpr double kLargestMatrix = 620.0;
@@ -53,13 +53,13 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
     const auto count = static_cast<double>(panels);
     return ((data.width - kMatrixGap * (count - 1.0)) / count - kRoomForLabels) / n;
   };
-  if (!layout.compact && data.tokens <= kMostLabelledTokens) {
+  if (!layout.compact && data.tokens <= kMaxLabelledTokens) {
     while (in_row > 1 && cell_for(in_row) < kLabelledCell) --in_row;
   } else if (!layout.compact) {
     in_row = 1;
   }
   double cell = std::min(cell_for(in_row), kLargestMatrixCell);
-  cell = std::min(cell, std::max(data.tokens > kMostLabelledTokens ? 0.0 : kLabelledCell, kLargestMatrix / n));
+  cell = std::min(cell, std::max(data.tokens > kMaxLabelledTokens ? 0.0 : kLabelledCell, kLargestMatrix / n));
   if (cell >= 6.0) cell = std::floor(cell);
 
   Grid grid;
@@ -100,7 +100,7 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
       data, "matrix", on_shelves(panels, data.width, kMatrixGap, data.measure),
       fmt::format("What each output token of layer {} (from top to bottom) draws on each input token (from left to "
                   "right).{}{}{}",
-                  data.layer, data.tokens > kMostLabelledTokens ? " Not every token is labelled." : "",
+                  data.layer, data.tokens > kMaxLabelledTokens ? " Not every token is labelled." : "",
                   pooled_note(grid), left_out));
   view.above = above;
   view.without_value = without_value;

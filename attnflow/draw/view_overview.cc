@@ -6,7 +6,7 @@ namespace attnflow::internal {
 namespace {
 
 // More tokens make a graph that one cannot read.
-constexpr std::size_t kMostGraphTokens = 32;
+constexpr std::size_t kMaxGraphTokens = 32;
 
 }  // namespace
 
@@ -14,7 +14,7 @@ View overview(const FigureData& data) {
   std::vector<View> parts;
   parts.push_back(strip_view(data));
   parts.push_back(heatmap_view(data));
-  if (data.tokens <= kMostGraphTokens && has_graph(data.report)) {
+  if (data.tokens <= kMaxGraphTokens && has_graph(data.report)) {
     parts.push_back(graph_view(data, {.compact = true}));
   } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));

@@ -42,10 +42,10 @@ struct PageBytes {
 };
 
 std::string fill_page(const PageBytes& page, const std::string& text, const std::string& json) {
-  constexpr std::size_t kMostTitleBytes = 400;
+  constexpr std::size_t kMaxTitleBytes = 400;
   std::string out;
   out.reserve(page.before_title.size() + page.before_report.size() + page.after_report.size() + json.size() +
-              kMostTitleBytes);
+              kMaxTitleBytes);
   const auto append = [&](std::span<const unsigned char> bytes) {
     out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   };

@@ -28,14 +28,14 @@ std::string_view file_kind(mode_t mode) {
 }
 
 std::filesystem::path output_target(const std::filesystem::path& path) {
-  constexpr int kMostLinks = 40;  // as the system follows them
+  constexpr int kMaxLinks = 40;  // as the system follows them
   std::filesystem::path target = path;
-  for (int i = 0; i < kMostLinks && !is_own_stream(target); ++i) {
+  for (int i = 0; i < kMaxLinks && !is_own_stream(target); ++i) {
     std::error_code error;
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) break;  // no link
     target = target.parent_path() / next;
-    if (i + 1 == kMostLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error)) {
+    if (i + 1 == kMaxLinks && !is_own_stream(target) && std::filesystem::is_symlink(target, error)) {
       throw Error(ErrorKind::kOther, fmt::format("{}: cannot write this file: the link is circular", path.string()));
     }
   }

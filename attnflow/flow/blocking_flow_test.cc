@@ -174,11 +174,11 @@ void check_networks(const UnitNetworkOptions& options, std::size_t count, std::u
 TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
   const std::size_t count = share_of(80, "random networks");
   Tally tally;
-  check_networks({.depth = 6, .least_nodes = 1, .most_nodes = 12}, count, 100, true, tally);
-  check_networks({.depth = 5, .least_nodes = 9, .most_nodes = 20, .square = true}, 1 + count / 4, 2000, true, tally);
+  check_networks({.depth = 6, .least_nodes = 1, .max_nodes = 12}, count, 100, true, tally);
+  check_networks({.depth = 5, .least_nodes = 9, .max_nodes = 20, .square = true}, 1 + count / 4, 2000, true, tally);
   // More nodes than a word has bits.
   Tally large;
-  check_networks({.depth = 6, .least_nodes = 62, .most_nodes = 70}, 1 + count / 20, 3004, false, large);
+  check_networks({.depth = 6, .least_nodes = 62, .max_nodes = 70}, 1 + count / 20, 3004, false, large);
   for (const Tally& some : {tally, large}) {
     EXPECT_GT(some.greedy_was_enough, 0U);
     EXPECT_LT(some.greedy_was_enough, some.passes) << "no search was tested";

@@ -10,8 +10,8 @@ namespace attnflow::internal {
 namespace {
 
 constexpr std::size_t kFewMembers = 8;  // a layer with more nodes on the source side is the free one
-constexpr std::size_t kMostUpperHalves = 16;
-constexpr std::size_t kMostLowerHalves = 8;
+constexpr std::size_t kMaxUpperHalves = 16;
+constexpr std::size_t kMaxLowerHalves = 8;
 constexpr std::int64_t kNear = 8;  // members this near the source are taken for neighbours
 
 // Puts element t first and keeps the order of the others.
@@ -139,7 +139,7 @@ void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
   }
   std::vector<UpperHalf>& uppers = upper_[pass.depth];
   if (std::find(uppers.begin(), uppers.end(), upper) == uppers.end()) {
-    remember(uppers, std::move(upper), kMostUpperHalves);
+    remember(uppers, std::move(upper), kMaxUpperHalves);
   }
   if (free_layer == 1) return;  // the lower half is the sink's column, known from the start
 
@@ -172,7 +172,7 @@ void CutTemplates::learn(std::size_t position, const FlowPass& pass) {
     for (const std::uint32_t q : lower.sink_side[free_layer - 2]) room = add_units(room, arcs[q]);
     lower.room[layer.position[p]] = std::min(room, kManyUnits / 2);
   }
-  remember(lower_[free_layer], std::move(lower), kMostLowerHalves);
+  remember(lower_[free_layer], std::move(lower), kMaxLowerHalves);
 }
 
 }  // namespace attnflow::internal

@@ -92,9 +92,9 @@ void check_networks(const UnitNetworkOptions& options, std::size_t count, std::u
 
 TEST(CutTemplates, NoneCostsLessThanTheMaximumFlow) {
   const std::size_t count = share_of(60, "random networks");
-  check_networks({.depth = 6, .least_nodes = 2, .most_nodes = 8, .square = true, .sinks = 4}, count, 100);
+  check_networks({.depth = 6, .least_nodes = 2, .max_nodes = 8, .square = true, .sinks = 4}, count, 100);
   // Above a few members a layer is the free one.
-  check_networks({.depth = 5, .least_nodes = 10, .most_nodes = 24, .square = true, .sinks = 2}, count, 900);
+  check_networks({.depth = 5, .least_nodes = 10, .max_nodes = 24, .square = true, .sinks = 2}, count, 900);
 }
 
 }  // namespace

@@ -304,7 +304,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
       problem.sink_size.push_back(static_cast<std::int64_t>(group.size()));
   }
   for (std::size_t depth = 0; depth <= below.depth(); ++depth) {
-    problem.inner_cut_arcs.push_back(most_inner_cut_arcs(problem.below, depth));
+    problem.inner_cut_arcs.push_back(max_inner_cut_arcs(problem.below, depth));
   }
   problem.tolerance_units = problem.below.fixed_point.units(std::min(options.tolerance, row_sum));
 

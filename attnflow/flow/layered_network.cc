@@ -20,9 +20,9 @@ LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std
 void validate_shapes(const LayeredNetwork& network) {
   if (network.layers.empty())
     throw Error(ErrorKind::kUsage, "flow: expected a network of at least one layer, found none");
-  if (network.depth() > kMostFlowLayers) {
+  if (network.depth() > kMaxFlowLayers) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("flow: expected at most {} layers, found {}", kMostFlowLayers, network.depth()));
+                fmt::format("flow: expected at most {} layers, found {}", kMaxFlowLayers, network.depth()));
   }
   for (std::size_t k = 0; k < network.depth(); ++k) {
     const Tensor<double>& block = network.layers[k];
@@ -102,7 +102,7 @@ IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point) {
   return integer;
 }
 
-std::int64_t most_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth) {
+std::int64_t max_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth) {
   std::size_t all = 0;   // most arcs below a layer that is wholly on the source side
   std::size_t none = 0;  // ... wholly on the sink side
   for (std::size_t k = 2; k < depth; ++k) {

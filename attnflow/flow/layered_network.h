@@ -29,7 +29,7 @@ struct LayeredNetwork {
 };
 
 // The greedy pass calls itself once a layer, so there is a limit.
-inline constexpr std::size_t kMostFlowLayers = 4096;
+inline constexpr std::size_t kMaxFlowLayers = 4096;
 
 // The network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being graph.top(l).
 // Throws Error(kUsage) unless m < l <= L.
@@ -76,7 +76,7 @@ IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point);
 // s_k (n_(k-1) - s_(k-1)) arcs between layers with s_k nodes on the source side; that is linear in each s_k, so its
 // maximum has every s_k at 0 or n_k. With the arcs of the two ends, it says how many units the true maximum flow can
 // lie above the one in units.
-std::int64_t most_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth);
+std::int64_t max_inner_cut_arcs(const IntegerNetwork& network, std::size_t depth);
 
 }  // namespace attnflow
 

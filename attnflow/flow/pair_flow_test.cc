@@ -275,7 +275,7 @@ TEST(PairFlow, NetworksThatAreNoneAreRefused) {
   flat.layers = {Tensor<double>(Shape{}), Tensor<double>({1, 1}, {1.0})};
   EXPECT_THROW(flow_of_pair(flat, 0, 0), Error);
   LayeredNetwork deep;
-  for (std::size_t k = 0; k <= kMostFlowLayers; ++k) deep.layers.emplace_back(Shape{1, 1});
+  for (std::size_t k = 0; k <= kMaxFlowLayers; ++k) deep.layers.emplace_back(Shape{1, 1});
   EXPECT_THROW(flow_of_pair(deep, 0, 0), Error);
   deep.layers.pop_back();
   EXPECT_EQ(flow_of_pair(deep, 0, 0).flow, 0.0);

@@ -19,8 +19,8 @@
 namespace attnflow {
 
 struct RandomFlowOptions {
-  std::size_t least_tokens = 1, most_tokens = 8;
-  std::size_t least_layers = 1, most_layers = 6;
+  std::size_t least_tokens = 1, max_tokens = 8;
+  std::size_t least_layers = 1, max_layers = 6;
   bool odd_scales = true;  // a few graphs are 1e300 or 1e-300 times as large
 };
 
@@ -101,8 +101,8 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
   };
   const auto chosen = [&](double probability) { return uniform(random) < probability; };
 
-  const std::size_t n = integer(options.least_tokens, options.most_tokens);
-  const std::size_t layers = integer(options.least_layers, options.most_layers);
+  const std::size_t n = integer(options.least_tokens, options.max_tokens);
+  const std::size_t layers = integer(options.least_layers, options.max_layers);
   const std::size_t kind = integer(0, std::size(random_flow::kKinds) - 1);
   const bool causal = chosen(0.4);
   RandomFlow question;

@@ -177,8 +177,8 @@ void check_question(const RandomFlow& question, std::size_t number, std::size_t 
   // One unit an arc that a cut can have, and roundings; tiny numbers have a unit of their own (FixedPoint).
   const auto tokens = static_cast<double>(n);
   const auto depth = static_cast<double>(question.layers.back() - question.to_layer);
-  const double most_gap = (tokens * tokens * (depth + 1.0) * 0x1p-59 + 0x1p-50) *
-                          (truth.row_sum() > 0.0 ? std::max(truth.row_sum(), 0x1p-900) : 1.0);
+  const double max_gap = (tokens * tokens * (depth + 1.0) * 0x1p-59 + 0x1p-50) *
+                         (truth.row_sum() > 0.0 ? std::max(truth.row_sum(), 0x1p-900) : 1.0);
   std::size_t pair = number;
   for (std::size_t w = 0; w < question.layers.size(); ++w) {
     truth.choose(w);
@@ -199,7 +199,7 @@ void check_question(const RandomFlow& question, std::size_t number, std::size_t 
         if (exactly) {
           EXPECT_TRUE(truth.encloses(low, gap, i, j)) << w << " " << i << " " << j << ": " << low << " + " << gap;
         }
-        EXPECT_TRUE(gap >= 0.0 && gap <= most_gap) << gap << " > " << most_gap;
+        EXPECT_TRUE(gap >= 0.0 && gap <= max_gap) << gap << " > " << max_gap;
         const FlowDegeneracy kind = truth.degenerate(i, j, units, options.tolerance);
         EXPECT_EQ(all.degenerate(w, i, j), static_cast<std::uint8_t>(kind)) << w << " " << i << " " << j;
         ++(kind == FlowDegeneracy::kNone ? tally.interior : tally.flagged);
@@ -244,7 +244,7 @@ TEST(RandomFlow, LargerStacksAgreeWithDinic) {
   Tally tally;
   for (std::size_t s = 0; s < stacks; ++s) {
     const RandomFlow question = random_flow_question(
-        900000 + s, {.least_tokens = 16, .most_tokens = 40, .least_layers = 3, .most_layers = 12, .odd_scales = false});
+        900000 + s, {.least_tokens = 16, .max_tokens = 40, .least_layers = 3, .max_layers = 12, .odd_scales = false});
     SCOPED_TRACE(question.name);
     const VectorTarget target(targets[s % targets.size()]);
     check_question(question, s, 3, false, tally);

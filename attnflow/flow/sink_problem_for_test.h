@@ -26,7 +26,7 @@ inline std::vector<const UnitBlock*> pointers_to(const std::vector<UnitBlock>& b
 
 struct UnitNetworkOptions {
   std::size_t depth = 4;
-  std::size_t least_nodes = 1, most_nodes = 20;
+  std::size_t least_nodes = 1, max_nodes = 20;
   bool square = false;  // all layers of one size
   std::size_t sinks = 1;
 };
@@ -44,7 +44,7 @@ inline std::vector<UnitBlock> random_unit_network(std::mt19937_64& random, const
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   std::vector<UnitBlock> blocks;
   std::size_t below = options.sinks;
-  std::size_t nodes = integer(options.least_nodes, options.most_nodes);
+  std::size_t nodes = integer(options.least_nodes, options.max_nodes);
   for (std::size_t k = 1; k <= options.depth; ++k) {
     UnitBlock block({nodes, below});
     for (std::size_t p = 0; p < nodes; ++p) {
@@ -60,7 +60,7 @@ inline std::vector<UnitBlock> random_unit_network(std::mt19937_64& random, const
     }
     blocks.push_back(std::move(block));
     below = nodes;
-    if (!options.square) nodes = integer(options.least_nodes, options.most_nodes);
+    if (!options.square) nodes = integer(options.least_nodes, options.max_nodes);
   }
   return blocks;
 }

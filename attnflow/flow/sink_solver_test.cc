@@ -156,8 +156,7 @@ TEST(SinkSolver, RandomNetworksAgreeWithDinic) {
     SCOPED_TRACE("seed " + std::to_string(100 + t));
     std::mt19937_64 random(100 + t);
     check_network(
-        random_unit_network(random, {.depth = 7, .least_nodes = 2, .most_nodes = 16, .square = true, .sinks = 5}),
-        sums);
+        random_unit_network(random, {.depth = 7, .least_nodes = 2, .max_nodes = 16, .square = true, .sinks = 5}), sums);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(sums.search, 0U);
@@ -170,7 +169,7 @@ TEST(SinkSolver, RectangularNetworksAgreeWithDinic) {
   for (std::size_t t = 0; t < count; ++t) {
     SCOPED_TRACE("seed " + std::to_string(100 + t));
     std::mt19937_64 random(100 + t);
-    check_network(random_unit_network(random, {.depth = 7, .least_nodes = 1, .most_nodes = 20, .sinks = 3}), sums);
+    check_network(random_unit_network(random, {.depth = 7, .least_nodes = 1, .max_nodes = 20, .sinks = 3}), sums);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(sums.search, 0U);

@@ -89,7 +89,7 @@ TEST(BadPictureTest, ChangedAnywhere) {
   std::size_t refused = 0;
   std::size_t taken = 0;
   PictureOptions options;
-  options.most_pixels = 1 << 16;
+  options.max_pixels = 1 << 16;
   for (const auto& [name, entry] : test::pictures_index()["files"].items()) {
     const std::string whole = golden(entry[0].get<std::string>());
     for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -126,23 +126,23 @@ TEST(BadPictureTest, DecompressionBombs) {
   std::string png = golden("png_rgb.png");
   put_u32(png, 16, 0x7FFFFFFF);
   put_u32(png, 20, 0x7FFFFFFF);
-  expect_refused(png, {"at most 67108864 pixels", "2147483647 x 2147483647", "--most-megapixels"});
+  expect_refused(png, {"at most 67108864 pixels", "2147483647 x 2147483647", "--max-megapixels"});
 
   std::string jpeg = golden("jpeg_444.jpg");
   const std::size_t frame = jpeg.find("\xFF\xC0");
   jpeg.replace(frame + 5, 4, "\xFF\xDC\xFF\xDC");
-  expect_refused(jpeg, {"at most 67108864 pixels", "65500 x 65500", "--most-megapixels"});
+  expect_refused(jpeg, {"at most 67108864 pixels", "65500 x 65500", "--max-megapixels"});
 
   std::string webp = golden("webp_lossless.webp");
   const std::size_t bits = webp.find("VP8L") + 9;
   webp.replace(bits, 4, "\xFF\xFF\xFF\x0F");  // 14 bits each of width - 1 and height - 1
-  expect_refused(webp, {"16384", "--most-megapixels"});
+  expect_refused(webp, {"16384", "--max-megapixels"});
 
   // The limit can be moved, either way.
   PictureOptions options;
-  options.most_pixels = 21 * 14 - 1;
+  options.max_pixels = 21 * 14 - 1;
   expect_refused(golden("png_rgb.png"), {"at most 293 pixels", "21 x 14"}, options);
-  options.most_pixels = 21 * 14;
+  options.max_pixels = 21 * 14;
   EXPECT_EQ(decode_picture(test::as_bytes(golden("png_rgb.png")), "FILE", options).width(), 21U);
 }
 

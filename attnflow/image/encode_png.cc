@@ -80,11 +80,11 @@ bool write(PngWriter& writer, const Picture& picture) {
 }  // namespace
 
 std::string encode_png(const Picture& picture) {
-  constexpr std::size_t kMostSide = 1000000;
+  constexpr std::size_t kMaxSide = 1000000;
   assert(picture.rgb.rank() == 3 && !picture.rgb.empty());
-  if (picture.width() > kMostSide || picture.height() > kMostSide) {
+  if (picture.width() > kMaxSide || picture.height() > kMaxSide) {
     throw Error(ErrorKind::kOther,
-                fmt::format("expected an image of at most {} pixels per side to write as PNG, found {} x {}", kMostSide,
+                fmt::format("expected an image of at most {} pixels per side to write as PNG, found {} x {}", kMaxSide,
                             picture.width(), picture.height()));
   }
   PngWriter writer;

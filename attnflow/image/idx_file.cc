@@ -17,8 +17,8 @@ namespace attnflow {
 
 namespace {
 
-constexpr std::size_t kMostValues = std::size_t{1} << 28;
-constexpr std::size_t kMostDimensions = 3;
+constexpr std::size_t kMaxValues = std::size_t{1} << 28;
+constexpr std::size_t kMaxDimensions = 3;
 constexpr std::uint8_t kUnsignedByte = 0x08;
 
 class ByteSource {
@@ -102,7 +102,7 @@ class GzipSource final : public ByteSource {
 // The dimensions that the header states.
 Shape read_header(ByteSource& source, const std::string& name) {
   constexpr std::size_t kWord = 4;
-  std::array<std::uint8_t, kWord*(1 + kMostDimensions)> header{};
+  std::array<std::uint8_t, kWord*(1 + kMaxDimensions)> header{};
   const std::span<std::uint8_t> bytes(header);
   const auto require = [&](std::size_t begin, std::size_t count) {
     const std::size_t found = source.read(bytes.subspan(begin, count));
@@ -117,11 +117,11 @@ Shape read_header(ByteSource& source, const std::string& name) {
                 fmt::format("{}: expected an IDX file, beginning with two zero bytes, found {:02x} {:02x}", name,
                             header[0], header[1]));
   }
-  if (header[2] != kUnsignedByte || dimensions == 0 || dimensions > kMostDimensions) {
+  if (header[2] != kUnsignedByte || dimensions == 0 || dimensions > kMaxDimensions) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected an IDX file of unsigned bytes (type 08) in 1 to {} dimensions, found type "
                             "{:02x} in {}",
-                            name, kMostDimensions, header[2], dimensions));
+                            name, kMaxDimensions, header[2], dimensions));
   }
   require(kWord, kWord * dimensions);
   Shape shape;
@@ -158,10 +158,10 @@ std::vector<std::uint8_t> read_values(ByteSource& source, std::size_t count, con
 Tensor<std::uint8_t> read_array(ByteSource& source, const std::string& name) {
   Shape shape = read_header(source, name);
   const std::optional<std::size_t> count = checked_product(shape);
-  if (!count || *count == 0 || *count > kMostValues) {
+  if (!count || *count == 0 || *count > kMaxValues) {
     throw Error(ErrorKind::kBadFile, fmt::format("{}: expected dimensions of 1 or more and at most {} values in all, "
                                                  "found {}",
-                                                 name, kMostValues, shape_to_string(shape)));
+                                                 name, kMaxValues, shape_to_string(shape)));
   }
   std::vector<std::uint8_t> values = read_values(source, *count, name);
   return {std::move(shape), std::move(values)};

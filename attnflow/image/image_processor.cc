@@ -15,7 +15,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostInputPixels = std::size_t{1} << 24;
+constexpr std::size_t kMaxInputPixels = std::size_t{1} << 24;
 
 struct Size {
   std::size_t height = 0;
@@ -101,9 +101,9 @@ Rectangle InputGeometry::in_picture(const Rectangle& in_input) const {
 }
 
 InputGeometry input_geometry(std::size_t picture_height, std::size_t picture_width, const ImageProcessor& processor) {
-  constexpr std::size_t kMostSide = (std::size_t{1} << 31) - 1;
+  constexpr std::size_t kMaxSide = (std::size_t{1} << 31) - 1;
   assert(picture_height >= 1 && picture_width >= 1);
-  assert(picture_height <= kMostSide && picture_width <= kMostSide);
+  assert(picture_height <= kMaxSide && picture_width <= kMaxSide);
   const Size from{picture_height, picture_width};
   const Size to = processor.do_resize ? resized(from, processor.size) : from;
   InputGeometry geometry;
@@ -113,20 +113,20 @@ InputGeometry input_geometry(std::size_t picture_height, std::size_t picture_wid
   geometry.resized_width = to.width;
   geometry.input_height = processor.do_center_crop ? processor.crop_height : to.height;
   geometry.input_width = processor.do_center_crop ? processor.crop_width : to.width;
-  if (to.height < 1 || to.width < 1 || to.height > kMostSide || to.width > kMostSide) {
+  if (to.height < 1 || to.width < 1 || to.height > kMaxSide || to.width > kMaxSide) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("expected an image that the model's preprocessor_config.json can resize, found one of {} x "
                             "{} that would become {} x {} (width x height); crop it to a less elongated shape",
                             picture_width, picture_height, to.width, to.height));
   }
   const auto pixels = checked_multiply(geometry.input_height, geometry.input_width);
-  if (!pixels || *pixels > kMostInputPixels) {
+  if (!pixels || *pixels > kMaxInputPixels) {
     throw Error(
         ErrorKind::kBadFile,
         fmt::format(
             "expected a model's input of at most {} pixels, found one of {} x {} (width x height), which the model's "
             "preprocessor_config.json makes of an image of {} x {}; crop the image to a less elongated shape",
-            kMostInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height));
+            kMaxInputPixels, geometry.input_width, geometry.input_height, picture_width, picture_height));
   }
   geometry.top = crop_begin(to.height, geometry.input_height);
   geometry.left = crop_begin(to.width, geometry.input_width);

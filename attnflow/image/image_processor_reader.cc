@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Above any model, and low enough that sizes of pictures (below 2^31) times it cannot overflow.
-constexpr std::size_t kMostEdge = std::size_t{1} << 16;
+constexpr std::size_t kMaxEdge = std::size_t{1} << 16;
 
 struct ProcessorClass {
   const char* name;
@@ -115,8 +115,8 @@ class Settings {
   }
   std::size_t edge(const char* key, const Json& value) const {
     const bool fits =
-        value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 && value.get<std::uint64_t>() <= kMostEdge;
-    if (!fits) wrong(key, fmt::format("whole numbers of pixels from 1 to {}", kMostEdge), value);
+        value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 && value.get<std::uint64_t>() <= kMaxEdge;
+    if (!fits) wrong(key, fmt::format("whole numbers of pixels from 1 to {}", kMaxEdge), value);
     return value.get<std::size_t>();
   }
   // A number for each channel, or one for all.

@@ -16,7 +16,7 @@ namespace attnflow::internal {
 namespace {
 
 // A scan of a few bytes can make the decoder walk over the whole picture. Encoders write some ten of them.
-constexpr int kMostScans = 100;
+constexpr int kMaxScans = 100;
 
 enum class JpegFailure { kDamaged, kTruncated, kTooManyScans };
 
@@ -69,7 +69,7 @@ static void attnflow_jpeg_message(j_common_ptr info, int level) {
 
 static void attnflow_jpeg_progress(j_common_ptr info) {
   const auto* const decoder = reinterpret_cast<j_decompress_ptr>(info);
-  if (decoder->input_scan_number > kMostScans) leave(info, JpegFailure::kTooManyScans);
+  if (decoder->input_scan_number > kMaxScans) leave(info, JpegFailure::kTooManyScans);
 }
 
 }  // extern "C"

@@ -36,11 +36,11 @@ void DecoderInput::check_size(std::string_view format, std::uint64_t width, std:
     fail(fmt::format("expected an image of at least 1 x 1 pixel, found a {} of {} x {}", format, width, height));
   }
   const auto pixels = checked_multiply(width, height);
-  if (!pixels || *pixels > options.most_pixels || !checked_multiply(*pixels, 8)) {
+  if (!pixels || *pixels > options.max_pixels || !checked_multiply(*pixels, 8)) {
     fail(
         fmt::format("expected at most {} pixels, found a {} of {} x {} by its header; make it smaller, or raise the "
-                    "limit if you trust the file (--most-megapixels N, in units of 2^20 pixels)",
-                    options.most_pixels, format, width, height));
+                    "limit if you trust the file (--max-megapixels N, in units of 2^20 pixels)",
+                    options.max_pixels, format, width, height));
   }
 }
 

@@ -20,7 +20,7 @@
 // What is refused, with Error(kBadFile) that says what was found:
 //   - other formats and no pictures (the message names what it seems to be);
 //   - a file that ends early, or whose compressed data is damaged: never a picture whose lower half is grey;
-//   - more than PictureOptions::most_pixels, checked against the header before anything is decoded or allocated, and a
+//   - more than PictureOptions::max_pixels, checked against the header before anything is decoded or allocated, and a
 //     JPEG of more than 100 scans, a bomb of another kind;
 //   - a side of no pixels;
 //   - animations (APNG and WebP with more than one frame): a map belongs to one picture, and which frame was meant is
@@ -64,7 +64,7 @@ struct Picture {
 };
 
 struct PictureOptions {
-  std::size_t most_pixels = std::size_t{64} << 20;  // width times height; above it the file is refused
+  std::size_t max_pixels = std::size_t{64} << 20;  // width times height; above it the file is refused
 };
 
 // Reads a file of at most 512 MiB. Throws Error(kBadFile) as above, or when the file is missing or cannot be read.

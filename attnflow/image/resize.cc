@@ -104,11 +104,11 @@ Pixels resize_nearest(const PixelView& pixels, const ResizeOptions& options, con
 }
 
 PixelWindow checked_window(const ResizeOptions& options) {
-  constexpr std::size_t kMostSide = (std::size_t{1} << 31) - 1;
+  constexpr std::size_t kMaxSide = (std::size_t{1} << 31) - 1;
   for (const std::size_t side : {options.width, options.height}) {
-    if (side < 1 || side > kMostSide) {
+    if (side < 1 || side > kMaxSide) {
       throw Error(ErrorKind::kUsage, fmt::format("expected a size of 1 to {} pixels to resize to, found {} x {}",
-                                                 kMostSide, options.width, options.height));
+                                                 kMaxSide, options.width, options.height));
     }
   }
   const PixelWindow window = options.window.value_or(PixelWindow{0, 0, options.width, options.height});

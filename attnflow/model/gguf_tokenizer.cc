@@ -317,7 +317,7 @@ constexpr std::array<std::string_view, 32> kTexts = {
     "...!!!?!?---___***###@@@ ,.;: <<>> ~~ ^^ `code`",
     "CamelCase snake_case kebab-case ALLCAPS mIxEd antidisestablishmentarianism zzzzqqqq",
 };
-constexpr std::size_t kMostSpecials = 32;
+constexpr std::size_t kMaxSpecials = 32;
 
 std::vector<std::int64_t> ids_of(const TextCodec& codec, std::string_view text) {
   std::vector<std::int64_t> ids;
@@ -336,7 +336,7 @@ std::size_t check_tokenizer(const Folder& folder, const std::string& model_type,
                             const std::vector<std::string>& special_tokens) {
   const Tokenizer made = Tokenizer::load(folder, model_type);
   std::vector<std::string> texts(kTexts.begin(), kTexts.end());
-  for (std::size_t i = 0; i < std::min(special_tokens.size(), kMostSpecials); ++i)
+  for (std::size_t i = 0; i < std::min(special_tokens.size(), kMaxSpecials); ++i)
     texts.push_back(fmt::format("{0}user\nHello {0} there{0}", special_tokens[i]));
   for (const std::string& text : texts) {
     const std::vector<std::int64_t> expected = ids_of(codec, text);

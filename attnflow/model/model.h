@@ -100,7 +100,7 @@ struct InputGradient {
 };
 
 struct BatchOptions {
-  std::size_t most_tokens = 4096;  // of one padded batch, padding counted; one sequence may be longer
+  std::size_t max_tokens = 4096;   // of one padded batch, padding counted; one sequence may be longer
   ProgressFunction progress = {};  // in sequences
   std::stop_token stop_token = {};
 };

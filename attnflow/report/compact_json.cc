@@ -110,7 +110,7 @@ CompactLimits limits_of(const CompactOptions& options, bool attention, std::size
   const std::size_t aim = attention ? options.bytes_with_attention : options.bytes;
   return {.exact_bytes = rest_of(std::min(aim, options.exact_bytes), taken),
           .bytes = rest_of(aim, taken + kNoteBytes),
-          .most_bytes = rest_of(std::max(aim, options.most_bytes), taken + kNoteBytes),
+          .max_bytes = rest_of(std::max(aim, options.max_bytes), taken + kNoteBytes),
           .least_kept = least_kept};
 }
 
@@ -221,7 +221,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     if (last) {
       // One layer that is too large even so is written all the same, with one value of each row at least.
       limits.least_kept = 1;
-      limits.most_bytes = std::numeric_limits<std::size_t>::max() / 2;
+      limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
     }
     if (const auto arrays = fit_arrays(sources, limits)) {
       std::vector<std::string> left_out = gone;
@@ -269,7 +269,7 @@ std::string compact_generation_json(const GenerationReport& report, const Compac
     Entries entries;
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
     CompactLimits limits = limits_of(options, false, taken + entries.text().size(), least);
-    if (any) limits.most_bytes = std::numeric_limits<std::size_t>::max() / 2;
+    if (any) limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
     const auto arrays = fit_arrays(sources_of(shown), limits);
     if (!arrays) return std::nullopt;
     for (const CompactEntry& entry : arrays->entries) entries.add(entry.name, entry.array.json);

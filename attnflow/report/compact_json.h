@@ -35,7 +35,7 @@ struct CompactOptions {
   std::size_t bytes = 5'200'000;                 // of the whole document, without the attention of single heads
   std::size_t bytes_with_attention = 7'200'000;  // with it
   // What 16 values of each row, the least that is kept, may take when that is more.
-  std::size_t most_bytes = 11'000'000;
+  std::size_t max_bytes = 11'000'000;
 };
 
 // The document as JSON that may stand inside a <script> element. The same report gives the same bytes. What cannot be

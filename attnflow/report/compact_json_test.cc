@@ -196,7 +196,7 @@ TEST(CompactReportJson, AttentionOfHeadsTakesWhatIsLeft) {
   const Report report = report_of({.layers = 4, .n = 128, .heads = 6});
   const auto document = [&](std::size_t bytes) {
     return json::parse(
-        compact_report_json(report, {.exact_bytes = 0, .bytes_with_attention = bytes, .most_bytes = 600'000}));
+        compact_report_json(report, {.exact_bytes = 0, .bytes_with_attention = bytes, .max_bytes = 600'000}));
   };
   const json whole = document(2'000'000);
   EXPECT_EQ(dtype(whole, "attention"), "log8");
@@ -216,9 +216,9 @@ TEST(CompactReportJson, AttentionOfHeadsTakesWhatIsLeft) {
 TEST(CompactReportJson, AttentionThatDoesNotFitIsLeftOut) {
   const Report report = report_of({.layers = 4, .n = 128, .heads = 24});
   const CompactOptions options{
-      .exact_bytes = 0, .bytes = 150'000, .bytes_with_attention = 160'000, .most_bytes = 170'000};
+      .exact_bytes = 0, .bytes = 150'000, .bytes_with_attention = 160'000, .max_bytes = 170'000};
   const std::string text = compact_report_json(report, options);
-  EXPECT_LE(text.size(), options.most_bytes);
+  EXPECT_LE(text.size(), options.max_bytes);
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "attention"), "none");
   EXPECT_NE(notes_of(document).find("no room here for the attention of single heads;"), std::string::npos);
@@ -227,7 +227,7 @@ TEST(CompactReportJson, AttentionThatDoesNotFitIsLeftOut) {
 
 TEST(CompactReportJson, LayersThatDoNotFitAreLeftOut) {
   const Report report = report_of({.layers = 61, .n = 128});
-  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 1, .most_bytes = 1});
+  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 1, .max_bytes = 1});
   const json document = json::parse(text);
   const Report back = report_from_json(text);
   EXPECT_LT(back.settings.layers.size(), 61U);
@@ -504,7 +504,7 @@ TEST(CompactGenerationJson, LargeOnesKeepTheLargest) {
 TEST(CompactGenerationJson, WhatIsNeededLeastGoesFirst) {
   GenerationReport report = generation_of(60, 200, 40);
   report.rollout.normalized = report.rollout.prompt;
-  const std::string text = compact_generation_json(report, {.exact_bytes = 0, .bytes = 1, .most_bytes = 1});
+  const std::string text = compact_generation_json(report, {.exact_bytes = 0, .bytes = 1, .max_bytes = 1});
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "rollout_generated"), "none");
   EXPECT_EQ(dtype(document, "rollout_normalized"), "none");

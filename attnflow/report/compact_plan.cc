@@ -53,7 +53,7 @@ class Fit {
 
   std::optional<CompactArrays> at(Stage stage, bool tight) {
     split(stage);
-    const auto room = static_cast<double>(tight                    ? limits_.most_bytes
+    const auto room = static_cast<double>(tight                    ? limits_.max_bytes
                                           : stage == Stage::kExact ? limits_.exact_bytes
                                                                    : limits_.bytes);
     double fixed = 0.0;

@@ -28,7 +28,7 @@ struct CompactSource {
 struct CompactLimits {
   std::size_t exact_bytes = 0;  // up to here all arrays stay float32
   std::size_t bytes = 0;        // aimed at
-  std::size_t most_bytes = 0;   // also when `least_kept` values of every row take more than `bytes`
+  std::size_t max_bytes = 0;    // also when `least_kept` values of every row take more than `bytes`
   std::size_t least_kept = 16;
 };
 
@@ -47,7 +47,7 @@ struct CompactArrays {
 // Tries, until the arrays fit into `bytes`: float32 (into `exact_bytes`); attention with logarithmic codes; all arrays
 // with them; of attention the largest values of each row; the same of other sparse arrays; the same of all. The share
 // of a row's sum from which on a value is kept is one for attention, and one for all other arrays. Arrays of at most 48
-// KB stay float32. When nothing fits into `bytes`, as few values as allowed are kept if they fit into `most_bytes`,
+// KB stay float32. When nothing fits into `bytes`, as few values as allowed are kept if they fit into `max_bytes`,
 // else nothing is returned.
 //
 // Deterministic. Sizes are estimated from samples of rows; the result is measured. O(values).

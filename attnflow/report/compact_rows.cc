@@ -47,7 +47,7 @@ bool is_sound(float value) { return value >= 0.0F && value <= std::numeric_limit
 }  // namespace
 
 LogCodes::LogCodes(double decades) : decades_(decades) {
-  assert(decades > 0.0 && decades <= kMostDecades);
+  assert(decades > 0.0 && decades <= kMaxDecades);
   for (int c = 1; c <= kSteps + 1; ++c) {
     const auto index = static_cast<std::size_t>(c);
     fractions_[index] = std::pow(10.0, -decades * (kSteps + 1 - c) / kSteps);
@@ -74,7 +74,7 @@ float row_scale(std::span<const double> row) {
 }
 
 double append_top_row(std::span<const double> row, const TopRule& rule, const LogCodes& codes, TopRows& rows) {
-  constexpr std::size_t kMostKept = std::numeric_limits<std::uint16_t>::max();
+  constexpr std::size_t kMaxKept = std::numeric_limits<std::uint16_t>::max();
   const float scale = short_float(static_cast<double>(row_scale(row)));
   const double smallest = static_cast<double>(scale) * codes.fraction(1);
   const auto keepable = [&](double value) { return value > 0.0 && value >= smallest && std::isfinite(value); };
@@ -98,7 +98,7 @@ double append_top_row(std::span<const double> row, const TopRule& rule, const Lo
   for (const double value : row) {
     if (keepable(value) && value >= border) ++kept;
   }
-  const std::size_t wanted = std::clamp(kept, std::min(rule.least, candidates), kMostKept);
+  const std::size_t wanted = std::clamp(kept, std::min(rule.least, candidates), kMaxKept);
   std::size_t at_border = kept;
   if (wanted != kept) {
     std::vector<double> values;
@@ -141,7 +141,7 @@ double append_top_row(std::span<const double> row, const TopRule& rule, const Lo
   return (sum - rest) / sum;
 }
 
-std::size_t most_column_bytes(std::size_t n) {
+std::size_t max_column_bytes(std::size_t n) {
   std::size_t bytes = 1;
   for (std::size_t left = n >> kPayload; left > 0; left >>= kPayload) ++bytes;
   return bytes;
@@ -153,7 +153,7 @@ std::optional<TopProblem> expand_top_rows(const TopRows& rows, const LogCodes& c
                                    std::pair{"rest", rows.rest.size()}}) {
     if (size != count) return TopProblem{name, fmt::format("{} rows", count), std::to_string(size)};
   }
-  const std::size_t longest = most_column_bytes(n);
+  const std::size_t longest = max_column_bytes(n);
   std::vector<double> row(n);
   std::size_t next_code = 0;
   std::size_t next_byte = 0;

@@ -26,8 +26,8 @@ namespace attnflow::internal {
 
 class LogCodes {
  public:
-  static constexpr double kDecades = 5.0;        // what is written
-  static constexpr double kMostDecades = 600.0;  // what is read: beyond any float
+  static constexpr double kDecades = 5.0;       // what is written
+  static constexpr double kMaxDecades = 600.0;  // what is read: beyond any float
 
   explicit LogCodes(double decades = kDecades);
 
@@ -73,7 +73,7 @@ struct TopRows {
 double append_top_row(std::span<const double> row, const TopRule& rule, const LogCodes& codes, TopRows& rows);
 
 // The most bytes that a column below n takes.
-std::size_t most_column_bytes(std::size_t n);
+std::size_t max_column_bytes(std::size_t n);
 
 // What is wrong with rows that came from a file.
 struct TopProblem {

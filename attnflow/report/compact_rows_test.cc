@@ -176,11 +176,11 @@ TEST(TopRows, RandomRowsComeBack) {
 }
 
 TEST(TopRows, ColumnsTakeOneByteForSevenBits) {
-  EXPECT_EQ(most_column_bytes(1), 1U);
-  EXPECT_EQ(most_column_bytes(127), 1U);
-  EXPECT_EQ(most_column_bytes(128), 2U);
-  EXPECT_EQ(most_column_bytes(16'384), 3U);
-  EXPECT_EQ(most_column_bytes(std::numeric_limits<std::size_t>::max()), 10U);
+  EXPECT_EQ(max_column_bytes(1), 1U);
+  EXPECT_EQ(max_column_bytes(127), 1U);
+  EXPECT_EQ(max_column_bytes(128), 2U);
+  EXPECT_EQ(max_column_bytes(16'384), 3U);
+  EXPECT_EQ(max_column_bytes(std::numeric_limits<std::size_t>::max()), 10U);
   TopRows rows;
   std::vector<double> row(20'000, 0.0);
   for (const std::size_t j : {0, 128, 257, 16'642, 19'999}) row[j] = 0.5;
@@ -248,7 +248,7 @@ TEST_F(HostileTopRows, VarintsThatDoNotEndOrAreTooLong) {
   EXPECT_EQ(problem(), "columns");
   // Ten bytes are as long as a varint of 64 bits gets; more bits than that must not wrap around to a small column.
   const std::size_t large = std::numeric_limits<std::size_t>::max();
-  EXPECT_EQ(most_column_bytes(large), 10U);
+  EXPECT_EQ(max_column_bytes(large), 10U);
 }
 
 TEST_F(HostileTopRows, NumbersThatAreNone) {

@@ -124,8 +124,8 @@ std::vector<T> read_part(const Field& array, const char* name, const char* dtype
 LogCodes read_log_codes(const Field& array) {
   double decades = 0.0;
   array.at("decades").get(decades);
-  if (!(decades > 0.0 && decades <= LogCodes::kMostDecades)) {
-    report_problem(array.path() + ".decades", fmt::format("a number above 0, at most {}", LogCodes::kMostDecades),
+  if (!(decades > 0.0 && decades <= LogCodes::kMaxDecades)) {
+    report_problem(array.path() + ".decades", fmt::format("a number above 0, at most {}", LogCodes::kMaxDecades),
                    std::to_string(decades));
   }
   return LogCodes(decades);
@@ -174,7 +174,7 @@ std::vector<T> read_top(const Field& array, const RowShape& shape, const Visible
     kept += count;
   }
   rows.codes = read_part<std::uint8_t>(array, "codes", "u8", kept);
-  rows.columns = read_part<std::uint8_t>(array, "columns", "u8", kept, kept * most_column_bytes(shape.n));
+  rows.columns = read_part<std::uint8_t>(array, "columns", "u8", kept, kept * max_column_bytes(shape.n));
   std::vector<T> values;
   values.reserve(shape.rows * shape.n);
   const auto problem =

@@ -13,11 +13,11 @@
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 void read(std::string_view json) {
   attnflow::ReportReadOptions options;
-  options.max_array_bytes = kMostBytes;
+  options.max_array_bytes = kMaxBytes;
   try {
     const attnflow::Report report = attnflow::report_from_json(json, options);
     // What was read can be written and read again.

@@ -64,9 +64,9 @@ std::vector<std::byte> zlib_compress(std::span<const std::byte> bytes) {
 }
 
 std::size_t zlib_most_bytes(std::size_t packed) {
-  constexpr std::size_t kMostRatio = 1032;
+  constexpr std::size_t kMaxRatio = 1032;
   constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
-  return packed > kLargest / kMostRatio ? kLargest : packed * kMostRatio;
+  return packed > kLargest / kMaxRatio ? kLargest : packed * kMaxRatio;
 }
 
 std::optional<std::vector<std::byte>> zlib_uncompress(std::span<const std::byte> packed, std::size_t least,

@@ -13,9 +13,9 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostShownPath = 60;
+constexpr std::size_t kMaxShownPath = 60;
 
-std::string quoted(const std::string& text) { return internal::quote_name(text, kMostShownPath); }
+std::string quoted(const std::string& text) { return internal::quote_name(text, kMaxShownPath); }
 
 HttpResponse refusal_response(const Refusal& refusal) {
   return error_response(refusal.status, refusal.kind, refusal.message);
@@ -120,12 +120,12 @@ HttpResponse Api::problem(unsigned status, const std::string& kind, const std::s
   return response;
 }
 
-std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& most_body_bytes) const {
+std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& max_body_bytes) const {
   const auto guarded = [](HttpResponse response) {
     add_guards(response);
     return response;
   };
-  most_body_bytes = 0;
+  max_body_bytes = 0;
   if (const auto refusal = check_host(request, options_.guard)) return guarded(refusal_response(*refusal));
   const Route* const route = find_route(request);
   if (route == nullptr) return guarded(*no_route(request));
@@ -141,7 +141,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& 
     if (const auto refusal = check_content_encoding(request)) return guarded(refusal_response(*refusal));
     const ApiLimits& limits = options_.limits;
     const bool json = route->body_types.front() == "application/json";
-    most_body_bytes = json ? std::min(limits.most_json_bytes, limits.most_body_bytes) : limits.most_body_bytes;
+    max_body_bytes = json ? std::min(limits.max_json_bytes, limits.max_body_bytes) : limits.max_body_bytes;
   }
   return std::nullopt;
 }

@@ -28,12 +28,12 @@
 namespace attnflow {
 
 struct ApiLimits {
-  std::size_t queue = 64;                                // jobs that wait
-  std::size_t workers = 2;                               // jobs that run
-  std::size_t most_body_bytes = std::size_t{16} << 20U;  // of a picture
-  std::size_t most_json_bytes = std::size_t{1} << 20U;   // of a request in JSON; less where most_body_bytes is less
-  std::size_t most_pixels = std::size_t{32} << 20U;
-  std::size_t most_memory = 0;  // bytes that one analysis may take; 0: what the machine has
+  std::size_t queue = 64;                               // jobs that wait
+  std::size_t workers = 2;                              // jobs that run
+  std::size_t max_body_bytes = std::size_t{16} << 20U;  // of a picture
+  std::size_t max_json_bytes = std::size_t{1} << 20U;   // of a request in JSON; less where max_body_bytes is less
+  std::size_t max_pixels = std::size_t{32} << 20U;
+  std::size_t max_memory = 0;  // bytes that one analysis may take; 0: what the machine has
   std::chrono::seconds timeout{60};
 };
 
@@ -68,7 +68,7 @@ class Api {
 
   // The port is known when the server listens.
   void set_port(std::uint16_t port) { options_.guard.port = port; }
-  std::optional<HttpResponse> admit(const HttpRequest& request, std::size_t& most_body_bytes) const;
+  std::optional<HttpResponse> admit(const HttpRequest& request, std::size_t& max_body_bytes) const;
   void handle(const std::shared_ptr<HttpExchange>& exchange);
 
   void get_page(const std::shared_ptr<HttpExchange>& exchange);

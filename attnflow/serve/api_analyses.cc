@@ -114,7 +114,7 @@ WorkOptions Api::work_options_for(const HttpRequest& request, const ShelfModel& 
 template <typename Options>
 void Api::limit(const Work& work, Options& options) const {
   options.threads = options_.load.threads;
-  options.most_memory = options_.limits.most_memory;
+  options.max_memory = options_.limits.max_memory;
   options.stop_token = work.stop_token();
   options.progress = work.progress("flow");
 }
@@ -144,7 +144,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
   const auto body = std::make_shared<const std::string>(exchange->take_body());
   queue_work(queue_, exchange, work_options, [this, &shelf, body, request = std::move(request)](const Work& work) {
     PictureOptions limits;
-    limits.most_pixels = options_.limits.most_pixels;
+    limits.max_pixels = options_.limits.max_pixels;
     const Picture picture =
         decode_picture(std::as_bytes(std::span(*body)), request.name.empty() ? "picture" : request.name, limits);
     if (work.stop_token().stop_requested()) throw Cancelled();

@@ -76,10 +76,10 @@ void Api::get_models(const std::shared_ptr<HttpExchange>& exchange) {
                      {"generation", default_of(ModelKind::kGeneration)}};
   json["limits"] = {{"queue", limits.queue},
                     {"workers", limits.workers},
-                    {"body_bytes", limits.most_body_bytes},
-                    {"json_bytes", std::min(limits.most_json_bytes, limits.most_body_bytes)},
-                    {"pixels", limits.most_pixels},
-                    {"memory_bytes", limits.most_memory},
+                    {"body_bytes", limits.max_body_bytes},
+                    {"json_bytes", std::min(limits.max_json_bytes, limits.max_body_bytes)},
+                    {"pixels", limits.max_pixels},
+                    {"memory_bytes", limits.max_memory},
                     {"timeout_seconds", limits.timeout.count()}};
   HttpResponse response;
   response.headers = {{"Cache-Control", "no-store"}};

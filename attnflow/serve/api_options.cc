@@ -24,24 +24,24 @@ namespace {
 
 using UnorderedJson = nlohmann::json;
 
-constexpr int kMostDepth = 4;  // an object of lists has 2
-constexpr std::size_t kMostShown = 60;
-constexpr std::size_t kMostCertificates = 16;
-constexpr std::size_t kMostGenerated = 4096;
-constexpr double kMostCount = 9007199254740992.0;  // 2^53: whole numbers that JSON readers agree on
+constexpr int kMaxDepth = 4;  // an object of lists has 2
+constexpr std::size_t kMaxShown = 60;
+constexpr std::size_t kMaxCertificates = 16;
+constexpr std::size_t kMaxGenerated = 4096;
+constexpr double kMaxCount = 9007199254740992.0;  // 2^53: whole numbers that JSON readers agree on
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
 std::string show(const UnorderedJson& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  return internal::quote_name(value.dump(-1, ' ', true, UnorderedJson::error_handler_t::replace), kMostShown);
+  return internal::quote_name(value.dump(-1, ' ', true, UnorderedJson::error_handler_t::replace), kMaxShown);
 }
 
 UnorderedJson parse_object(std::string_view text) {
   std::vector<std::set<std::string>> names;
   const auto check = [&](int depth, UnorderedJson::parse_event_t event, UnorderedJson& value) {
-    if (depth > kMostDepth) fail(fmt::format("expected JSON nested at most {} deep, found more", kMostDepth));
+    if (depth > kMaxDepth) fail(fmt::format("expected JSON nested at most {} deep, found more", kMaxDepth));
     if (event == UnorderedJson::parse_event_t::object_start) names.emplace_back();
     if (event == UnorderedJson::parse_event_t::object_end) names.pop_back();
     if (event == UnorderedJson::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
@@ -53,14 +53,14 @@ UnorderedJson parse_object(std::string_view text) {
   try {
     json = UnorderedJson::parse(text.begin(), text.end(), check);
   } catch (const UnorderedJson::exception& error) {
-    constexpr std::size_t kMostReason = 160;
+    constexpr std::size_t kMaxReason = 160;
     // "[json.exception.parse_error.101] parse error at line 1, ..."
     std::string_view reason = error.what();
     if (const std::size_t end = reason.find("] "); reason.starts_with('[') && end != std::string_view::npos) {
       reason.remove_prefix(end + 2);
     }
     fail(fmt::format("expected a JSON object, found text that does not parse: {}",
-                     internal::quote_name(reason, kMostReason)));
+                     internal::quote_name(reason, kMaxReason)));
   }
   if (!json.is_object()) fail(fmt::format("expected a JSON object, found {}", show(json)));
   return json;
@@ -184,7 +184,7 @@ class Fields {
     for (const auto& [name, value] : object_.items()) {
       if (asked_.contains(name)) continue;
       fail(fmt::format("expected fields among {}, found {}", fmt::join(asked_, ", "),
-                       internal::quote_name(name, kMostShown)));
+                       internal::quote_name(name, kMaxShown)));
     }
   }
 
@@ -200,13 +200,13 @@ class Fields {
   }
 
   static std::size_t whole(const char* name, const char* expected, const UnorderedJson& given) {
-    if (given.is_number_unsigned() && given.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMostCount)) {
+    if (given.is_number_unsigned() && given.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxCount)) {
       return given.get<std::size_t>();
     }
     // 3.0 is a whole number, too, as JSON sees it.
     if (given.is_number_float()) {
       const auto value = given.get<double>();
-      if (value >= 0.0 && value <= kMostCount && value == std::floor(value)) return static_cast<std::size_t>(value);
+      if (value >= 0.0 && value <= kMaxCount && value == std::floor(value)) return static_cast<std::size_t>(value);
     }
     wrong(name, expected, given);
   }
@@ -276,9 +276,9 @@ void read_certificates(Fields& fields, ExplainOptions& options) {
     options.certificates.push_back(joins ? parts[i] + "," + parts[i + 1] : parts[i]);
     if (joins) ++i;
   }
-  if (options.certificates.size() > kMostCertificates) {
-    fail(fmt::format("certificate: expected at most {} pairs, found {}", kMostCertificates,
-                     options.certificates.size()));
+  if (options.certificates.size() > kMaxCertificates) {
+    fail(
+        fmt::format("certificate: expected at most {} pairs, found {}", kMaxCertificates, options.certificates.size()));
   }
   for (const std::string& pair : options.certificates) parse_certificate(pair);
 }
@@ -296,7 +296,7 @@ UnorderedJson query_value(const std::string& name, const std::string& text) {
   if (flag) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
-    fail(fmt::format("{}: expected true or false, found {}", name, internal::quote_name(text, kMostShown)));
+    fail(fmt::format("{}: expected true or false, found {}", name, internal::quote_name(text, kMaxShown)));
   }
   if (number) {
     const char* const end = text.data() + text.size();
@@ -309,7 +309,7 @@ UnorderedJson query_value(const std::string& name, const std::string& text) {
         error == std::errc{} && at == end && std::isfinite(decimal)) {
       return decimal;
     }
-    fail(fmt::format("{}: expected a number, found {}", name, internal::quote_name(text, kMostShown)));
+    fail(fmt::format("{}: expected a number, found {}", name, internal::quote_name(text, kMaxShown)));
   }
   return text;
 }
@@ -352,7 +352,7 @@ ImageRequest read_image_request(const NamedTexts& query) {
   UnorderedJson object = UnorderedJson::object();
   for (const auto& [name, value] : query) {
     if (object.contains(name)) {
-      fail(fmt::format("expected each option once, found {} twice", internal::quote_name(name, kMostShown)));
+      fail(fmt::format("expected each option once, found {} twice", internal::quote_name(name, kMaxShown)));
     }
     object[name] = query_value(name, value);
   }
@@ -379,8 +379,8 @@ GenerateRequest read_generate_request(std::string_view json) {
   if (request.prompt.empty()) fail("prompt: expected a text to continue, found none");
   read_settings(fields, options.settings, kForGenerate);
   fields.read("tokens", options.tokens);
-  if (options.tokens > kMostGenerated) {
-    fail(fmt::format("tokens: expected at most {}, found {}", kMostGenerated, options.tokens));
+  if (options.tokens > kMaxGenerated) {
+    fail(fmt::format("tokens: expected at most {}, found {}", kMaxGenerated, options.tokens));
   }
   fields.read("chat", options.chat);
   fields.read("system", options.system);
@@ -440,7 +440,7 @@ EvaluateRequest read_evaluate_request(std::string_view json) {
   validate(options.settings);
   const std::string& blank = request.options.blank;
   if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
-    fail(fmt::format("blank: expected auto, unk, mask or pad, found {}", internal::quote_name(blank, kMostShown)));
+    fail(fmt::format("blank: expected auto, unk, mask or pad, found {}", internal::quote_name(blank, kMaxShown)));
   }
   return request;
 }

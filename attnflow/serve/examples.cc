@@ -13,8 +13,8 @@ namespace attnflow {
 namespace {
 
 constexpr const char* kTexts = "examples.txt";
-constexpr std::size_t kMostBytes = std::size_t{64} << 10U;
-constexpr std::size_t kMostTexts = 20;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 10U;
+constexpr std::size_t kMaxTexts = 20;
 
 std::vector<Example> texts(std::initializer_list<const char*> lines) {
   std::vector<Example> result;
@@ -27,14 +27,14 @@ std::vector<Example> texts(std::initializer_list<const char*> lines) {
 std::vector<Example> text_examples(const Folder& folder) {
   std::vector<Example> result;
   if (!folder.has(kTexts)) return result;
-  const std::string file = folder.read(kTexts, kMostBytes);
+  const std::string file = folder.read(kTexts, kMaxBytes);
   if (const auto bad = find_invalid_utf8(file)) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected UTF-8, found another byte at {}", folder.label(kTexts), *bad));
   }
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   for (std::size_t at = file.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-       at < file.size() && result.size() < kMostTexts;) {
+       at < file.size() && result.size() < kMaxTexts;) {
     const std::size_t end = std::min(file.find('\n', at), file.size());
     std::string line = file.substr(at, end - at);
     if (line.ends_with('\r')) line.pop_back();

@@ -26,10 +26,10 @@ constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
 constexpr std::size_t kWriteBytes = std::size_t{64} << 10U;
 // What may arrive behind a request that is being worked on, before its answer: then the connection is not read any
 // more.
-constexpr std::size_t kMostBytesAhead = std::size_t{64} << 10U;
+constexpr std::size_t kMaxBytesAhead = std::size_t{64} << 10U;
 // What a client may still send to a connection that is being closed before its answer would be lost.
 constexpr milliseconds kLinger{1'000};
-constexpr std::size_t kMostLingerBytes = std::size_t{4} << 20U;
+constexpr std::size_t kMaxLingerBytes = std::size_t{4} << 20U;
 // Who takes an answer within this time is not slow, whatever others need.
 constexpr milliseconds kPatience{2'000};
 
@@ -147,7 +147,7 @@ class HttpConnection::Handle final : public HttpExchange {
 bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
   const auto now = HttpConnection::Clock::now();
   while (answer_bytes > asking.kept_ &&
-         bytes > options.most_answer_bytes_at_once - std::min(options.most_answer_bytes_at_once, answer_bytes)) {
+         bytes > options.max_answer_bytes_at_once - std::min(options.max_answer_bytes_at_once, answer_bytes)) {
     std::shared_ptr<HttpConnection> slowest;
     for (const auto& connection : connections) {
       const bool waits =
@@ -162,11 +162,11 @@ bool HttpHub::make_room(std::size_t bytes, const HttpConnection& asking) {
 
 bool HttpHub::make_place(const std::string& client) {
   // Nobody can have too many: there is nothing to count.
-  if (connections.size() < std::min(options.most_connections, options.most_connections_per_address)) return true;
+  if (connections.size() < std::min(options.max_connections, options.max_connections_per_address)) return true;
   std::map<std::string_view, std::size_t> places;
   for (const auto& connection : connections) ++places[connection->client()];
-  const bool too_many_here = places[client] >= options.most_connections_per_address;
-  if (!too_many_here && connections.size() < options.most_connections) return true;
+  const bool too_many_here = places[client] >= options.max_connections_per_address;
+  if (!too_many_here && connections.size() < options.max_connections) return true;
   std::shared_ptr<HttpConnection> longest;
   std::size_t most = 0;
   for (const auto& connection : connections) {
@@ -290,7 +290,7 @@ void HttpConnection::limit_time(const ExchangePointer& exchange, milliseconds ti
 void HttpConnection::begin_request() {
   state_ = State::kIdle;
   parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(hub_->options.most_header_bytes));
+  parser_->header_limit(static_cast<std::uint32_t>(hub_->options.max_header_bytes));
   // The handler says, when it knows what is asked. (None is no limit by the documentation, and 0 in Boost 1.74.)
   parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
   waits_since_ = Clock::now();
@@ -317,7 +317,7 @@ void HttpConnection::too_late() {
 
 void HttpConnection::read() {
   if (reading_ || state_ == State::kClosed) return;
-  if (state_ == State::kWork && buffer_.size() >= kMostBytesAhead) return;
+  if (state_ == State::kWork && buffer_.size() >= kMaxBytesAhead) return;
   reading_ = true;
   socket_.async_read_some(buffer_.prepare(kReadBytes), [self = shared_from_this()](error_code error, std::size_t n) {
     self->reading_ = false;
@@ -341,7 +341,7 @@ void HttpConnection::on_read(error_code error, std::size_t n) {
   if (state_ == State::kClosing) {
     buffer_.consume(buffer_.size());
     thrown_away_ += n;
-    if (thrown_away_ > kMostLingerBytes) {
+    if (thrown_away_ > kMaxLingerBytes) {
       close();
       return;
     }
@@ -372,11 +372,11 @@ void HttpConnection::parse() {
     // The parser takes a body as it comes. What it leaves lying, and wants more of, is the beginning of a chunk's
     // extensions or of trailers, which have no limit in it.
     const bool lies = used == 0 && error == http::error::need_more && parser_->chunked();
-    if (state_ == State::kBody && lies && buffer_.size() > hub_->options.most_header_bytes) {
+    if (state_ == State::kBody && lies && buffer_.size() > hub_->options.max_header_bytes) {
       refuse(hub_->problem(
           431, "header_too_large",
           fmt::format("expected extensions and trailers of a chunked body of at most {} bytes, found more",
-                      hub_->options.most_header_bytes)));
+                      hub_->options.max_header_bytes)));
       return;
     }
     if (error == http::error::need_more) return;
@@ -387,10 +387,10 @@ void HttpConnection::refuse_malformed(error_code error) {
   if (error == http::error::header_limit) {
     refuse(hub_->problem(
         431, "header_too_large",
-        fmt::format("expected a header of at most {} bytes, found more", hub_->options.most_header_bytes)));
+        fmt::format("expected a header of at most {} bytes, found more", hub_->options.max_header_bytes)));
   } else if (error == http::error::body_limit) {
     refuse(hub_->problem(413, "body_too_large",
-                         fmt::format("expected a body of at most {} bytes, found more", most_body_)));
+                         fmt::format("expected a body of at most {} bytes, found more", max_body_)));
   } else if (error == http::error::bad_version) {
     refuse(hub_->problem(505, "bad_request", "expected HTTP/1.1, found another version"));
   } else {
@@ -424,31 +424,31 @@ bool HttpConnection::admit() {
     refuse(hub_->problem(400, "bad_request", "Transfer-Encoding: expected chunked in HTTP/1.1, found something else"));
     return false;
   }
-  most_body_ = 0;
-  if (auto refusal = hub_->handler.admit(request_, most_body_)) {
+  max_body_ = 0;
+  if (auto refusal = hub_->handler.admit(request_, max_body_)) {
     refuse(std::move(*refusal));
     return false;
   }
   const auto length = parser_->content_length();
-  if (length && *length > most_body_) {
+  if (length && *length > max_body_) {
     refuse(hub_->problem(413, "body_too_large",
-                         fmt::format("expected a body of at most {} bytes, found one of {}", most_body_, *length)));
+                         fmt::format("expected a body of at most {} bytes, found one of {}", max_body_, *length)));
     return false;
   }
-  if (most_body_ == 0 && parser_->chunked()) {
+  if (max_body_ == 0 && parser_->chunked()) {
     refuse(hub_->problem(413, "body_too_large", "expected no body, found a chunked one"));
     return false;
   }
   const bool has_body = length.value_or(0) > 0 || parser_->chunked();
-  promised_ = has_body ? static_cast<std::size_t>(length.value_or(most_body_)) : 0;
-  if (promised_ > hub_->options.most_body_bytes_at_once - hub_->body_bytes) {
+  promised_ = has_body ? static_cast<std::size_t>(length.value_or(max_body_)) : 0;
+  if (promised_ > hub_->options.max_body_bytes_at_once - hub_->body_bytes) {
     promised_ = 0;
     refuse(
         hub_->problem(503, "overloaded", "too many request bodies are being sent at the same time; retry in a second"));
     return false;
   }
   hub_->body_bytes += promised_;
-  parser_->body_limit(most_body_);
+  parser_->body_limit(max_body_);
   state_ = State::kBody;
   set_deadline(hub_->options.body_timeout);
   if (const auto expects = request_.header("expect")) {

@@ -141,7 +141,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::size_t kept_ = 0;           // bytes in out_
   std::size_t put_ = 0;            // bytes since out_ was empty last
   Clock::time_point put_since_{};  // when that was
-  std::size_t most_body_ = 0;
+  std::size_t max_body_ = 0;
   std::size_t promised_ = 0;
   std::size_t thrown_away_ = 0;
   bool reading_ = false;

@@ -133,7 +133,7 @@ void HttpServer::Impl::add(tcp::socket socket) {
   constexpr std::size_t kAnswered = 64;
   const auto connection = std::make_shared<HttpConnection>(hub_, std::move(socket));
   const bool overloaded = !hub_->make_place(connection->client());
-  if (overloaded && hub_->connections.size() >= hub_->options.most_connections + kAnswered) return;
+  if (overloaded && hub_->connections.size() >= hub_->options.max_connections + kAnswered) return;
   hub_->connections.insert(connection);
   connection->start(overloaded);
 }
@@ -144,7 +144,7 @@ void HttpServer::Impl::begin_end() {
   acceptor_.cancel(ignored);
   // Who has been let in by the system, and may have asked something, is not turned away without a word.
   acceptor_.non_blocking(true, ignored);
-  for (std::size_t i = 0; i < hub_->options.most_connections; ++i) {
+  for (std::size_t i = 0; i < hub_->options.max_connections; ++i) {
     error_code none;
     tcp::socket socket(hub_->io);
     acceptor_.accept(socket, none);

@@ -41,16 +41,16 @@ namespace attnflow {
 
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;                      // 0: any that is free
-  std::size_t most_header_bytes = 16U << 10U;  // request line included
-  std::size_t most_connections = 512;
-  std::size_t most_connections_per_address = 512;                 // of most_connections; IPv6: of a /64
-  std::size_t most_body_bytes_at_once = std::size_t{256} << 20U;  // of all connections together
+  std::uint16_t port = 0;                     // 0: any that is free
+  std::size_t max_header_bytes = 16U << 10U;  // request line included
+  std::size_t max_connections = 512;
+  std::size_t max_connections_per_address = 512;                 // of max_connections; IPv6: of a /64
+  std::size_t max_body_bytes_at_once = std::size_t{256} << 20U;  // of all connections together
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};
-  std::size_t most_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not taken
-  std::size_t slowest_bytes_per_second = 16U << 10U;                // at which an answer must be taken, on the whole
-  std::chrono::milliseconds write_timeout{30'000};                  // for each 64 KiB, and on top of that for the whole
+  std::size_t max_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not taken
+  std::size_t slowest_bytes_per_second = 16U << 10U;               // at which an answer must be taken, on the whole
+  std::chrono::milliseconds write_timeout{30'000};                 // for each 64 KiB, and on top of that for the whole
   std::chrono::milliseconds idle_timeout{60'000};  // between requests; for the first one header_timeout holds
   std::chrono::milliseconds grace{5'000};
 };
@@ -78,9 +78,9 @@ class HttpExchange {
 };
 
 struct HttpHandler {
-  // Asked when the header has been read: an answer refuses the request, whose body is then not read. `most_body_bytes`
+  // Asked when the header has been read: an answer refuses the request, whose body is then not read. `max_body_bytes`
   // becomes the limit of the body (0: none may come).
-  std::function<std::optional<HttpResponse>(const HttpRequest& request, std::size_t& most_body_bytes)> admit;
+  std::function<std::optional<HttpResponse>(const HttpRequest& request, std::size_t& max_body_bytes)> admit;
   // Called with a whole request. Must not block or throw.
   std::function<void(std::shared_ptr<HttpExchange> exchange)> handle;
   // The body of answers that the server gives by itself: status, kind ("time_limit"), message.

@@ -97,7 +97,7 @@ class ServerTest : public testing::Test {
   void start(std::function<void(std::shared_ptr<HttpExchange>)> handle, const HttpServerOptions& options = {}) {
     HttpHandler handler;
     handler.admit = [this](const HttpRequest& request, std::size_t& most) -> std::optional<HttpResponse> {
-      most = most_body_;
+      most = max_body_;
       if (request.path == "/refused") return text("refused", 403);
       return std::nullopt;
     };
@@ -122,7 +122,7 @@ class ServerTest : public testing::Test {
     came_.release();
   }
 
-  std::size_t most_body_ = 1000;
+  std::size_t max_body_ = 1000;
   std::unique_ptr<HttpServer> server_;
   std::jthread thread_;
   std::vector<std::shared_ptr<HttpExchange>> held_;
@@ -162,7 +162,7 @@ TEST_F(ServerTest, RequestsAheadAreAnsweredInOrder) {
 
 // Bodies that are there with their headers, and the requests behind them, are no extensions of a chunk.
 TEST_F(ServerTest, BodiesAheadAreAnsweredInOrder) {
-  most_body_ = 60'000;
+  max_body_ = 60'000;
   start([](const auto& exchange) { exchange->respond(text(std::to_string(exchange->take_body().size()) + ";")); });
   Client client(port());
   std::string all;
@@ -296,7 +296,7 @@ TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
 
 TEST_F(ServerTest, AnswersThatWaitHaveALimitTogether) {
   HttpServerOptions options;
-  options.most_answer_bytes_at_once = std::size_t{60} << 20U;
+  options.max_answer_bytes_at_once = std::size_t{60} << 20U;
   start([&](const auto& exchange) { exchange->respond(text(std::string(std::size_t{40} << 20U, 'x'))); }, options);
   Client slow(port());
   slow.say("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -382,7 +382,7 @@ TEST_F(ServerTest, SlowClientsAreAnswered408) {
 
 TEST_F(ServerTest, TooManyConnections) {
   HttpServerOptions options;
-  options.most_connections = 2;
+  options.max_connections = 2;
   start([this](std::shared_ptr<HttpExchange> exchange) { hold(std::move(exchange)); }, options);
   Client first(port());
   first.say(kGet);
@@ -405,7 +405,7 @@ TEST_F(ServerTest, TooManyConnections) {
 TEST_F(ServerTest, WhoHasAskedNothingGivesWay) {
   for (const bool of_one_address : {true, false}) {
     HttpServerOptions options;
-    (of_one_address ? options.most_connections_per_address : options.most_connections) = 2;
+    (of_one_address ? options.max_connections_per_address : options.max_connections) = 2;
     start([](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(text("<taken>")); }, options);
     Client kept(port());
     kept.say(kGet);

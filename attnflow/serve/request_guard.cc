@@ -11,7 +11,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kMostShownHeader = 80;
+constexpr std::size_t kMaxShownHeader = 80;
 
 std::string lower_header(std::string_view text) {
   std::string result(text);
@@ -34,7 +34,7 @@ std::string bracketed(const std::string& host) {
   return host.find(':') != std::string::npos && host.front() != '[' ? "[" + host + "]" : host;
 }
 
-std::string quoted_header(const std::string& text) { return internal::quote_name(text, kMostShownHeader); }
+std::string quoted_header(const std::string& text) { return internal::quote_name(text, kMaxShownHeader); }
 
 }  // namespace
 

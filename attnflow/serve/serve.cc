@@ -17,7 +17,7 @@ namespace attnflow {
 namespace {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
-constexpr std::size_t kMostWorkers = 64;
+constexpr std::size_t kMaxWorkers = 64;
 constexpr std::size_t kShortestToken = 16;  // guessed at a million a second, hexadecimal: half a million years
 
 [[noreturn]] void fail_to_serve(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
@@ -44,19 +44,18 @@ void check_serve_options(const ServeOptions& options) {
   for (const std::string& name : options.allowed_hosts) {
     if (!parse_host(name)) fail_to_serve(fmt::format("--allow-host: expected a name, or NAME:PORT, found '{}'", name));
   }
-  if (options.workers == 0 || options.workers > kMostWorkers) {
-    fail_to_serve(fmt::format("--workers: expected 1 to {}, found {}", kMostWorkers, options.workers));
+  if (options.workers == 0 || options.workers > kMaxWorkers) {
+    fail_to_serve(fmt::format("--workers: expected 1 to {}, found {}", kMaxWorkers, options.workers));
   }
   if (options.timeout.count() == 0) fail_to_serve("--timeout: expected at least 1 second, found 0");
-  if (options.most_body_bytes == 0) fail_to_serve("--max-body: expected at least 1 byte, found 0");
-  if (options.most_connections == 0) fail_to_serve("--max-connections: expected at least 1, found 0");
-  if (options.most_connections_per_address == 0) {
+  if (options.max_body_bytes == 0) fail_to_serve("--max-body: expected at least 1 byte, found 0");
+  if (options.max_connections == 0) fail_to_serve("--max-connections: expected at least 1, found 0");
+  if (options.max_connections_per_address == 0) {
     fail_to_serve("--max-connections-per-address: expected at least 1, found 0");
   }
-  constexpr std::size_t kMostMegapixels = std::size_t{1} << 20U;
-  if (options.most_megapixels == 0 || options.most_megapixels > kMostMegapixels) {
-    fail_to_serve(
-        fmt::format("--most-megapixels: expected 1 to {}, found {}", kMostMegapixels, options.most_megapixels));
+  constexpr std::size_t kMaxMegapixels = std::size_t{1} << 20U;
+  if (options.max_megapixels == 0 || options.max_megapixels > kMaxMegapixels) {
+    fail_to_serve(fmt::format("--max-megapixels: expected 1 to {}, found {}", kMaxMegapixels, options.max_megapixels));
   }
 }
 
@@ -76,18 +75,18 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
   limits.queue = options.queue;
   limits.workers = options.workers;
   limits.timeout = options.timeout;
-  limits.most_body_bytes = options.most_body_bytes;
-  limits.most_pixels = options.most_megapixels * kMebibyte;
-  limits.most_memory = options.most_memory_mib * kMebibyte;
-  if (limits.most_memory == 0) {
-    if (const auto available = available_memory()) limits.most_memory = *available / 2 / options.workers;
+  limits.max_body_bytes = options.max_body_bytes;
+  limits.max_pixels = options.max_megapixels * kMebibyte;
+  limits.max_memory = options.max_memory_mib * kMebibyte;
+  if (limits.max_memory == 0) {
+    if (const auto available = available_memory()) limits.max_memory = *available / 2 / options.workers;
   }
 
   HttpServerOptions http;
   http.host = options.host;
   http.port = options.port;
-  http.most_connections = options.most_connections;
-  http.most_connections_per_address = std::min(options.most_connections_per_address, options.most_connections);
+  http.max_connections = options.max_connections;
+  http.max_connections_per_address = std::min(options.max_connections_per_address, options.max_connections);
   http.grace = options.grace;
   // The server outlives the work, whose answers it takes.
   std::unique_ptr<Api> api;

@@ -24,11 +24,11 @@ struct ServeOptions {
   std::size_t workers = 2;  // analyses at the same time
   std::size_t queue = 64;   // requests that may wait
   std::chrono::seconds timeout{60};
-  std::size_t most_body_bytes = std::size_t{16} << 20U;
-  std::size_t most_megapixels = 32;  // of 2^20 pixels
-  std::size_t most_memory_mib = 0;   // of one analysis; 0: half of what is free at the start, shared out
-  std::size_t most_connections = 512;
-  std::size_t most_connections_per_address = 128;
+  std::size_t max_body_bytes = std::size_t{16} << 20U;
+  std::size_t max_megapixels = 32;  // of 2^20 pixels
+  std::size_t max_memory_mib = 0;   // of one analysis; 0: half of what is free at the start, shared out
+  std::size_t max_connections = 512;
+  std::size_t max_connections_per_address = 128;
   std::chrono::milliseconds grace{5'000};
   // Told what is wrong with the server itself, such as a model that does not load; from any thread. May be empty.
   std::function<void(const std::string& message)> log = {};

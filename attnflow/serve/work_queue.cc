@@ -8,7 +8,7 @@
 
 namespace attnflow {
 
-WorkQueue::WorkQueue(std::size_t workers, std::size_t most_waiting) : most_waiting_(most_waiting) {
+WorkQueue::WorkQueue(std::size_t workers, std::size_t max_waiting) : max_waiting_(max_waiting) {
   for (std::size_t w = 0; w < workers; ++w) {
     workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
@@ -29,7 +29,7 @@ bool WorkQueue::submit(Job job) {
     const std::scoped_lock lock(mutex_);
     cancelled = take_cancelled();
     const std::size_t idle = workers_.size() - std::min(workers_.size(), running_);
-    if (waiting_.size() >= most_waiting_ + idle) return false;
+    if (waiting_.size() >= max_waiting_ + idle) return false;
     if (job.moved) job.moved(waiting_.size());
     waiting_.push_back(std::move(job));
   }

@@ -1,7 +1,7 @@
 // A bounded queue of analyses and the threads that run them.
 //
 // Problem. An analysis takes between milliseconds and a minute and uses whole processors; a server gets as many
-// requests as people send. So at most `workers` run at once, at most `most_waiting` wait, and what comes beyond that is
+// requests as people send. So at most `workers` run at once, at most `max_waiting` wait, and what comes beyond that is
 // refused at once, which costs nothing and tells the client to come back.
 //
 // Order. First come, first served, but for jobs that need something which only one job at a time may use (a decoder
@@ -36,7 +36,7 @@ struct Job {
 class WorkQueue {
  public:
   // workers >= 1.
-  WorkQueue(std::size_t workers, std::size_t most_waiting);
+  WorkQueue(std::size_t workers, std::size_t max_waiting);
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
   // Destroys the jobs that wait and waits for those that run.
@@ -63,7 +63,7 @@ class WorkQueue {
   std::multiset<const void*> in_use_;
   std::size_t running_ = 0;
   double mean_seconds_ = 0.0;  // of a job, the last ones counting most
-  const std::size_t most_waiting_;
+  const std::size_t max_waiting_;
   std::vector<std::jthread> workers_;
 };
 

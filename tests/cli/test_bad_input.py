@@ -290,6 +290,9 @@ class UsageTest(CommandTest):
         self.assertRegex(self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+")
         self.refuse(USAGE, ["did you mean --to-layer?"], "explain", "hi", "--to-lyer", "3", "--heads", "foo")
         self.refuse(USAGE, ["extra"], "explain", "hi", "extra", "--heads", "foo")
+        self.refuse(
+            USAGE, ["--most-megapixels is now called --max-megapixels"], "image", "a.png", "--most-megapixels=3"
+        )
         llama = str(ROOT / "tests" / "golden" / "decoders" / "llama_grouped")
         self.refuse(USAGE, ["--show", "raw, rollout", "'bogus'"], "generate", "hi", "--model", llama, "--show", "bogus")
 

@@ -139,7 +139,7 @@ class StartTest(unittest.TestCase):
 
 
 class BodyTest(ServerTest):
-    ARGUMENTS = ("--max-body", "200000", "--most-megapixels", "1")
+    ARGUMENTS = ("--max-body", "200000", "--max-megapixels", "1")
 
     def test_too_large(self):
         answer = self.server.post("explain", b'{"text": "' + b"x" * 300_000 + b'"}')

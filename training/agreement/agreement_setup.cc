@@ -63,10 +63,10 @@ ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::str
   check_shape(options.shape);
   check_recipe(options.masked_rate, options.dropout);
   check_recipe(options.rate, options.dropout);
-  constexpr double kMostGrammar = 100.0;
-  if (!(options.grammar_share >= 0.0 && options.grammar_share <= kMostGrammar)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--grammar-share: expected a number from 0 to {}, found {}",
-                                               kMostGrammar, options.grammar_share));
+  constexpr double kMaxGrammar = 100.0;
+  if (!(options.grammar_share >= 0.0 && options.grammar_share <= kMaxGrammar)) {
+    throw Error(ErrorKind::kUsage, fmt::format("--grammar-share: expected a number from 0 to {}, found {}", kMaxGrammar,
+                                               options.grammar_share));
   }
   check_training_output(options.output);
   ProseSetup setup;

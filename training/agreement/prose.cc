@@ -19,7 +19,7 @@ namespace {
 
 using internal::quote_name;
 
-constexpr std::size_t kMostBytes = std::size_t{8} << 30;  // of one document
+constexpr std::size_t kMaxBytes = std::size_t{8} << 30;  // of one document
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& message) {
   throw Error(ErrorKind::kBadFile, fmt::format("{}: {}", quote_name(path.string(), 300), message));
@@ -209,7 +209,7 @@ std::vector<ProseDocument> read_prose(const std::vector<std::filesystem::path>& 
   std::vector<ProseDocument> documents;
   std::set<std::string> names;
   for (const std::filesystem::path& path : files) {
-    const std::string bytes = read_file(path, kMostBytes);
+    const std::string bytes = read_file(path, kMaxBytes);
     if (const auto offset = find_invalid_utf8(bytes)) {
       fail(path, fmt::format("expected UTF-8 text, found the byte 0x{:02X} at offset {}, which is not part of any "
                              "character; convert the file, for instance with iconv -t utf-8",

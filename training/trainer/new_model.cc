@@ -32,9 +32,9 @@ Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
   return tensor;
 }
 
-constexpr std::size_t kMostLayers = 128;
-constexpr std::size_t kMostHeads = 1024;
-constexpr std::size_t kMostHidden = 65536;
+constexpr std::size_t kMaxLayers = 128;
+constexpr std::size_t kMaxHeads = 1024;
+constexpr std::size_t kMaxHidden = 65536;
 
 struct Limit {
   const char* option;
@@ -77,18 +77,18 @@ void check_recipe(double rate, double dropout) {
 }
 
 void check_shape(const EncoderShape& shape) {
-  check_limits({{"--layers", shape.layers, kMostLayers},
-                {"--heads", shape.heads, kMostHeads},
-                {"--hidden", shape.hidden, kMostHidden},
+  check_limits({{"--layers", shape.layers, kMaxLayers},
+                {"--heads", shape.heads, kMaxHeads},
+                {"--hidden", shape.hidden, kMaxHidden},
                 {"--vocabulary", shape.vocabulary, 1 << 20}});
   check_heads(shape.heads, shape.hidden);
 }
 
 void check_shape(const VitShape& shape) {
-  check_limits({{"--layers", shape.layers, kMostLayers},
-                {"--heads", shape.heads, kMostHeads},
-                {"--hidden", shape.hidden, kMostHidden},
-                {"--intermediate", shape.intermediate, kMostHidden},
+  check_limits({{"--layers", shape.layers, kMaxLayers},
+                {"--heads", shape.heads, kMaxHeads},
+                {"--hidden", shape.hidden, kMaxHidden},
+                {"--intermediate", shape.intermediate, kMaxHidden},
                 {"--patch", shape.patch, shape.picture}});
   check_heads(shape.heads, shape.hidden);
   if (shape.picture % shape.patch != 0) {

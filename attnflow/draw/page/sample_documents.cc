@@ -41,7 +41,7 @@ namespace attnflow {
 namespace {
 
 // Of numbers: above this no exact document is written.
-constexpr std::size_t kMostExactValues = 4'000'000;
+constexpr std::size_t kMaxExactValues = 4'000'000;
 
 void write_document(const std::filesystem::path& path, const std::function<std::string()>& make) {
   const auto start = std::chrono::steady_clock::now();
@@ -54,7 +54,7 @@ void write_document(const std::filesystem::path& path, const std::function<std::
 // Options under which small reports lose digits, and under which they lose values.
 constexpr CompactOptions kDigits = {.exact_bytes = 0};
 CompactOptions few_bytes(std::size_t bytes) {
-  return {.exact_bytes = 0, .bytes = bytes, .bytes_with_attention = bytes, .most_bytes = 2 * bytes};
+  return {.exact_bytes = 0, .bytes = bytes, .bytes_with_attention = bytes, .max_bytes = 2 * bytes};
 }
 
 void write_compact(const std::filesystem::path& folder, const std::string& name, const Report& report,
@@ -69,14 +69,14 @@ void write_compact(const std::filesystem::path& folder, const std::string& name,
 
 void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
   write_compact(folder, name, report);
-  if (report.raw.size() + report.attention.size() <= kMostExactValues) {
+  if (report.raw.size() + report.attention.size() <= kMaxExactValues) {
     write_document(folder / (name + ".json"), [&] { return report_to_json(report); });
   }
 }
 
 void write(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report) {
   write_compact(folder, name, report);
-  if (report.raw.prompt.size() <= kMostExactValues) {
+  if (report.raw.prompt.size() <= kMaxExactValues) {
     write_document(folder / (name + ".json"), [&] { return generation_to_json(report); });
   }
 }

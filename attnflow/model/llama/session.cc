@@ -46,17 +46,17 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
                            std::size_t positions)
     : weights_(weights), capture_(capture), has_window_(llama_model_n_swa(weights.model.get()) != 0) {
   const std::size_t usable = std::min(usable_processors(), kMaxThreads);
-  most_threads_ = static_cast<int>(threads != 0 ? std::min(threads, usable) : usable);
-  if (most_threads_ > 1) {
+  max_threads_ = static_cast<int>(threads != 0 ? std::min(threads, usable) : usable);
+  if (max_threads_ > 1) {
     // Without a pool of its own the library starts new threads for every run of nodes, many times a token.
-    ggml_threadpool_params params = ggml_threadpool_params_default(most_threads_);
+    ggml_threadpool_params params = ggml_threadpool_params_default(max_threads_);
     // They sleep between runs, which costs nothing that can be measured: who waits awake looks like somebody else's
     // work to choose_threads().
     params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {
       throw Error(ErrorKind::kOther,
-                  fmt::format("{}: the system cannot start {} threads; request fewer", weights_.source, most_threads_));
+                  fmt::format("{}: the system cannot start {} threads; request fewer", weights_.source, max_threads_));
     }
   }
   choose_threads();
@@ -64,10 +64,10 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
 }
 
 void LlamaSession::choose_threads() {
-  if (most_threads_ == 1) return;
+  if (max_threads_ == 1) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - chosen_at_ < kBetweenChoices) return;
-  thread_count_ = std::min(most_threads_, static_cast<int>(idle_processors()));
+  thread_count_ = std::min(max_threads_, static_cast<int>(idle_processors()));
   if (context_) llama_set_n_threads(context_.get(), thread_count_, thread_count_);
   chosen_at_ = std::chrono::steady_clock::now();
 }

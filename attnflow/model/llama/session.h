@@ -57,7 +57,7 @@ class LlamaSession {
 
   const LlamaWeights& weights_;
   AttentionCapture& capture_;
-  int most_threads_ = 1;
+  int max_threads_ = 1;
   int thread_count_ = 1;
   std::chrono::steady_clock::time_point chosen_at_{};
   LlamaThreads threads_;

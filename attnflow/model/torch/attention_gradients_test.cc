@@ -77,7 +77,7 @@ std::unique_ptr<Model> load(const Case& one, std::size_t threads = 0) {
 
 // All cases of up to 29 tokens of all models that give a score.
 std::vector<Case> golden_cases() {
-  constexpr std::size_t kMostTokens = 29;
+  constexpr std::size_t kMaxTokens = 29;
   std::vector<Case> cases;
   for (const std::string family : {"models", "vision", "decoders"}) {
     const Json index = Json::parse(test::get(golden_folder() / family / "index.json"));
@@ -85,7 +85,7 @@ std::vector<Case> golden_cases() {
       if (family != "decoders" && model.at("head") != "classification") continue;
       for (std::size_t number = 0; number < model.at("cases").size(); ++number) {
         const Json& about = model.at("cases")[number];
-        if (about.at("n").get<std::size_t>() > kMostTokens) continue;
+        if (about.at("n").get<std::size_t>() > kMaxTokens) continue;
         Case one{family, model.at("name").get<std::string>(), number, {}, {}};
         if (family == "vision") {
           one.input = test::vision_input(one.model, number);

@@ -156,7 +156,7 @@ at::Tensor BatchEncoder::predict_tokens(const at::Tensor& hidden, const at::Tens
 }
 
 std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std::span<const ModelInput> inputs,
-                                                      std::size_t most_tokens) {
+                                                      std::size_t max_tokens) {
   std::vector<std::size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<std::size_t> lengths;
@@ -169,7 +169,7 @@ std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std
   });
   std::vector<std::vector<std::size_t>> groups;
   for (const std::size_t i : order) {
-    if (groups.empty() || (groups.back().size() + 1) * length(groups.back().front()) > most_tokens ||
+    if (groups.empty() || (groups.back().size() + 1) * length(groups.back().front()) > max_tokens ||
         size(i) != size(groups.back().front())) {
       groups.emplace_back();
     }

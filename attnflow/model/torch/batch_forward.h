@@ -76,10 +76,10 @@ class BatchEncoder {
 };
 
 // Groups of inputs of about the same length, or pictures of the same size: numbers of inputs, each once. A group times
-// its longest input stays within `most_tokens` where it holds more than one. Depends on the lengths and sizes alone.
+// its longest input stays within `max_tokens` where it holds more than one. Depends on the lengths and sizes alone.
 // The inputs have been checked.
 std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std::span<const ModelInput> inputs,
-                                                      std::size_t most_tokens);
+                                                      std::size_t max_tokens);
 
 }  // namespace attnflow::internal
 

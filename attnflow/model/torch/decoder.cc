@@ -28,13 +28,13 @@ using internal::AttentionTask;
 using internal::DecoderLayer;
 using internal::to_signed;
 
-constexpr std::size_t kMostQueries = 256;
+constexpr std::size_t kMaxQueries = 256;
 constexpr std::size_t kFewestQueries = 16;
 constexpr std::size_t kAttentionBytes = std::size_t{32} << 20;  // of a chunk, in one layer
 
 // Queries of the chunk that follows `past` tokens: the most of at most `left` whose attention to all keys fits.
 std::size_t chunk_size(std::size_t heads, std::size_t past, std::size_t left) {
-  std::size_t queries = std::min(left, kMostQueries);
+  std::size_t queries = std::min(left, kMaxQueries);
   const auto bytes = [&] { return heads * queries * (past + queries) * sizeof(float); };
   while (queries > kFewestQueries && bytes() > kAttentionBytes) --queries;
   return queries;

@@ -170,7 +170,7 @@ class TorchEncoder final : public Model {
   void each_batch(std::span<const ModelInput> inputs, const BatchOptions& options, const Body& body) const {
     check_classifies();
     for (const ModelInput& input : inputs) check_model_input(config_, info_, input, {});
-    const std::vector<Group> groups = internal::group_by_length(info_, inputs, options.most_tokens);
+    const std::vector<Group> groups = internal::group_by_length(info_, inputs, options.max_tokens);
     ParallelOptions parallel;
     parallel.threads = threads_;
     parallel.stop_token = options.stop_token;

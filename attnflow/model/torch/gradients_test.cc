@@ -146,7 +146,7 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
   const std::vector<ModelInput> inputs = mixed_lengths(golden);
   const std::vector<ScoreTarget> targets(inputs.size(), kTargets[0]);
   BatchOptions options;
-  options.most_tokens = 40;  // many batches
+  options.max_tokens = 40;  // many batches
   std::vector<Tensor<float>> logits;
   std::vector<InputGradient> gradients;
   for (const std::size_t threads : {1U, 2U, 3U}) {
@@ -196,7 +196,7 @@ TEST(Gradients, ProgressAndCancelling) {
   const GoldenClassifier golden = classifiers().front();
   const std::unique_ptr<Model> model = load(golden.name);
   BatchOptions options;
-  options.most_tokens = 1;
+  options.max_tokens = 1;
   std::vector<std::size_t> done;
   options.progress = [&](std::size_t finished, std::size_t total) {
     EXPECT_EQ(total, golden.inputs.size());

@@ -37,9 +37,9 @@ using attnflow_bench::Peer;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostTimesSeconds = 4.0;
+constexpr double kMaxTimesSeconds = 4.0;
 
-constexpr std::size_t kMostRuns = 3;
+constexpr std::size_t kMaxRuns = 3;
 constexpr double kSecondsOfRuns = 0.02;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -93,7 +93,7 @@ Json time_peer(const Settings& settings) {
       complete = i;
       if (seconds_since(start) > settings.seconds) break;
     }
-    if (seconds_since(start) > kMostTimesSeconds * settings.seconds) {
+    if (seconds_since(start) > kMaxTimesSeconds * settings.seconds) {
       stopped = true;
       break;
     }
@@ -109,7 +109,7 @@ Json time_peer(const Settings& settings) {
       const Clock::time_point before = Clock::now();
       value = peer->solve();
       runs.push_back(seconds_since(before));
-    } while (runs.size() < kMostRuns && seconds_since(first) < kSecondsOfRuns);
+    } while (runs.size() < kMaxRuns && seconds_since(first) < kSecondsOfRuns);
     const double off = check(settings, pair, value, tolerance);
     std::sort(runs.begin(), runs.end());
     const double median = (runs[(runs.size() - 1) / 2] + runs[runs.size() / 2]) / 2.0;

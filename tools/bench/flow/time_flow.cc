@@ -37,7 +37,7 @@ using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 // Of one pair, as in peers.cc.
-constexpr std::size_t kMostRuns = 3;
+constexpr std::size_t kMaxRuns = 3;
 constexpr double kSecondsOfRuns = 0.02;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -166,7 +166,7 @@ Json time_pairs(const Settings& settings) {
       const attnflow::PairFlow again = attnflow::flow_of_pair(network, pair.output_token, pair.input_token);
       runs.push_back(seconds_since(before));
       if (again.flow != flow.flow) throw std::runtime_error("flow_of_pair: two answers to one question");
-    } while (runs.size() < kMostRuns && seconds_since(first) < kSecondsOfRuns);
+    } while (runs.size() < kMaxRuns && seconds_since(first) < kSecondsOfRuns);
     std::sort(runs.begin(), runs.end());
     const double median = (runs[(runs.size() - 1) / 2] + runs[runs.size() / 2]) / 2.0;
     values.push_back({{"flow", flow.flow},
