@@ -28,8 +28,13 @@
 // Determinism. float64 sums in the order of positions, one thread, and a total order of arcs: the same input gives the
 // same arcs. The page adds in another order, so that weights differ in the last bits.
 //
-// Example. Two tokens, one layer, W_1 = [[0.25, 0.75], [1, 0]], rho = 0.5: A_1 = [[0.625, 0.375], [0.5, 0.5]], and from
-// token 0 two arcs are reached, to 0 with 0.625 and to 1 with 0.375.
+// Example:
+//
+//     const Tensor<double> layer({1, 2, 2}, {0.25, 0.75, 1.0, 0.0});  // W_1 of two tokens
+//     const GraphArcs arcs = graph_arcs({.layers = layer.view()}, Settings{},
+//                                       {.method = Method::kRaw, .layer = 1, .output_token = 0});
+//     assert(arcs.shown.size() == 2);         // from token 0 to 0 and to 1
+//     assert(arcs.shown[0].weight == 0.625);  // 0.5 * 0.25 + 0.5 of the residual
 #ifndef ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
 #define ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
 
