@@ -173,21 +173,21 @@ std::size_t resolve_token(const OutputToken& asked, std::string_view option, con
                           option == "output-token" ? ", all" : "", n - 1, to_text(asked)));
 }
 
-std::size_t resolve_output_token(const OutputToken& wanted, const InputText& input, bool causal, bool merges_words,
+std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
                                  std::vector<std::string>& notes) {
   const std::vector<InputToken>& tokens = input.tokens;
-  if (wanted.kind != OutputToken::Kind::kText) return resolve_token(wanted, "output-token", tokens, causal, notes);
+  if (asked.kind != OutputToken::Kind::kText) return resolve_token(asked, "output-token", tokens, causal, notes);
 
-  const std::string& asked = wanted.text;
+  const std::string& name = asked.text;
   const std::vector<TextWord> words = text_words(input);
-  std::vector<std::size_t> found_words = find_exact_words(words, asked);
+  std::vector<std::size_t> found_words = find_exact_words(words, name);
   std::vector<std::size_t> found = last_tokens(words, found_words);
-  if (found.empty()) found = find_pieces(input, asked);
+  if (found.empty()) found = find_pieces(input, name);
   if (found.empty()) {
-    found_words = find_words(words, asked);
+    found_words = find_words(words, name);
     found = last_tokens(words, found_words);
   }
-  const std::string text = clean_line(asked);
+  const std::string text = clean_line(name);
   if (found.empty()) {
     throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 "
                                                "to {} or a token that occurs in the text, found '{}'; {}",
