@@ -33,6 +33,13 @@ namespace {
 using internal::GenerationSink;
 using internal::GenerationSinkOptions;
 
+// The prompt as the model is given it.
+struct Prompt {
+  std::vector<std::int64_t> ids;   // m
+  std::vector<InputToken> tokens;  // m
+  TokenGroups words;               // where words are merged: those of the tokens; else empty
+};
+
 Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, std::string& prompt) {
   if (options.chat) {
     std::vector<ChatMessage> messages;
@@ -50,6 +57,17 @@ Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, s
     throw Error(ErrorKind::kUsage, "expected a prompt with at least one token, found none");
   }
   return encoding;
+}
+
+Prompt read_prompt(const TextCodec& codec, const GenerateOptions& options, Report& report) {
+  const Encoding encoding = encode_prompt(codec, options, report.input.text);
+  Prompt prompt;
+  for (const EncodedToken& token : encoding.tokens) prompt.ids.push_back(token.id);
+  prompt.tokens = report_tokens(encoding);
+  report.input.tokens = prompt.tokens;
+  std::size_t none = 0;
+  if (options.settings.words) prompt.words = merge_words(report, none);
+  return prompt;
 }
 
 void check_room(const ModelInfo& info, std::size_t prompt) {
@@ -80,25 +98,18 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
       options.max_memory);
 }
 
-// Columns of one row: words of the prompt, then generated tokens one by one.
-TokenGroups column_groups(const std::vector<InputToken>& prompt, bool words, std::size_t columns) {
-  TokenGroups groups;
-  if (words) groups = word_groups(prompt);
-  for (std::size_t j = words ? prompt.size() : 0; j < columns; ++j) groups.push_back({j});
-  return groups;
-}
-
-// What the output at `position` drew on by one method: columns of the prompt, which are words where they are merged,
-// and with `all_columns` of the generated tokens before it.
-Query query_of(Method method, const GenerateOptions& options, const GenerationReport& report, std::size_t position,
-               bool all_columns) {
-  const std::size_t m = report.prompt_tokens.size();
+// The question what the output at `position` depends on by one method: on columns of the prompt, which are words where
+// they are merged, and with `all_columns` on the generated tokens before it.
+Query query_of(Method method, const Prompt& prompt, const Report& report, std::size_t position, bool all_columns) {
+  const Settings& settings = report.settings;
   Query query{.method = method, .outputs = {{position}}};
-  query.layers = method == Method::kFlow ? report.flow_layers : report.settings.layers;
-  query.start_layer = options.settings.start_layer;
-  query.flow_tolerance = options.settings.flow_tolerance;
-  if (options.settings.words || !all_columns) {
-    query.inputs = column_groups(report.prompt_tokens, options.settings.words, all_columns ? position + 1 : m);
+  query.layers = *method_values(report, method).layers;
+  query.start_layer = settings.start_layer;
+  query.flow_tolerance = settings.flow_tolerance;
+  const std::size_t m = prompt.ids.size();
+  if (settings.words || !all_columns) {
+    query.inputs = settings.words ? prompt.words : single_tokens(m);
+    for (std::size_t j = m; all_columns && j <= position; ++j) query.inputs.push_back({j});
   }
   return query;
 }
@@ -114,110 +125,95 @@ std::vector<double> step_rollout(internal::GenerationSource& source, const Query
 }
 
 // The numbers of a finished generation.
-class Values {
+class ValueFiller {
  public:
-  Values(const GenerateOptions& options, const GenerationSink& sink, std::size_t prompt_columns,
-         GenerationReport& report)
-      : options_(options),
-        sink_(sink),
-        source_(sink),
-        prompt_(report.prompt_tokens.size()),
-        columns_(prompt_columns),
-        report_(report) {}
-
-  void add(Method method, GenerationValues& values) {
-    std::vector<std::size_t> tokens(count());
-    std::iota(tokens.begin(), tokens.end(), std::size_t{0});
-    add(method, tokens, values);
+  ValueFiller(const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt, Report& report)
+      : options_(options), sink_(sink), source_(sink), prompt_(prompt), report_(report) {
+    const std::size_t first = report.input.tokens.size() - 1;
+    for (std::size_t t = 0; t < count(); ++t) report.output_tokens.push_back(first + t);
+    report.output_token = first;
+    report.all_output_tokens = true;
   }
 
+  void add_raw() { add(Method::kRaw, report_.raw, report_.raw_beside); }
+  void add_rollout() { add(Method::kRollout, report_.rollout, report_.rollout_beside); }
+
   void add_flow() {
-    std::vector<std::size_t>& tokens = report_.flow_tokens;
-    tokens = options_.flow_tokens;
-    std::sort(tokens.begin(), tokens.end());
-    if (tokens.empty()) {
-      tokens.resize(count());
-      std::iota(tokens.begin(), tokens.end(), std::size_t{0});
+    std::vector<std::size_t>& outputs = report_.flow_output_tokens;
+    for (const std::size_t t : options_.flow_tokens) {
+      if (t < count()) outputs.push_back(report_.output_tokens[t]);
     }
-    if (std::erase_if(tokens, [&](std::size_t t) { return t >= count(); }) > 0) {
+    std::sort(outputs.begin(), outputs.end());
+    if (options_.flow_tokens.empty()) outputs = report_.output_tokens;
+    if (outputs.size() < options_.flow_tokens.size()) {
       report_.notes.push_back(fmt::format("Flow was asked for tokens that were not generated: there are {}.", count()));
     }
-    if (tokens.empty()) return;
-    if (report_.flow_layers.empty()) report_.flow_layers = {report_.settings.layers.back()};
-    const Shape shape{tokens.size(), columns_, report_.flow_layers.size()};
+    if (outputs.empty()) return;
+    const Shape shape{report_.flow_layers.size(), outputs.size(), columns()};
     report_.flow_gap = Tensor<double>(shape);
     report_.flow_degenerate = Tensor<std::uint8_t>(shape);
-    add(Method::kFlow, tokens, report_.flow);
+    add(Method::kFlow, report_.flow, report_.flow_beside);
   }
 
   void add_sink_share() {
-    const auto& layers = report_.settings.layers;
-    report_.sink_share = Tensor<double>({count(), layers.size()});
-    for (std::size_t t = 0; t < count(); ++t) {
-      for (std::size_t l = 0; l < layers.size(); ++l) {
-        report_.sink_share(t, l) = sink_.first_share(layers[l], prompt_ - 1 + t);
-      }
+    const std::vector<std::size_t>& layers = report_.settings.layers;
+    Tensor<double>& share = report_.generation->sink_share;
+    share = Tensor<double>({layers.size(), count()});
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      for (std::size_t t = 0; t < count(); ++t) share(l, t) = sink_.first_share(layers[l], prompt_.ids.size() - 1 + t);
     }
   }
 
   std::size_t flagged() const { return flagged_; }
 
  private:
-  std::size_t count() const { return report_.tokens.size(); }
+  std::size_t count() const { return report_.generation->tokens.size(); }
+  std::size_t columns() const { return report_.input.tokens.size(); }
 
   // Rows of generated tokens, each of the network of the positions that it sees.
-  void add(Method method, const std::vector<std::size_t>& tokens, GenerationValues& values) {
+  void add(Method method, Tensor<double>& values, GenerationValues& beside) {
+    const MethodValues place = method_values(report_, method);
+    const std::size_t layers = place.layers->size();
+    const std::size_t rows = place.output_tokens->size();
     const bool by_field = options_.settings.normalization == Normalization::kReceptiveField;
     // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
     const bool all_columns = options_.generated_columns || by_field || method == Method::kFlow;
-    for (std::size_t row = 0; row < tokens.size(); ++row) {
-      const std::size_t position = prompt_ - 1 + tokens[row];
-      Query query = query_of(method, options_, report_, position, all_columns);
+    values = Tensor<double>({layers, rows, columns()});
+    if (options_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
+    if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
+      Query query = query_of(method, prompt_, report_, prompt_.ids.size() - 1 + t, all_columns);
       query.baseline = by_field;
       Attribution found = attribute(source_, query, {.threads = options_.threads, .stop_token = options_.stop_token});
-      const std::size_t layers = found.layers.size();
-      if (values.prompt.empty()) {
-        values.prompt = Tensor<double>({tokens.size(), columns_, layers});
-        if (options_.generated_columns) values.generated = Tensor<double>({tokens.size(), count(), layers});
-        if (by_field) values.normalized = Tensor<double>({tokens.size(), columns_, layers});
-      }
       for (std::size_t l = 0; l < layers; ++l) {
-        for (std::size_t j = 0; j < columns_; ++j) values.prompt(row, j, l) = found.values(l, 0, j);
-        for (std::size_t s = columns_; !values.generated.empty() && s < found.values.extent(2); ++s) {
-          values.generated(row, s - columns_, l) = found.values(l, 0, s);
+        const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
+        std::copy_n(all.begin(), columns(), values[l][row].data());
+        if (options_.generated_columns) {
+          std::copy(all.begin() + static_cast<std::ptrdiff_t>(columns()), all.end(), beside.generated[l][row].data());
         }
-        for (std::size_t j = 0; !found.gap.empty() && j < columns_; ++j) {
-          report_.flow_gap(row, j, l) = found.gap(l, 0, j);
-          report_.flow_degenerate(row, j, l) = found.degenerate(l, 0, j);
+        if (!found.gap.empty()) {
+          std::copy_n(found.gap[l][0].data(), columns(), report_.flow_gap[l][row].data());
+          std::copy_n(found.degenerate[l][0].data(), columns(), report_.flow_degenerate[l][row].data());
         }
       }
       if (by_field) {
         flagged_ += normalize(found, Normalization::kReceptiveField);
         for (std::size_t l = 0; l < layers; ++l) {
-          for (std::size_t j = 0; j < columns_; ++j) values.normalized(row, j, l) = found.values(l, 0, j);
+          std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
         }
       }
-      if (method == Method::kFlow && options_.progress) options_.progress(row + 1, tokens.size());
+      if (method == Method::kFlow && options_.progress) options_.progress(row + 1, rows);
     }
   }
 
   const GenerateOptions& options_;
   const GenerationSink& sink_;
   internal::GenerationSource source_;
-  std::size_t prompt_;   // m, pieces
-  std::size_t columns_;  // words or pieces
-  GenerationReport& report_;
+  const Prompt& prompt_;
+  Report& report_;
   std::size_t flagged_ = 0;
 };
-
-void merge_prompt_words(GenerationReport& report) {
-  InputText text;
-  text.text = report.prompt;
-  text.tokens = report.prompt_tokens;
-  std::vector<InputToken> words;
-  for (const auto& group : word_groups(report.prompt_tokens)) words.push_back(merge_tokens(text, group));
-  report.prompt_tokens = std::move(words);
-}
 
 // The same rules one by one: each says which tokens it drops.
 std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
@@ -230,57 +226,56 @@ std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
   return rules;
 }
 
-// What rankings leave out.
-std::vector<DroppedTokens> dropped_tokens(const GenerationReport& report, const TokenFilterOptions& filter) {
+std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenFilterOptions& filter) {
   std::vector<FilterToken> tokens;
-  for (const auto& group : word_groups(report.prompt_tokens)) {
+  for (const auto& group : word_groups(input.tokens)) {
     std::string word;
-    for (const std::size_t j : group) word += prompt_text(report, j);
+    for (const std::size_t j : group) word += display_text(input, j);
     for (const std::size_t j : group) {
-      tokens.push_back(
-          {prompt_text(report, j), group.size() > 1 ? word : std::string(), report.prompt_tokens[j].special});
+      tokens.push_back({display_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
     }
   }
-  std::vector<DroppedTokens> dropped;
+  std::vector<ExcludedTokens> excluded;
   for (const TokenFilterOptions& rule : single_rules(filter)) {
     const TokenFilterResult result = filter_tokens(tokens, rule);
-    DroppedTokens& found = dropped.emplace_back();
+    ExcludedTokens& found = excluded.emplace_back();
     found.rule = result.rules.front().reason;
     for (std::size_t j = 0; j < tokens.size(); ++j) {
       if (result.dropped[j]) found.tokens.push_back(j);
     }
   }
-  return dropped;
+  return excluded;
 }
 
-void note_generation_sink(GenerationReport& report) {
-  const Tensor<double>& share = report.sink_share;
-  double sum = 0.0;
-  for (const double value : share.span()) sum += value;
-  const double mean = sum / static_cast<double>(share.size());
+double mean_of(const Tensor<double>& values) {
+  return std::accumulate(values.span().begin(), values.span().end(), 0.0) / static_cast<double>(values.size());
+}
+
+void note_generation_sink(Report& report) {
   if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
-  std::string note = sink_note(mean, "the attention", prompt_text(report, 0), "--drop-sink sets that token aside.");
+  std::string note = sink_note(mean_of(report.generation->sink_share), "the attention", display_text(report.input, 0),
+                               "--set-aside first sets that token aside.");
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
-void note_next_generation_sink(GenerationReport& report) {
-  const Tensor<double>& values = report.rollout.prompt;
+void note_next_generation_sink(Report& report) {
+  const Tensor<double>& values = report.rollout;
   const Settings& settings = report.settings;
   if (settings.column_mask.kind != ColumnMask::Kind::kFirst || settings.normalization != Normalization::kNone ||
-      settings.start_layer != 0 || values.empty() || values.extent(1) < 2) {
+      settings.start_layer != 0 || values.empty() || values.extent(2) < 2) {
     return;
   }
   double sum = 0.0;
-  for (std::size_t t = 0; t < values.extent(0); ++t) {
-    for (std::size_t l = 0; l < values.extent(2); ++l) sum += values(t, 1, l);
+  for (std::size_t l = 0; l < values.extent(0); ++l) {
+    for (std::size_t row = 0; row < values.extent(1); ++row) sum += values(l, row, 1);
   }
-  const double share = sum / static_cast<double>(values.extent(0) * values.extent(2));
-  std::string note = next_sink_note(share, "what generated tokens draw on, on average", prompt_text(report, 1));
+  const double share = sum / static_cast<double>(values.extent(0) * values.extent(1));
+  std::string note = next_sink_note(share, "what generated tokens draw on, on average", display_text(report.input, 1));
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
 // What the template says before the user does is in every table and picture, and is not the user's.
-void note_own_system_turn(GenerationReport& report, const TextCodec& codec, const std::string& prompt) {
+void note_own_system_turn(Report& report, const TextCodec& codec, const std::string& prompt) {
   const std::optional<std::string> own = own_system_turn(codec, prompt);
   if (!own) return;
   constexpr std::size_t kMaxCells = 120;
@@ -291,6 +286,115 @@ void note_own_system_turn(GenerationReport& report, const TextCodec& codec, cons
           : fmt::format("--chat: the model's template begins with a system's turn of its own, \"{}\"; --system "
                         "TEXT replaces it, --system \"\" empties it.",
                         shorten(clean_line(*own), kMaxCells, "...")));
+}
+
+GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt& prompt, const ModelInfo& info,
+                                   std::size_t most) {
+  const Settings& settings = options.settings;
+  const std::size_t m = prompt.ids.size();
+  GenerationSinkOptions keep;
+  keep.layers = info.layers;
+  keep.to_layer = settings.start_layer;
+  keep.first_row = m - 1;
+  keep.mixing = mixing_options(settings, prompt.tokens, info.heads);
+  keep.rollout = settings.wants(Method::kRollout);
+  const bool all_columns = options.generated_columns || settings.normalization == Normalization::kReceptiveField;
+  keep.columns = all_columns ? 0 : m;
+  keep.threads = resolve_threads(options.threads);
+  if (settings.wants(Method::kFlow)) keep.graph_tokens = m - 1 + most;
+  return keep;
+}
+
+GeneratedToken generated_token(const TextCodec& codec, std::size_t id, std::span<const float> logits,
+                               std::size_t choices) {
+  GeneratedToken token;
+  token.id = static_cast<std::int64_t>(id);
+  token.text = codec.spelled(token.id);
+  token.special = codec.is_special(token.id);
+  token.probability = token_probability(logits, id);
+  for (const TokenProbability& choice : most_probable(logits, choices)) {
+    token.choices.push_back({codec.readable(static_cast<std::int64_t>(choice.id)), choice.probability});
+  }
+  return token;
+}
+
+// Lets the model go on until `most` tokens are there or something ends them.
+void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
+                     std::size_t most, GenerationSink& sink, Report& report) {
+  Generation& generation = *report.generation;
+  std::vector<GeneratedToken>& tokens = generation.tokens;
+  generation.stopped = most < options.tokens ? "context" : "length";
+  Sampler sampler(options.sampling);
+  internal::GeneratedText text(codec, options.on_text);
+  internal::GenerationSource source(sink);
+  if (options.on_start) {
+    options.on_start({report.model, report.input.text, report.input.tokens, report.settings.layers});
+  }
+  std::vector<std::int64_t> next = prompt.ids;
+  std::size_t told = 0;  // bytes of the text that on_token has had
+  for (bool ends = false; !ends && tokens.size() < most;) {
+    // The prompt itself can be given up; a generation keeps what it has.
+    if (!tokens.empty() && options.stop_token.stop_requested()) {
+      generation.stopped = "interrupted";
+      break;
+    }
+    Tensor<float> logits;
+    try {
+      logits = decoder.append(next, &sink, tokens.empty() ? options.stop_token : std::stop_token());
+    } catch (const std::exception& error) {
+      // Out of memory, most likely: what was generated until here is worth keeping.
+      if (tokens.empty()) throw;
+      generation.stopped = "interrupted";
+      report.notes.push_back(fmt::format("The model stopped: {}", error.what()));
+      break;
+    }
+    tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
+    next = {tokens.back().id};
+    text.add(next.front());
+    ends = !options.ignore_end && codec.is_end(next.front());
+    if (ends) generation.stopped = "end";
+    if (!options.on_token) continue;
+    const std::size_t t = tokens.size() - 1;
+    if (ends || t + 1 == most) text.finish();
+    std::vector<double> row;
+    if (options.settings.wants(Method::kRollout)) {
+      const std::size_t position = prompt.ids.size() - 1 + t;
+      row = step_rollout(source, query_of(Method::kRollout, prompt, report, position, options.generated_columns));
+    }
+    const std::span<const double> values(row);
+    const std::size_t columns = std::min(report.input.tokens.size(), values.size());
+    options.on_token({.index = t,
+                      .token = tokens.back(),
+                      .text = std::string_view(text.text()).substr(told),
+                      .rollout = values.first(columns),
+                      .generated = values.subspan(columns)});
+    told = text.text().size();
+  }
+  text.finish();
+  generation.text = text.text();
+  for (std::size_t t = 0; t < tokens.size(); ++t) std::tie(tokens[t].begin, tokens[t].end) = text.range(t);
+}
+
+void fill_values(const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt, Report& report) {
+  ValueFiller values(options, sink, prompt, report);
+  if (options.settings.wants(Method::kRaw)) values.add_raw();
+  if (options.settings.wants(Method::kRollout)) values.add_rollout();
+  if (options.settings.wants(Method::kFlow)) {
+    try {
+      values.add_flow();
+    } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
+      report.flow = report.flow_gap = {};
+      report.flow_degenerate = {};
+      report.flow_beside = {};
+      report.flow_output_tokens.clear();
+      report.flow_layers.clear();
+      report.notes.emplace_back("Interrupted: flow was not computed.");
+    }
+  }
+  values.add_sink_share();
+  note_generation_sink(report);
+  note_next_generation_sink(report);
+  if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 
 }  // namespace
@@ -317,137 +421,45 @@ void check_generate_options(const GenerateOptions& options) {
           to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
 }
 
-GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,
-                          const GenerateOptions& options) {
+Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& options) {
   check_generate_options(options);
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
-  GenerationReport report;
+  Report report;
   report.settings = options.settings;
-  report.sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
-  report.chat = options.chat;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
-  report.prompt = prompt;
-  const Encoding encoding = encode_prompt(codec, options, report.prompt);
-  report.prompt_tokens = report_tokens(encoding);
-  if (options.chat && !options.system) note_own_system_turn(report, codec, prompt);
-  const std::size_t m = encoding.tokens.size();
+  report.input.kind = "generation";
+  report.input.text = text;
+  report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
+  report.generation->chat = options.chat;
+  const Prompt prompt = read_prompt(codec, options, report);
+  if (options.chat && !options.system) note_own_system_turn(report, codec, text);
+  const std::size_t m = prompt.ids.size();
   check_room(info, m);
   check_decoder_head(info);
-  report.settings.layers = resolve_layers(options.settings.layers, options.settings.start_layer, info.layers);
-  if (options.settings.wants(Method::kFlow) && !options.flow_layers.empty()) {
-    report.flow_layers = resolve_layers(options.flow_layers, options.settings.start_layer, info.layers);
+  const Settings& settings = options.settings;
+  report.settings.layers = resolve_layers(settings.layers, settings.start_layer, info.layers);
+  if (settings.wants(Method::kFlow)) {
+    report.flow_layers = options.flow_layers.empty()
+                             ? std::vector<std::size_t>{report.settings.layers.back()}
+                             : resolve_layers(options.flow_layers, settings.start_layer, info.layers);
   }
+  report.generation->excluded = excluded_tokens(report.input, options.filter);
 
-  GenerationReport shown = report;
-  if (options.settings.words) merge_prompt_words(shown);
-  report.dropped = dropped_tokens(shown, options.filter);  // of what rankings show: the words where merged
-
-  GenerationSinkOptions keep;
-  keep.layers = info.layers;
-  keep.to_layer = options.settings.start_layer;
-  keep.first_row = m - 1;
-  keep.mixing = mixing_options(options.settings, report.prompt_tokens, info.heads);
-  keep.rollout = options.settings.wants(Method::kRollout);
-  const bool all_columns =
-      options.generated_columns || options.settings.normalization == Normalization::kReceptiveField;
-  keep.columns = all_columns ? 0 : m;
-  keep.threads = resolve_threads(options.threads);
   const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
-  if (options.settings.wants(Method::kFlow)) keep.graph_tokens = m - 1 + most;
+  const GenerationSinkOptions keep = sink_options(options, prompt, info, most);
   // The model's own memory first, so that what is left counts for the rows.
   decoder.clear();
   decoder.reserve(m + most - 1);
   check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
-  Sampler sampler(options.sampling);
-
-  std::vector<std::int64_t> next;
-  for (const EncodedToken& token : encoding.tokens) next.push_back(token.id);
-  internal::GeneratedText text(codec, options.said);
-  report.stopped = most < options.tokens ? "context" : "length";
-  if (options.start) options.start({report.model, report.prompt, shown.prompt_tokens, report.settings.layers});
-  std::size_t said = 0;  // bytes of the text that steps have had
-  while (report.tokens.size() < most) {
-    // The prompt itself can be given up; a generation keeps what it has.
-    if (!report.tokens.empty() && options.stop_token.stop_requested()) {
-      report.stopped = "interrupted";
-      break;
-    }
-    Tensor<float> logits;
-    try {
-      logits = decoder.append(next, &sink, report.tokens.empty() ? options.stop_token : std::stop_token());
-    } catch (const std::exception& error) {
-      // Out of memory, most likely: what was said until here is worth keeping.
-      if (report.tokens.empty()) throw;
-      report.stopped = "interrupted";
-      report.notes.push_back(fmt::format("The model stopped: {}", error.what()));
-      break;
-    }
-    const std::size_t chosen = sampler.choose(logits.span());
-    GeneratedToken token;
-    token.id = static_cast<std::int64_t>(chosen);
-    token.text = codec.spelled(token.id);
-    token.special = codec.is_special(token.id);
-    token.probability = token_probability(logits.span(), chosen);
-    for (const TokenProbability& choice : most_probable(logits.span(), options.choices)) {
-      token.choices.push_back({codec.readable(static_cast<std::int64_t>(choice.id)), choice.probability});
-    }
-    report.tokens.push_back(std::move(token));
-    text.add(static_cast<std::int64_t>(chosen));
-    next = {static_cast<std::int64_t>(chosen)};
-    const bool ends = !options.ignore_end && codec.is_end(next.front());
-    if (ends) report.stopped = "end";
-    if (options.step) {
-      const std::size_t t = report.tokens.size() - 1;
-      if (ends || t + 1 == most) text.finish();
-      std::vector<double> row;
-      const std::size_t columns = shown.prompt_tokens.size();
-      if (keep.rollout) {
-        internal::GenerationSource source(sink);
-        row = step_rollout(source, query_of(Method::kRollout, options, report, m - 1 + t, options.generated_columns));
-      }
-      const std::span<const double> values(row);
-      options.step({.index = t,
-                    .token = report.tokens.back(),
-                    .text = std::string_view(text.text()).substr(said),
-                    .rollout = values.first(std::min(columns, values.size())),
-                    .generated = values.subspan(std::min(columns, values.size()))});
-      said = text.text().size();
-    }
-    if (ends) break;
+  continue_prompt(decoder, codec, options, prompt, most, sink, report);
+  fill_values(options, sink, prompt, report);
+  const std::size_t generated = report.generation->tokens.size();
+  for (std::string& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
+  if (report.generation->stopped == "interrupted") {
+    report.notes.push_back(fmt::format("Interrupted after {} tokens.", generated));
   }
-  text.finish();
-  report.text = text.text();
-  for (std::size_t t = 0; t < report.tokens.size(); ++t) {
-    std::tie(report.tokens[t].begin, report.tokens[t].end) = text.range(t);
-  }
-
-  const std::size_t columns = options.settings.words ? word_groups(report.prompt_tokens).size() : m;
-  Values values(options, sink, columns, report);
-  if (options.settings.wants(Method::kRaw)) values.add(Method::kRaw, report.raw);
-  if (keep.rollout) values.add(Method::kRollout, report.rollout);
-  if (keep.graph_tokens > 0) {
-    try {
-      values.add_flow();
-    } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
-      report.flow = {};
-      report.flow_gap = {};
-      report.flow_degenerate = {};
-      report.flow_tokens.clear();
-      report.flow_layers.clear();
-      report.notes.emplace_back("Interrupted: flow was not computed.");
-    }
-  }
-  values.add_sink_share();
-  note_generation_sink(report);
-  note_next_generation_sink(report);
-  if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
-  for (std::string& note : info.notes_for(m + report.tokens.size())) report.notes.push_back(std::move(note));
-  if (report.stopped == "interrupted") {
-    report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));
-  }
-  if (options.settings.words) merge_prompt_words(report);
   return report;
 }
 

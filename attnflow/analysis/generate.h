@@ -1,9 +1,9 @@
-// Generation with attribution: a prompt in, a text and what each of its tokens drew on out.
+// Generation with attribution: a prompt in, a text and what each of its tokens depends on out.
 //
 // While the model generates, the attention of each new position passes through incremental rollout
 // (rollout/incremental_rollout.h) and is forgotten, but for the fused rows of the positions that choose tokens, and of
-// all positions where flow is asked for. Generated token t was chosen at position m + t - 1, whose row is reported
-// (report/generation_report.h).
+// all positions where flow is asked for. Generated token t was chosen at position m - 1 + t, whose row is reported
+// (report/report.h, Generation).
 #ifndef ATTNFLOW_ANALYSIS_GENERATE_H_
 #define ATTNFLOW_ANALYSIS_GENERATE_H_
 
@@ -19,7 +19,7 @@
 #include "attnflow/base/progress.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/sampling.h"
-#include "attnflow/report/generation_report.h"
+#include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"
 #include "attnflow/text/token_filter.h"
 
@@ -51,21 +51,21 @@ struct GenerateOptions {
   Settings settings;
   std::size_t tokens = 64;  // n, at most
   SamplingOptions sampling;
-  bool chat = false;                           // the prompt is the user's turn of a conversation (chat_prompt.h)
-  std::optional<std::string> system;           // with chat: the system's turn before it
-  bool ignore_end = false;                     // go on behind a token that ends the text
-  bool generated_columns = false;              // keep what was drawn on generated tokens too
-  std::vector<std::size_t> flow_tokens;        // generated tokens whose flow is wanted; empty: all
-  std::vector<std::size_t> flow_layers;        // layers that flow starts from; empty: the last of settings.layers
-  TokenFilterOptions filter;                   // prompt tokens (words where merged) that rankings leave out
-  std::size_t choices = 5;                     // most probable tokens that are kept for each generated one
-  std::size_t threads = 0;                     // of rollout and flow; 0: one per hardware thread
-  std::size_t max_memory = 0;                  // bytes of rows and report; 0: what the machine has
-  std::function<void(std::string_view)> said;  // text as it comes, whole characters
+  bool chat = false;                              // the prompt is the user's turn of a conversation (chat_prompt.h)
+  std::optional<std::string> system;              // with chat: the system's turn before it
+  bool ignore_end = false;                        // continue past a token that ends the text
+  bool generated_columns = false;                 // keep the values on generated tokens too
+  std::vector<std::size_t> flow_tokens;           // generated tokens whose flow is wanted; empty: all
+  std::vector<std::size_t> flow_layers;           // layers that flow starts from; empty: the last of settings.layers
+  TokenFilterOptions filter;                      // prompt tokens (words where merged) to exclude from rankings
+  std::size_t choices = 5;                        // most probable tokens that are kept for each generated one
+  std::size_t threads = 0;                        // of rollout and flow; 0: one per hardware thread
+  std::size_t max_memory = 0;                     // bytes of rows and report; 0: what the machine has
+  std::function<void(std::string_view)> on_text;  // text as it comes, whole characters
   // For who watches: once before the first token, then for each token at once. With rollout a step computes the rows of
   // its position, which otherwise wait for others (rollout/incremental_rollout.h).
-  std::function<void(const GenerationStart&)> start = {};
-  std::function<void(const GenerationStep&)> step = {};
+  std::function<void(const GenerationStart&)> on_start = {};
+  std::function<void(const GenerationStep&)> on_token = {};
   ProgressFunction progress = {};   // of flow, in generated tokens
   std::stop_token stop_token = {};  // ends the generation; what is there is kept
 };
@@ -77,8 +77,7 @@ void check_generate_options(const GenerateOptions& options);
 // Throws as check_generate_options(), Error(kUsage) for what does not fit the model or the prompt, Error(kInputTooLong)
 // for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory:
 // the message says how much they take, and what would be less; Cancelled when stopped before the first token.
-GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::string& prompt,
-                          const GenerateOptions& options);
+Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& options);
 
 }  // namespace attnflow
 

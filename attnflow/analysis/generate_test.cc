@@ -9,6 +9,7 @@
 #include "attnflow/analysis/generated_text.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/normalize.h"
+#include "attnflow/report/report_ranking.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow::generate_test {
@@ -44,31 +45,31 @@ TEST(Generate, RowsAreThoseOfTheLastPositionOfThePromptAndTheTokensBefore) {
     GenerateOptions options = options_for({"raw", "rollout", "flow"});
     options.settings.residual = 0.4;
     options.flow_layers = {2, 4};
-    const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-    EXPECT_EQ(report.text, "four five");
-    EXPECT_EQ(report.stopped, "end");
+    const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+    EXPECT_EQ(report.generation->text, "four five");
+    EXPECT_EQ(report.generation->stopped, "end");
     // Room for all that may come, as far as there are positions; the token that is said last is never appended.
     EXPECT_EQ(decoder.reserved, std::min(kPromptTokens + options.tokens - 1, decoder.info().max_tokens));
-    ASSERT_EQ(report.tokens.size(), 10U);  // the end too
-    EXPECT_TRUE(report.tokens.back().special);
+    ASSERT_EQ(report.generation->tokens.size(), 10U);  // the end too
+    EXPECT_TRUE(report.generation->tokens.back().special);
     MixingOptions mixing;
     mixing.residual = 0.4;
-    for (std::size_t t = 0; t < report.tokens.size(); ++t) {
+    for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) {
       const std::size_t last = kPromptTokens + t - 1;
       const AttentionGraph graph = graph_of(decoder, last + 1, mixing);
       const FlowResult flow = attention_flow(graph, {.layers = {2, 4}, .output_token = last});
       for (std::size_t l = 1; l <= 4; ++l) {
         const std::vector<double> row = rollout_row(graph, last, l);
         for (std::size_t j = 0; j < kPromptTokens; ++j) {
-          EXPECT_NEAR(report.rollout.prompt(t, j, l - 1), row[j], kTolerance);
-          EXPECT_EQ(report.raw.prompt(t, j, l - 1), graph.weights(l - 1, last, j));
+          EXPECT_NEAR(report.rollout(l - 1, t, j), row[j], kTolerance);
+          EXPECT_EQ(report.raw(l - 1, t, j), graph.weights(l - 1, last, j));
         }
       }
       for (std::size_t l = 0; l < 2; ++l) {
         for (std::size_t j = 0; j < kPromptTokens; ++j) {
-          EXPECT_EQ(report.flow.prompt(t, j, l), flow.flow(l, 0, j));
-          EXPECT_EQ(report.flow_gap(t, j, l), flow.flow_gap(l, 0, j));
-          EXPECT_EQ(report.flow_degenerate(t, j, l), flow.degenerate(l, 0, j));
+          EXPECT_EQ(report.flow(l, t, j), flow.flow(l, 0, j));
+          EXPECT_EQ(report.flow_gap(l, t, j), flow.flow_gap(l, 0, j));
+          EXPECT_EQ(report.flow_degenerate(l, t, j), flow.degenerate(l, 0, j));
         }
       }
     }
@@ -78,19 +79,19 @@ TEST(Generate, RowsAreThoseOfTheLastPositionOfThePromptAndTheTokensBefore) {
 TEST(Generate, KeepsGeneratedColumnsOnRequest) {
   ScriptedDecoder decoder("abc", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout"});
-  EXPECT_TRUE(generate(decoder, ByteCodec(), kPrompt, options).rollout.generated.empty());
+  EXPECT_TRUE(generate(decoder, ByteCodec(), kPrompt, options).rollout_beside.generated.empty());
   options.generated_columns = true;
-  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-  ASSERT_EQ(report.rollout.generated.shape(), (Shape{4, 4, 4}));
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_EQ(report.rollout_beside.generated.shape(), (Shape{4, 4, 4}));
   for (std::size_t t = 0; t < 4; ++t) {
     const std::size_t last = kPromptTokens + t - 1;
     const std::vector<double> row = rollout_row(graph_of(decoder, last + 1), last, 4);
     double sum = 0.0;
-    for (std::size_t j = 0; j < kPromptTokens; ++j) sum += report.rollout.prompt(t, j, 3);
+    for (std::size_t j = 0; j < kPromptTokens; ++j) sum += report.rollout(3, t, j);
     for (std::size_t s = 0; s < 4; ++s) {
       const double expected = s < t ? row[kPromptTokens + s] : 0.0;
-      EXPECT_NEAR(report.rollout.generated(t, s, 3), expected, kTolerance);
-      sum += report.rollout.generated(t, s, 3);
+      EXPECT_NEAR(report.rollout_beside.generated(3, t, s), expected, kTolerance);
+      sum += report.rollout_beside.generated(3, t, s);
     }
     EXPECT_NEAR(sum, 1.0, 1e-6);
   }
@@ -100,8 +101,8 @@ TEST(Generate, ReceptiveFieldValuesAreThoseOfTheWholeRow) {
   ScriptedDecoder decoder("abc", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout", "flow"});
   options.settings.normalization = Normalization::kReceptiveField;
-  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-  for (std::size_t t = 0; t < report.tokens.size(); ++t) {
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+  for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) {
     const std::size_t n = kPromptTokens + t;
     const AttentionGraph graph = graph_of(decoder, n);
     const AttentionGraph uniform = uniform_graph(4, n, true, 0.5);
@@ -109,29 +110,29 @@ TEST(Generate, ReceptiveFieldValuesAreThoseOfTheWholeRow) {
                            std::size_t at) {
       normalize_receptive_field(TensorView<double>(row.data(), {1, n}),
                                 TensorView<const double>(baseline.data(), {1, n}));
-      for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(found(t, j, at), row[j], kTolerance);
+      for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(found(at, t, j), row[j], kTolerance);
     };
     for (std::size_t l = 1; l <= 4; ++l) {
-      check(rollout_row(graph, n - 1, l), rollout_row(uniform, n - 1, l), report.rollout.normalized, l - 1);
+      check(rollout_row(graph, n - 1, l), rollout_row(uniform, n - 1, l), report.rollout_beside.normalized, l - 1);
     }
     const FlowResult flow = attention_flow(graph, {.layers = {4}, .output_token = n - 1});
     const FlowResult even = attention_flow(uniform, {.layers = {4}, .output_token = n - 1});
     check({flow.flow.span().begin(), flow.flow.span().end()}, {even.flow.span().begin(), even.flow.span().end()},
-          report.flow.normalized, 0);
+          report.flow_beside.normalized, 0);
   }
 }
 
 TEST(Generate, WordsOfThePromptAreMerged) {
   ScriptedDecoder decoder("ab", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout", "flow"});
-  const GenerationReport pieces = generate(decoder, ByteCodec(), kPrompt, options);
+  const Report pieces = generate(decoder, ByteCodec(), kPrompt, options);
   options.settings.words = true;
-  const GenerationReport words = generate(decoder, ByteCodec(), kPrompt, options);
-  ASSERT_EQ(words.prompt_tokens.size(), 4U);  // <begin>, one, two, three
-  EXPECT_EQ(prompt_text(words, 1), "one");
+  const Report words = generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_EQ(words.input.tokens.size(), 4U);  // <begin>, one, two, three
+  EXPECT_EQ(display_text(words.input, 1), "one");
   const std::size_t first[] = {0, 1, 4, 8};
   const std::size_t end[] = {1, 4, 8, 14};
-  for (std::size_t t = 0; t < words.tokens.size(); ++t) {
+  for (std::size_t t = 0; t < words.generation->tokens.size(); ++t) {
     const AttentionGraph graph = graph_of(decoder, kPromptTokens + t);
     TokenGroups groups;
     for (std::size_t w = 0; w < 4; ++w) {
@@ -144,40 +145,39 @@ TEST(Generate, WordsOfThePromptAreMerged) {
     const FlowResult flow = attention_flow(graph, ask);
     for (std::size_t w = 0; w < 4; ++w) {
       double sum = 0.0;
-      for (std::size_t j = first[w]; j < end[w]; ++j) sum += pieces.rollout.prompt(t, j, 3);
-      EXPECT_NEAR(words.rollout.prompt(t, w, 3), sum, kTolerance);
-      EXPECT_EQ(words.flow.prompt(t, w, 0), flow.flow(0, 0, w));
+      for (std::size_t j = first[w]; j < end[w]; ++j) sum += pieces.rollout(3, t, j);
+      EXPECT_NEAR(words.rollout(3, t, w), sum, kTolerance);
+      EXPECT_EQ(words.flow(0, t, w), flow.flow(0, 0, w));
     }
   }
 }
 
-TEST(Generate, ReportsTheShareOfTheFirstTokenAndDropsItOnRequest) {
+TEST(Generate, ReportsTheShareOfTheFirstTokenAndMasksItOnRequest) {
   ScriptedDecoder decoder("ab", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout"});
-  const GenerationReport plain = generate(decoder, ByteCodec(), kPrompt, options);
+  const Report plain = generate(decoder, ByteCodec(), kPrompt, options);
   options.settings.column_mask = parse_column_mask("first");
-  const GenerationReport dropped = generate(decoder, ByteCodec(), kPrompt, options);
+  const Report masked = generate(decoder, ByteCodec(), kPrompt, options);
   MixingOptions aside;
   aside.set_aside = {0};
-  for (std::size_t t = 0; t < plain.tokens.size(); ++t) {
+  for (std::size_t t = 0; t < plain.generation->tokens.size(); ++t) {
     const std::size_t n = kPromptTokens + t;
     for (std::size_t l = 1; l <= 4; ++l) {
-      EXPECT_NEAR(plain.sink_share(t, l - 1), plain.raw.prompt(t, 0, l - 1), kTolerance);
-      EXPECT_EQ(dropped.sink_share(t, l - 1), plain.sink_share(t, l - 1));
-      EXPECT_EQ(dropped.raw.prompt(t, 0, l - 1), 0.0);
+      EXPECT_NEAR(plain.generation->sink_share(l - 1, t), plain.raw(l - 1, t, 0), kTolerance);
+      EXPECT_EQ(masked.generation->sink_share(l - 1, t), plain.generation->sink_share(l - 1, t));
+      EXPECT_EQ(masked.raw(l - 1, t, 0), 0.0);
       const std::vector<double> row = rollout_row(graph_of(decoder, n, aside), n - 1, l);
-      for (std::size_t j = 0; j < kPromptTokens; ++j)
-        EXPECT_NEAR(dropped.rollout.prompt(t, j, l - 1), row[j], kTolerance);
+      for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(masked.rollout(l - 1, t, j), row[j], kTolerance);
     }
   }
   ASSERT_FALSE(plain.notes.empty());
   EXPECT_NE(plain.notes.front().find("first token"), std::string::npos);
   double gathered = 0.0;
-  for (std::size_t t = 0; t < dropped.tokens.size(); ++t) {
-    for (std::size_t l = 0; l < 4; ++l) gathered += dropped.rollout.prompt(t, 1, l);
+  for (std::size_t t = 0; t < masked.generation->tokens.size(); ++t) {
+    for (std::size_t l = 0; l < 4; ++l) gathered += masked.rollout(l, t, 1);
   }
-  gathered /= 4.0 * static_cast<double>(dropped.tokens.size());
-  const auto said = std::count_if(dropped.notes.begin(), dropped.notes.end(), [](const std::string& note) {
+  gathered /= 4.0 * static_cast<double>(masked.generation->tokens.size());
+  const auto said = std::count_if(masked.notes.begin(), masked.notes.end(), [](const std::string& note) {
     return note.find("gathers there") != std::string::npos;
   });
   EXPECT_EQ(said, gathered >= 0.3 ? 1 : 0) << gathered;
@@ -188,12 +188,12 @@ TEST(Generate, LayersAndToLayer) {
   GenerateOptions options = options_for({"raw", "rollout"});
   options.settings.layers = {3, 4};
   options.settings.start_layer = 1;
-  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-  ASSERT_EQ(report.rollout.prompt.extent(2), 2U);
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+  ASSERT_EQ(report.rollout.extent(0), 2U);
   const AttentionGraph graph = graph_of(decoder, kPromptTokens + 1);
   for (std::size_t l = 0; l < 2; ++l) {
     const std::vector<double> row = rollout_row(graph, kPromptTokens, 3 + l, 1);
-    for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(report.rollout.prompt(1, j, l), row[j], kTolerance);
+    for (std::size_t j = 0; j < kPromptTokens; ++j) EXPECT_NEAR(report.rollout(l, 1, j), row[j], kTolerance);
   }
 }
 
@@ -201,18 +201,18 @@ TEST(Generate, StopsWhereItShould) {
   ScriptedDecoder decoder("abcdef", kPromptTokens);
   GenerateOptions options = options_for({"rollout"});
   options.tokens = 3;
-  GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-  EXPECT_EQ(report.stopped, "length");
-  EXPECT_EQ(report.text, "abc");
+  Report report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.generation->stopped, "length");
+  EXPECT_EQ(report.generation->text, "abc");
   EXPECT_EQ(decoder.length(), kPromptTokens + 2);  // the last token is not computed
 
   options.tokens = 100;
   report = generate(decoder, ByteCodec(), kPrompt, options);
-  EXPECT_EQ(report.stopped, "end");
+  EXPECT_EQ(report.generation->stopped, "end");
   options.ignore_end = true;
   report = generate(decoder, ByteCodec(), kPrompt, options);
-  EXPECT_EQ(report.stopped, "context");
-  EXPECT_EQ(report.tokens.size(), decoder.info().max_tokens - kPromptTokens + 1);
+  EXPECT_EQ(report.generation->stopped, "context");
+  EXPECT_EQ(report.generation->tokens.size(), decoder.info().max_tokens - kPromptTokens + 1);
 }
 
 TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
@@ -223,12 +223,12 @@ TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
   };
   GenerateOptions options = options_for({"raw", "rollout", "flow"});
   options.stop_token = stop.get_token();
-  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-  EXPECT_EQ(report.stopped, "interrupted");
-  EXPECT_EQ(report.text, "ab");
-  EXPECT_EQ(report.rollout.prompt.extent(0), 2U);
-  EXPECT_EQ(report.raw.prompt.extent(0), 2U);
-  EXPECT_TRUE(report.flow.prompt.empty());
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.generation->stopped, "interrupted");
+  EXPECT_EQ(report.generation->text, "ab");
+  EXPECT_EQ(report.rollout.extent(1), 2U);
+  EXPECT_EQ(report.raw.extent(1), 2U);
+  EXPECT_TRUE(report.flow.empty());
   EXPECT_EQ(report.notes.size(), 3U);  // the sink, the flow, the end
   // Before the first token there is nothing to keep.
   EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Cancelled);
@@ -238,13 +238,13 @@ TEST(Generate, StreamsWholeCharacters) {
   ScriptedDecoder decoder("a\xF0\x9F\x98\x80z\xC3", kPromptTokens);
   GenerateOptions options = options_for({"raw"});
   std::vector<std::string> pieces;
-  options.said = [&](std::string_view text) { pieces.emplace_back(text); };
-  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
+  options.on_text = [&](std::string_view text) { pieces.emplace_back(text); };
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(pieces, (std::vector<std::string>{"a", "\xF0\x9F\x98\x80", "z", "\xEF\xBF\xBD"}));
-  EXPECT_EQ(report.text, "a\xF0\x9F\x98\x80z\xEF\xBF\xBD");
-  for (std::size_t t = 1; t <= 4; ++t) EXPECT_EQ(generated_text(report, t), "\xF0\x9F\x98\x80");
-  EXPECT_EQ(generated_text(report, 5), "z");
-  EXPECT_EQ(generated_text(report, 7), "<end>");
+  EXPECT_EQ(report.generation->text, "a\xF0\x9F\x98\x80z\xEF\xBF\xBD");
+  for (std::size_t t = 1; t <= 4; ++t) EXPECT_EQ(generated_text(*report.generation, t), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(generated_text(*report.generation, 5), "z");
+  EXPECT_EQ(generated_text(*report.generation, 7), "<end>");
 }
 
 TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
@@ -260,7 +260,7 @@ TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
     std::string text;
     std::vector<std::vector<double>> rows;
     std::vector<double> probabilities;
-    options.start = [&](const GenerationStart& start) {
+    options.on_start = [&](const GenerationStart& start) {
       ++starts;
       EXPECT_EQ(start.model.name, "scripted");
       EXPECT_EQ(start.prompt, kPrompt);
@@ -268,7 +268,7 @@ TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
       EXPECT_EQ(start.layers, (std::vector<std::size_t>{2, 4}));
       EXPECT_EQ(decoder.length(), 0U);
     };
-    options.step = [&](const GenerationStep& step) {
+    options.on_token = [&](const GenerationStep& step) {
       EXPECT_EQ(starts, 1U);
       EXPECT_EQ(step.index, steps);
       EXPECT_EQ(decoder.length(), kPromptTokens + steps);  // at once, not some tokens later
@@ -280,24 +280,24 @@ TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
       rows.back().insert(rows.back().end(), step.generated.begin(), step.generated.end());
       probabilities.push_back(step.token.probability);
     };
-    const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-    EXPECT_EQ(text, report.text);
-    ASSERT_EQ(rows.size(), report.tokens.size());
-    ASSERT_EQ(report.rollout.prompt.extent(1), columns);
+    const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+    EXPECT_EQ(text, report.generation->text);
+    ASSERT_EQ(rows.size(), report.generation->tokens.size());
+    ASSERT_EQ(report.rollout.extent(2), columns);
     for (std::size_t t = 0; t < rows.size(); ++t) {
-      EXPECT_EQ(probabilities[t], report.tokens[t].probability);
-      const std::vector<double> prompt = mean_over_layers(report.rollout.prompt, t);
-      const std::vector<double> generated = mean_over_layers(report.rollout.generated, t);
+      EXPECT_EQ(probabilities[t], report.generation->tokens[t].probability);
+      const std::vector<double> prompt = mean_over_layers(report.rollout, t);
+      const std::vector<double> generated = mean_over_layers(report.rollout_beside.generated, t);
       for (std::size_t j = 0; j < columns; ++j) EXPECT_NEAR(rows[t][j], prompt[j], kTolerance);
       for (std::size_t s = 0; s < t; ++s) EXPECT_NEAR(rows[t][columns + s], generated[s], kTolerance);
     }
     // Whether somebody watches changes nothing.
-    options.start = {};
-    options.step = {};
-    const GenerationReport alone = generate(decoder, ByteCodec(), kPrompt, options);
-    ASSERT_EQ(alone.rollout.prompt.size(), report.rollout.prompt.size());
-    for (std::size_t i = 0; i < alone.rollout.prompt.size(); ++i) {
-      EXPECT_EQ(alone.rollout.prompt.span()[i], report.rollout.prompt.span()[i]);
+    options.on_start = {};
+    options.on_token = {};
+    const Report alone = generate(decoder, ByteCodec(), kPrompt, options);
+    ASSERT_EQ(alone.rollout.size(), report.rollout.size());
+    for (std::size_t i = 0; i < alone.rollout.size(); ++i) {
+      EXPECT_EQ(alone.rollout.span()[i], report.rollout.span()[i]);
     }
   }
 }
@@ -306,7 +306,7 @@ TEST(Generate, StepsHaveWholeCharactersAndNoRowsWithoutRollout) {
   ScriptedDecoder decoder("a\xF0\x9F\x98\x80z\xC3", kPromptTokens);
   GenerateOptions options = options_for({"raw"});
   std::vector<std::string> pieces;
-  options.step = [&](const GenerationStep& step) {
+  options.on_token = [&](const GenerationStep& step) {
     pieces.emplace_back(step.text);
     EXPECT_TRUE(step.rollout.empty());
     EXPECT_TRUE(step.generated.empty());
@@ -326,28 +326,29 @@ TEST(Generate, ChatPutsThePromptIntoTheTemplate) {
   GenerateOptions options = options_for({"raw"});
   options.chat = true;
   options.system = "short";
-  const GenerationReport report = generate(decoder, ByteCodec(), "hi", options);
-  EXPECT_EQ(report.prompt, prompt);
-  EXPECT_TRUE(report.chat);
+  const Report report = generate(decoder, ByteCodec(), "hi", options);
+  EXPECT_EQ(report.input.text, prompt);
+  EXPECT_TRUE(report.generation->chat);
   options.chat = false;
   EXPECT_THROW(generate(decoder, ByteCodec(), "hi", options), Error);
 }
 
-TEST(Generate, FiltersSayWhatTheyDropAndHowMuch) {
+TEST(Generate, FiltersSayWhatTheyExcludeAndHowMuch) {
   ScriptedDecoder decoder("a", 1 + std::string("see the theory").size());
   GenerateOptions options = options_for({"rollout"});
   options.settings.words = true;
   options.filter.special = true;
   options.filter.stop_words = {"en"};
-  const GenerationReport report = generate(decoder, ByteCodec(), "see the theory", options);
-  ASSERT_EQ(report.dropped.size(), 2U);
-  EXPECT_EQ(report.dropped[0].tokens, (std::vector<std::size_t>{0}));
-  EXPECT_EQ(report.dropped[1].tokens, (std::vector<std::size_t>{2}));  // "the", and not the beginning of "theory"
-  const GenerationRanking ranking = rank_prompt_tokens(report, mean_over_layers(report.rollout.prompt, 0));
-  ASSERT_EQ(ranking.tokens.size(), 2U);
+  const Report report = generate(decoder, ByteCodec(), "see the theory", options);
+  const std::vector<ExcludedTokens>& excluded = report.generation->excluded;
+  ASSERT_EQ(excluded.size(), 2U);
+  EXPECT_EQ(excluded[0].tokens, (std::vector<std::size_t>{0}));
+  EXPECT_EQ(excluded[1].tokens, (std::vector<std::size_t>{2}));  // "the", and not the beginning of "theory"
+  const std::vector<RankedToken> ranking = rank_input_tokens(report, Method::kRollout, report.output_tokens[0], {});
+  ASSERT_EQ(ranking.size(), 2U);
   double kept = 0.0;
-  for (const RankedPromptToken& token : ranking.tokens) kept += token.value;
-  EXPECT_NEAR(ranking.dropped_share, 1.0 - kept, 1e-6);
+  for (const RankedToken& token : ranking) kept += token.value;
+  EXPECT_NEAR(excluded_share(report, mean_over_layers(report.rollout, 0)), 1.0 - kept, 1e-6);
 
   options.filter.patterns = {"("};
   EXPECT_THROW(generate(decoder, ByteCodec(), "see the theory", options), Error);
@@ -383,8 +384,8 @@ TEST(Generate, OneHeadIsFineForRawAttention) {
   ScriptedDecoder decoder("a", kPromptTokens);
   GenerateOptions options = options_for({"raw"});
   options.settings.heads = parse_heads("1");
-  const GenerationReport report = generate(decoder, ByteCodec(), kPrompt, options);
-  EXPECT_EQ(report.raw.prompt(0, 3, 2), static_cast<double>(decoder.stack().weights()(2, 1, kPromptTokens - 1, 3)));
+  const Report report = generate(decoder, ByteCodec(), kPrompt, options);
+  EXPECT_EQ(report.raw(2, 0, 3), static_cast<double>(decoder.stack().weights()(2, 1, kPromptTokens - 1, 3)));
 }
 
 }  // namespace

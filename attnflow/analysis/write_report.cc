@@ -12,6 +12,7 @@
 
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/html.h"
+#include "attnflow/draw/picture_page.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/report/report_arrays.h"
@@ -22,31 +23,24 @@
 namespace attnflow {
 namespace {
 
-using Writer = void (*)(const std::filesystem::path&, const Report&, const FigureOptions&);
+using Path = std::filesystem::path;
 
 struct Kind {
   const char* ending;
-  Writer write;
+  void (*write)(const Path&, const Report&);  // null: a figure
 };
 
-void write_picture(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
-  write_figure(path, report, figure);
-}
-
 constexpr std::array<Kind, 10> kKinds{{
-    {".html", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_html(p, r); }},
-    {".svg", write_picture},
-    {".pdf", write_picture},
-    {".png", write_picture},
-    {".json", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_json(p, r); }},
-    {".csv", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_csv(p, r); }},
-    {".npz", [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_npz(p, r); }},
-    {".safetensors",
-     [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_report_safetensors(p, r); }},
-    {".md",
-     [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_file(p, markdown_table(r)); }},
-    {".txt",
-     [](const std::filesystem::path& p, const Report& r, const FigureOptions&) { write_file(p, terminal_table(r)); }},
+    {".html", write_html},
+    {".svg", nullptr},
+    {".pdf", nullptr},
+    {".png", nullptr},
+    {".json", [](const Path& path, const Report& report) { write_report_json(path, report); }},
+    {".csv", write_report_csv},
+    {".npz", write_report_npz},
+    {".safetensors", write_report_safetensors},
+    {".md", [](const Path& path, const Report& report) { write_file(path, markdown_table(report)); }},
+    {".txt", [](const Path& path, const Report& report) { write_file(path, terminal_table(report)); }},
 }};
 
 const Kind& kind_of(const std::filesystem::path& path) {
@@ -81,7 +75,7 @@ void check_output(const std::filesystem::path& path) {
   }
 }
 
-bool is_picture(const std::filesystem::path& path) { return kind_of(path).write == write_picture; }
+bool is_picture(const std::filesystem::path& path) { return kind_of(path).write == nullptr; }
 
 bool shows_certificates(const std::filesystem::path& path) {
   const std::string_view ending = kind_of(path).ending;
@@ -92,8 +86,15 @@ bool shows_referents(const std::filesystem::path& path) {
   return shows_certificates(path) || std::string_view(kind_of(path).ending) == ".html";
 }
 
-void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure) {
-  kind_of(path).write(path, report, figure);
+void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure,
+                  const ImageFigureOptions& image) {
+  if (!is_picture(path)) {
+    kind_of(path).write(path, report);
+  } else if (report.input.image) {
+    write_picture_page(path, image_page(report, image));
+  } else {
+    write_figure(path, report, figure);
+  }
 }
 
 }  // namespace attnflow

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "attnflow/analysis/image_figure.h"
 #include "attnflow/draw/figure.h"
 #include "attnflow/report/report.h"
 
@@ -23,9 +24,10 @@ bool shows_certificates(const std::filesystem::path& path);
 // The same for referents: .html besides. (Pictures show them with FigureView::kReferents.)
 bool shows_referents(const std::filesystem::path& path);
 
-// Writes under a temporary name and renames: the file is complete or absent. `figure` is for .svg, .pdf and .png.
-// Throws as check_output.
-void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure = {});
+// Writes under a temporary name and renames: the file is complete or absent. For .svg, .pdf and .png are `figure`, or
+// `image` where the input is one. Throws as check_output.
+void write_report(const std::filesystem::path& path, const Report& report, const FigureOptions& figure = {},
+                  const ImageFigureOptions& image = {});
 
 }  // namespace attnflow
 

@@ -14,7 +14,6 @@
 
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generate.h"
-#include "attnflow/analysis/write_generation.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
@@ -24,7 +23,8 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
-#include "attnflow/report/generation_output.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/report_table.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -37,8 +37,8 @@ struct GenerateArguments {
   std::string flow_layers;
   std::string flow_tokens;
   std::string view = "overview";
-  std::string picture_method;
-  std::optional<std::size_t> picture_token;
+  std::string figure_method;
+  std::optional<std::size_t> figure_token;
   std::string device = "cpu";
   bool allow_unused_weights = false;
   bool json = false;
@@ -59,31 +59,32 @@ std::string for_terminal(std::string_view text) {
   }
 }
 
-GenerationFigureOptions figure_of(const GenerateArguments& arguments) {
-  GenerationFigureOptions figure;
-  const auto view = generation_view_from_name(arguments.view);
-  if (!view) {
+FigureOptions figure_of(const GenerateArguments& arguments) {
+  FigureOptions figure;
+  const auto view = figure_view_from_name(arguments.view);
+  if (!view || *view == FigureView::kGraph || *view == FigureView::kReferents) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--view: expected overview, tokens, layers or strip, found '{}'", arguments.view));
+                fmt::format("--view: expected overview, strip, heatmap or matrix, found '{}'", arguments.view));
   }
   figure.view = *view;
-  const std::string& shown = arguments.picture_method;
-  figure.token = arguments.picture_token;
+  const std::string& shown = arguments.figure_method;
+  const std::optional<std::size_t>& token = arguments.figure_token;
+  figure.output_token = token;
   const std::vector<std::string> computed = to_texts(arguments.options.settings.methods);
   if (!shown.empty() && std::find(computed.begin(), computed.end(), shown) == computed.end()) {
     throw Error(ErrorKind::kUsage, fmt::format("--show: expected one of the computed methods ({}), found '{}'",
                                                fmt::join(computed, ", "), shown));
   }
-  if (!shown.empty()) figure.method = parse_method(shown);
-  if (figure.token && *figure.token >= arguments.options.tokens) {
+  if (!shown.empty()) figure.methods = {parse_method(shown)};
+  if (token && *token >= arguments.options.tokens) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected a generated token from 0 to {}, found {}",
-                                               arguments.options.tokens - 1, *figure.token));
+                                               arguments.options.tokens - 1, *token));
   }
   const auto& flow_tokens = arguments.options.flow_tokens;
-  if (figure.token && figure.method == Method::kFlow && !flow_tokens.empty() &&
-      std::find(flow_tokens.begin(), flow_tokens.end(), *figure.token) == flow_tokens.end()) {
+  if (token && shown == "flow" && !flow_tokens.empty() &&
+      std::find(flow_tokens.begin(), flow_tokens.end(), *token) == flow_tokens.end()) {
     throw Error(ErrorKind::kUsage, fmt::format("--token: expected one of --flow-tokens ({}) for --show flow, found {}",
-                                               fmt::join(flow_tokens, ", "), *figure.token));
+                                               fmt::join(flow_tokens, ", "), *token));
   }
   return figure;
 }
@@ -110,7 +111,7 @@ void run_generate(GenerateArguments& arguments) {
     throw Error(ErrorKind::kUsage, "--flow-tokens and --flow-layers require --method flow");
   }
   check_generate_options(options);
-  const GenerationFigureOptions figure = figure_of(arguments);
+  const FigureOptions figure = figure_of(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   if (arguments.prompt == "-") arguments.prompt = read_standard_input();
 
@@ -121,7 +122,7 @@ void run_generate(GenerateArguments& arguments) {
   const LoadedDecoder model = load_decoder_argument(arguments.model, load);
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   if (!arguments.json) {
-    options.said = [terminal](std::string_view text) {
+    options.on_text = [terminal](std::string_view text) {
       fmt::print("{}", terminal ? for_terminal(text) : std::string(text));
       std::fflush(stdout);
     };
@@ -130,8 +131,8 @@ void run_generate(GenerateArguments& arguments) {
   options.progress = bar.function();
   const StopOnSignal signals;
   options.stop_token = signals.token();
-  const GenerationReport report = generate(*model.decoder, model.codec(), arguments.prompt, options);
-  const bool interrupted = report.stopped == "interrupted" || signals.token().stop_requested();
+  const Report report = generate(*model.decoder, model.codec(), arguments.prompt, options);
+  const bool interrupted = report.generation->stopped == "interrupted" || signals.token().stop_requested();
   bar.finish();
   if (!arguments.json) {
     fmt::print("\n");
@@ -141,7 +142,7 @@ void run_generate(GenerateArguments& arguments) {
   std::exception_ptr failure;
   for (const std::string& output : arguments.outputs) {
     try {
-      write_generation(output, report, figure);
+      write_report(output, report, figure);
       print_message("wrote " + output);
     } catch (const Error&) {
       if (failure) {
@@ -155,20 +156,20 @@ void run_generate(GenerateArguments& arguments) {
     }
   }
   if (arguments.json) {
-    fmt::print("{}", generation_to_json(report));
+    fmt::print("{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {
     TableOptions table;
     table.width = terminal_width().value_or(table.width);
-    fmt::print("\n{}", generation_terminal_table(report, table));
+    fmt::print("\n{}", terminal_table(report, table));
   }
   if (!arguments.outputs.empty()) {
     for (const std::string& note : report.notes) print_message("note: " + note);
   }
   if (failure) std::rethrow_exception(failure);
   if (interrupted) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("interrupted after {} of {} tokens; the partial result was {}", report.tokens.size(),
-                            options.tokens, arguments.outputs.empty() ? "printed" : "written"));
+    throw Error(ErrorKind::kOther, fmt::format("interrupted after {} of {} tokens; the partial result was {}",
+                                               report.generation->tokens.size(), options.tokens,
+                                               arguments.outputs.empty() ? "printed" : "written"));
   }
 }
 
@@ -243,13 +244,13 @@ void add_generate_command(CLI::App& app) {
       ->group(show);
   command
       ->add_option("--view", arguments->view,
-                   "Figure to draw in .svg, .pdf and .png: overview, tokens, layers or strip")
+                   "Figure to draw in .svg, .pdf and .png: overview, strip, heatmap or matrix")
       ->capture_default_str()
       ->group(show);
-  command->add_option("--show", arguments->picture_method, "Method to show in figures")
+  command->add_option("--show", arguments->figure_method, "Method to show in figures")
       ->type_name("METHOD")
       ->group(show);
-  command->add_option("--token", arguments->picture_token, "Generated token to show in figures, from 0")
+  command->add_option("--token", arguments->figure_token, "Generated token to show in figures, from 0")
       ->check(whole_number)
       ->group(show);
 

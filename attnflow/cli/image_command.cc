@@ -14,7 +14,6 @@
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_figure.h"
 #include "attnflow/analysis/image_model.h"
-#include "attnflow/analysis/write_image.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
@@ -92,7 +91,7 @@ void run_image(ImageArguments& arguments) {
   const Report report = explain_image(*model.model, model.processor, picture,
                                       std::filesystem::path(arguments.picture).filename().string(), options);
   bar.finish();
-  for (const std::string& output : arguments.outputs) write_image(output, report, arguments.figure);
+  for (const std::string& output : arguments.outputs) write_report(output, report, {}, arguments.figure);
   if (arguments.json) {
     fmt::print("{}", report_to_json(report));
   } else if (arguments.outputs.empty()) {

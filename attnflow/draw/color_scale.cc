@@ -98,17 +98,27 @@ Color ColorScale::color(double value) const { return std::isfinite(value) ? scal
 
 void ScaleBuilder::add(double value, bool aside) {
   if (!std::isfinite(value)) return;
-  all_ = std::max(all_, value);
-  if (!aside) ordinary_ = std::max(ordinary_, value);
+  double& largest = aside ? aside_ : rest_;
+  largest = std::max(largest, value);
+}
+
+void ScaleBuilder::add_other(double value) {
+  if (std::isfinite(value)) other_ = std::max(other_, value);
 }
 
 ColorScale ScaleBuilder::scale() const {
+  constexpr double kFar = 2.0;
+  constexpr double kFloor = 0.01;
   // Values that are above the others by less than the eye can see are on the scale.
   constexpr double kVisible = 1.01;
   ColorScale scale;
-  if (all_ <= 0.0) return scale;
-  scale.top = ordinary_ > 0.0 && all_ > kVisible * ordinary_ ? ordinary_ : all_;
-  if (all_ > scale.top) scale.above = all_;
+  const double largest = std::max(aside_, rest_);
+  const double all = std::max(largest, other_);
+  if (all <= 0.0) return scale;
+  const bool far = rest_ > 0.0 && aside_ > kFar * rest_;
+  scale.top = far ? std::max(rest_, kFloor * aside_) : largest;
+  if (scale.top <= 0.0 || all <= kVisible * scale.top) scale.top = all;
+  if (all > scale.top) scale.above = all;
   return scale;
 }
 

@@ -35,17 +35,22 @@ struct ColorScale {
   bool is_above(double value) const { return above && value > top; }
 };
 
-// Collects the values that a panel shows.
+// Collects the values that a panel shows, for a scale whose top informs. Attention has sinks: special tokens, a
+// decoder's first token, the output token itself. Where the largest value of those (`aside`) is more than twice the
+// largest of the rest, the rest sets the top, or all other tokens would look alike; but what is less than a hundredth
+// of the largest value has no strong colour. The page has the same rule (viewer/src/color/ends.ts).
 class ScaleBuilder {
  public:
-  // Values that are not finite are left out. The top of the scale is set by those that are not `aside`, unless all that
-  // are above zero are.
+  // Values that are not finite are left out.
   void add(double value, bool aside);
+  // A value that never sets the top unless there is no other.
+  void add_other(double value);
   ColorScale scale() const;
 
  private:
-  double ordinary_ = 0.0;
-  double all_ = 0.0;
+  double rest_ = 0.0;
+  double aside_ = 0.0;
+  double other_ = 0.0;
 };
 
 // Three significant digits: "0.0123", "1", "1.2e-05".

@@ -22,6 +22,8 @@ namespace internal {
 namespace {
 
 constexpr double kMargin = 18.0;
+// At most this many notes: each may take several lines.
+constexpr std::size_t kMaxNotes = 12;
 
 constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix", "referents"};
 
@@ -45,10 +47,6 @@ View view_of(const FigureData& data) {
 
 }  // namespace
 
-View captioned(const FigureData& data, const std::string& id, const Scene& panels, const std::string& caption) {
-  return {.scene = with_caption(id, panels, caption, data.width)};
-}
-
 Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure) {
   check_page({options.width, options.png_scale, options.id_prefix});
   const FigureData data = make_figure_data(report, options, measure, options.width - 2.0 * kMargin);
@@ -57,7 +55,14 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
   const View view = view_of(data);
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
-  if (options.notes && !report.notes.empty()) blocks.push_back(notes_block(report.notes, data.width, measure));
+  if (options.notes && !report.notes.empty()) {
+    const std::size_t shown = std::min(kMaxNotes, report.notes.size());
+    std::vector<std::string> notes(report.notes.begin(), report.notes.begin() + static_cast<std::ptrdiff_t>(shown));
+    if (shown < report.notes.size()) {
+      notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - shown));
+    }
+    blocks.push_back(notes_block(notes, data.width, measure));
+  }
   const Scene content = stacked(blocks, 16.0, measure);
   Scene page(measure);
   page.add(content, kMargin, kMargin);
@@ -67,9 +72,15 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
 }
 
 std::string figure_description(const Report& report, const FigureOptions& options) {
-  const std::size_t token = options.output_token.value_or(report.output_token);
   constexpr std::size_t kLongestText = 80;
   const std::string text = shorten(clean_text(report.input.text), kLongestText, "\u2026");
+  if (report.generation) {
+    return fmt::format("{} of what {} depended on while it continued \u201c{}\u201d{}",
+                       kViewNames[static_cast<std::size_t>(options.view)],
+                       report.model.name.empty() ? "a model" : clean_text(report.model.name), text,
+                       options.output_token ? fmt::format(", for generated token {}", *options.output_token) : "");
+  }
+  const std::size_t token = options.output_token.value_or(report.output_token);
   return fmt::format("{} of the attention of {} for output token {} (position {}){}",
                      kViewNames[static_cast<std::size_t>(options.view)],
                      report.model.name.empty() ? "an attention array" : clean_text(report.model.name),

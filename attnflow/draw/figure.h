@@ -16,6 +16,11 @@
 //             (their figure 4); of reports that have referents
 //   overview  strip, heatmap, and graph (up to 32 tokens) or matrix, on one page
 //
+// Of a generation outputs are generated tokens and inputs those of the prompt; one method is shown, as the mean over
+// its layers and, where no token is chosen, over the generated tokens. The figure says which share lies on generated
+// tokens and on those that rankings exclude: these stand in their place, hatched, and do not set the scale. Of a very
+// long text the middle is left out, and cells of a very large matrix are drawn together, which the figure says.
+//
 // Same report and options, same bytes (with the same fonts installed): no clock, no locale, no random order.
 #ifndef ATTNFLOW_DRAW_FIGURE_H_
 #define ATTNFLOW_DRAW_FIGURE_H_
@@ -37,13 +42,16 @@ std::optional<FigureView> figure_view_from_name(const std::string& name);
 
 struct FigureOptions {
   FigureView view = FigureView::kOverview;
-  std::optional<std::size_t> output_token;  // a position; the report's output token when absent
-  std::optional<bool> all_output_tokens;    // graph: arcs of all output tokens; as the report says when absent
-  std::optional<std::size_t> layer;         // the layer l looked at; the last of settings.layers when absent
-  std::vector<Method> methods;              // of raw, rollout, flow; all that the report holds when empty
-  // Special tokens, and what an output token draws on itself, do not set the top of the scale: [CLS], [SEP] and the
-  // residual often take most of it, and the other words would all look alike. Cells above the top are marked, and the
-  // legend says how large they are.
+  // A position; the report's output token when absent. Of a generation: the number of a generated token, from 0; the
+  // mean over all when absent.
+  std::optional<std::size_t> output_token;
+  std::optional<bool> all_output_tokens;  // graph: arcs of all output tokens; as the report says when absent
+  std::vector<std::size_t> layers;        // looked at, as their mean; empty: the last, or all of a generation
+  // Of raw, rollout, flow. Empty: all that the report holds, or of a generation rollout where there is, else the first.
+  std::vector<Method> methods;
+  bool normalized = false;  // of a generation: the values after receptive-field normalization
+  // Special tokens, a decoder's first one, and what an output token draws on itself, do not set the top of a scale that
+  // they lie far above (color_scale.h). Cells above the top are marked, and the legend says how large they are.
   bool exclude_special_from_scale = true;
   bool title = true;                   // model, settings and prediction at the top
   bool notes = true;                   // the report's notes at the bottom

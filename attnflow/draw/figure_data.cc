@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "attnflow/base/error.h"
+#include "attnflow/draw/running_text.h"
+#include "attnflow/report/report_array_table.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow::internal {
 namespace {
@@ -16,41 +19,39 @@ namespace {
 
 [[noreturn]] void bad_option(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-void check_shape(const char* name, const Shape& found, const Shape& expected) {
-  if (found != expected) {
-    bad_report(
-        fmt::format("expected '{}' of shape {}, found {}", name, shape_to_string(expected), shape_to_string(found)));
-  }
-}
-
-void check_positions(const char* name, const std::vector<std::size_t>& positions, std::size_t tokens) {
+void check_positions(const char* name, const std::vector<std::size_t>& positions, std::size_t begin, std::size_t end) {
   for (std::size_t position : positions) {
-    if (position >= tokens) {
-      bad_report(fmt::format("expected '{}' below the {} tokens, found {}", name, tokens, position));
+    if (position < begin || position >= end) {
+      bad_report(fmt::format("expected '{}' from {} to {}, found {}", name, begin, end - 1, position));
     }
   }
 }
 
 void check_report(const Report& report) {
   const std::size_t n = report.input.tokens.size();
-  const std::size_t layers = report.settings.layers.size();
   if (n == 0) bad_report("expected at least one token, found none");
-  if (layers == 0) bad_report("expected at least one layer in 'settings.layers', found none");
-  if (report.output_token >= n) {
-    bad_report(fmt::format("expected an output token below {}, found {}", n, report.output_token));
+  if (report.settings.layers.empty()) bad_report("expected at least one layer in 'settings.layers', found none");
+  std::size_t first = 0;
+  std::size_t end = n;
+  if (report.generation) {
+    const std::size_t generated = report.generation->tokens.size();
+    if (generated == 0) bad_report("expected generated tokens, found none");
+    first = n - 1;
+    end = first + generated;
+    for (const ExcludedTokens& rule : report.generation->excluded) check_positions("excluded", rule.tokens, 0, n);
   }
+  check_positions("output_token", {report.output_token}, first, end);
+  check_positions("output_tokens", report.output_tokens, first, end);
+  check_positions("flow_output_tokens", report.flow_output_tokens, first, end);
   if (report.settings.layers.front() <= report.settings.start_layer) {
-    bad_report(fmt::format("expected layers above 'to_layer' {}, found {}", report.settings.start_layer,
+    bad_report(fmt::format("expected layers above 'start_layer' {}, found {}", report.settings.start_layer,
                            report.settings.layers.front()));
   }
-  check_positions("output_tokens", report.output_tokens, n);
-  check_positions("flow_output_tokens", report.flow_output_tokens, n);
-  const Shape shape = {layers, report.output_tokens.size(), n};
-  const Shape flow_shape = {layers, report.flow_output_tokens.size(), n};
-  if (!report.raw.empty()) check_shape("raw", report.raw.shape(), shape);
-  if (!report.rollout.empty()) check_shape("rollout", report.rollout.shape(), shape);
-  if (!report.flow.empty()) check_shape("flow", report.flow.shape(), flow_shape);
-  if (!report.flow_degenerate.empty()) check_shape("flow_degenerate", report.flow_degenerate.shape(), flow_shape);
+  for_each_array(report, [&](const std::string& name, const auto& values, const ArrayPlace& place) {
+    if (values.empty() || name == "graph" || name == "attention" || values.shape() == place.shape) return;
+    bad_report(fmt::format("expected '{}' of shape {}, found {}", name, shape_to_string(place.shape),
+                           shape_to_string(values.shape())));
+  });
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -59,37 +60,112 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// A token that shows nothing (empty, white space, marks without width) still needs a name: its position when no token
-// of the report has a text, else a box.
-std::vector<std::string> token_labels(const Report& report, const TextMeasurer& measure) {
-  const std::size_t n = report.input.tokens.size();
-  const TextStyle style{.size = 10.0};
-  std::vector<std::string> labels(n);
+// A text as a label: without the spaces around it, line breaks as marks; "" for one that shows nothing.
+std::string label_of(const std::string& text, const TextMeasurer& measure) {
+  std::string label = clean_text(marked_breaks(text));
+  const std::size_t first = label.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  label = label.substr(first, label.find_last_not_of(' ') - first + 1);
+  // Only short texts can be all marks without width; measuring long ones would cost time.
+  constexpr std::size_t kShort = 32;
+  return label.size() <= kShort && measure.width(label, {.size = 10.0}) < 0.5 ? "" : label;
+}
+
+// A token that shows nothing (empty, white space, marks without width) still needs a name: spaces as marks, else its
+// position when no token of the report has a text, else a box.
+std::vector<std::string> token_labels(const std::vector<std::string>& texts, const TextMeasurer& measure) {
+  constexpr std::size_t kMaxSpaces = 8;
+  std::vector<std::string> labels;
   bool any = false;
-  for (std::size_t i = 0; i < n; ++i) {
-    std::string text = clean_text(display_text(report.input, i));
-    const std::size_t first = text.find_first_not_of(' ');
-    text = first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
-    // Only short texts can be all marks without width; measuring long ones would cost time.
-    if (!text.empty() && text.size() <= 32 && measure.width(text, style) < 0.5) text.clear();
-    labels[i] = text;
-    any = any || !text.empty();
+  for (const std::string& text : texts) {
+    labels.push_back(label_of(text, measure));
+    any = any || !labels.back().empty();
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    if (labels[i].empty()) labels[i] = any ? "\u25A1" : std::to_string(i);
-    if (report.input.tokens[i].unknown) labels[i] += kUnknownMark;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (!labels[i].empty()) continue;
+    const bool spaces = !texts[i].empty() && texts[i].find_first_not_of(' ') == std::string::npos;
+    for (std::size_t s = 0; spaces && s < std::min(texts[i].size(), kMaxSpaces); ++s) labels[i] += "\u2423";
+    if (!spaces) labels[i] = any ? "\u25A1" : std::to_string(i);
   }
   return labels;
 }
 
+std::vector<Method> choose_methods(const Report& report, const FigureOptions& options) {
+  const std::vector<Method> all = {Method::kRaw, Method::kRollout, Method::kFlow};
+  std::vector<Method> held;
+  for (const Method method : all) {
+    if (!method_values(report, method).values->empty()) held.push_back(method);
+  }
+  if (held.empty()) bad_report("expected values of raw, rollout or flow, found none");
+  const auto has = [](const std::vector<Method>& methods, Method method) {
+    return std::find(methods.begin(), methods.end(), method) != methods.end();
+  };
+  for (const Method method : options.methods) {
+    if (!has(held, method)) {
+      bad_option(fmt::format("the figure was asked for method '{}'; this report holds {}", to_text(method),
+                             joined(to_texts(held))));
+    }
+  }
+  if (options.methods.empty()) {
+    // A generation has many rows to show: by one method.
+    if (report.generation) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
+    return held;
+  }
+  std::vector<Method> chosen;
+  for (const Method method : held) {
+    if (has(options.methods, method)) chosen.push_back(method);
+  }
+  return chosen;
+}
+
+std::string listed(const std::vector<std::size_t>& numbers) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, numbers.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", numbers[i]);
+  }
+  return numbers.size() > kMost ? fmt::format("{}, ... {}", text, numbers.back()) : text;
+}
+
+void check_layers(const FigureData& data) {
+  for (const std::size_t layer : data.options.layers) {
+    for (const Method method : data.methods) {
+      const std::vector<std::size_t>& layers = *method_values(data.report, method).layers;
+      if (row_index(layers, layer)) continue;
+      bad_option(fmt::format("the figure was asked for layer {}; this report holds {} of layers {}", layer,
+                             to_text(method), listed(layers)));
+    }
+  }
+}
+
+// The token that was chosen among the generated ones.
+void check_generated_token(const FigureData& data) {
+  const std::size_t count = data.report.generation->tokens.size();
+  const std::size_t t = *data.options.output_token;
+  if (t >= count) {
+    bad_option(fmt::format(
+        "token: expected one of the {} generated tokens, counted from 0, found {}: the text ended before it", count,
+        t));
+  }
+  for (const Method method : data.methods) {
+    const std::vector<std::size_t>& outputs = *method_values(data.report, method).output_tokens;
+    if (row_index(outputs, data.output_token)) continue;
+    std::vector<std::size_t> tokens;
+    for (const std::size_t position : outputs) tokens.push_back(chosen_token(data.report, position));
+    bad_option(fmt::format("token: expected one for which {} was computed ({}), found {}", to_text(method),
+                           listed(tokens), t));
+  }
+}
+
 }  // namespace
 
-std::string FigureData::output_name() const {
-  return fmt::format("\u201c{}\u201d (position {})", measure.shortened(labels[output_token], {.size = 10.0}, 200.0),
-                     output_token);
+bool FigureData::aside(std::optional<std::size_t> output, std::size_t input) const {
+  if (!options.exclude_special_from_scale) return false;
+  return special(input) || output == input || (report.model.causal && input == 0);
 }
 
 std::vector<Method> FigureData::methods_with_output_token() const {
+  if (report.generation) return methods;  // checked
   std::vector<Method> with;
   for (const Method method : methods) {
     if (row_index(*method_values(report, method).output_tokens, output_token)) with.push_back(method);
@@ -103,58 +179,122 @@ std::vector<Method> FigureData::methods_with_output_token() const {
   return with;
 }
 
-double FigureData::value(Method method, std::size_t layer_at, std::size_t row, std::size_t input_token) const {
-  return (*method_values(report, method).values)(layer_at, row, input_token);
+const Tensor<double>& FigureData::values(Method method) const {
+  const MethodValues found = method_values(report, method);
+  return options.normalized ? found.beside->normalized : *found.values;
 }
 
-std::size_t FigureData::row_of_output_token(Method method) const {
-  return *row_index(*method_values(report, method).output_tokens, output_token);
+std::vector<std::size_t> FigureData::layer_positions(Method method) const {
+  const std::vector<std::size_t>& all = *method_values(report, method).layers;
+  std::vector<std::size_t> positions;
+  for (std::size_t l = 0; l < all.size(); ++l) {
+    const bool asked = row_index(options.layers, all[l]).has_value();
+    if (asked || (options.layers.empty() && (report.generation || l + 1 == all.size()))) positions.push_back(l);
+  }
+  return positions;
+}
+
+std::optional<std::size_t> FigureData::row_shown(Method method) const {
+  const std::vector<std::size_t>& outputs = *method_values(report, method).output_tokens;
+  if (!report.generation || options.output_token) return row_index(outputs, output_token);
+  return outputs.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
+}
+
+namespace {
+
+// Of one row, or the mean of all.
+std::vector<double> mean_of_rows(const Tensor<double>& values, std::optional<std::size_t> row,
+                                 const std::vector<std::size_t>& layers) {
+  if (row) return mean_over_layers(values, *row, layers);
+  std::vector<double> mean(values.extent(2), 0.0);
+  for (std::size_t r = 0; r < values.extent(1); ++r) {
+    const std::vector<double> one = mean_over_layers(values, r, layers);
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += one[j];
+  }
+  for (double& value : mean) value /= static_cast<double>(values.extent(1));
+  return mean;
+}
+
+}  // namespace
+
+ValueRow FigureData::shown(Method method, const std::vector<std::size_t>& layers) const {
+  const std::optional<std::size_t> row = row_shown(method);
+  ValueRow result{.values = mean_of_rows(values(method), row, layers), .output = {}};
+  if (row) result.output = (*method_values(report, method).output_tokens)[*row];
+  return result;
+}
+
+std::vector<double> FigureData::shown_generated(Method method) const {
+  const Tensor<double>& generated = method_values(report, method).beside->generated;
+  if (options.normalized || generated.empty()) return {};
+  return mean_of_rows(generated, row_shown(method), layer_positions(method));
+}
+
+std::string FigureData::output_name(Method method) const {
+  if (!report.generation) {
+    return fmt::format("\u201c{}\u201d (position {})", measure.shortened(labels[output_token], {.size = 10.0}, 200.0),
+                       output_token);
+  }
+  const std::vector<std::size_t>& outputs = *method_values(report, method).output_tokens;
+  if (const std::optional<std::size_t> row = row_shown(method)) {
+    constexpr double kLongest = 160.0;
+    const std::size_t token = chosen_token(report, outputs[*row]);
+    return fmt::format("token {} \u201c\u2068{}\u2069\u201d", token,
+                       measure.shortened(generated_labels[token], {.size = 10.5}, kLongest));
+  }
+  const std::size_t count = report.generation->tokens.size();
+  if (outputs.size() == count) return fmt::format("the {} generated tokens", count);
+  return fmt::format("{} of the {} generated tokens", outputs.size(), count);
+}
+
+std::string FigureData::span(Method method) const {
+  std::vector<std::size_t> layers;
+  for (const std::size_t at : layer_positions(method)) layers.push_back((*method_values(report, method).layers)[at]);
+  if (layers.size() == 1) return fmt::format("layer {}", layers.front());
+  const bool contiguous = layers.back() - layers.front() + 1 == layers.size();
+  if (contiguous) return fmt::format("mean over layers {}\u2013{}", layers.front(), layers.back());
+  return "mean over layers " + listed(layers);
 }
 
 FigureData make_figure_data(const Report& report, const FigureOptions& options, const TextMeasurer& measure,
                             double width) {
   check_report(report);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < report.input.tokens.size(); ++i) texts.push_back(display_text(report.input, i));
+  std::vector<std::string> generated;
+  for (std::size_t t = 0; report.generation && t < report.generation->tokens.size(); ++t) {
+    generated.push_back(generated_text(*report.generation, t));
+  }
+  const std::size_t asked = options.layers.empty() ? report.settings.layers.back()
+                                                   : *std::max_element(options.layers.begin(), options.layers.end());
   FigureData data{.report = report,
                   .options = options,
                   .measure = measure,
-                  .tokens = report.input.tokens.size(),
-                  .labels = token_labels(report, measure),
-                  .methods = {},
-                  .layer = options.layer.value_or(report.settings.layers.back()),
-                  .layer_position = 0,
+                  .tokens = texts.size(),
+                  .labels = token_labels(texts, measure),
+                  .generated_labels = token_labels(generated, measure),
+                  .excluded = excluded_by(report),
+                  .methods = choose_methods(report, options),
+                  .layer = asked,
+                  .layer_position = layer_index(report, asked).value_or(0),
                   .output_token = options.output_token.value_or(report.output_token),
                   .width = width};
-
-  std::vector<Method> held;
-  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
-    if (!method_values(report, method).values->empty()) held.push_back(method);
+  for (std::size_t i = 0; i < data.tokens; ++i) {
+    if (data.unknown(i)) data.labels[i] += kUnknownMark;
   }
-  if (held.empty()) bad_report("expected values of raw, rollout or flow, found none");
-  for (const Method method : options.methods) {
-    if (std::find(held.begin(), held.end(), method) == held.end()) {
-      bad_option(fmt::format("the figure was asked for method '{}'; this report holds {}", to_text(method),
-                             joined(to_texts(held))));
-    }
-  }
-  for (const Method method : held) {
-    if (options.methods.empty() ||
-        std::find(options.methods.begin(), options.methods.end(), method) != options.methods.end()) {
-      data.methods.push_back(method);
-    }
-  }
-
-  const auto layer = layer_index(report, data.layer);
-  if (!layer) {
-    std::vector<std::string> layers;
-    for (std::size_t l : report.settings.layers) layers.push_back(std::to_string(l));
-    bad_option(
-        fmt::format("the figure was asked for layer {}; this report holds layers {}", data.layer, joined(layers)));
-  }
-  data.layer_position = *layer;
-
-  if (data.output_token >= data.tokens) {
+  check_layers(data);
+  if (report.generation && options.output_token) {
+    data.output_token = data.tokens - 1 + *options.output_token;
+    check_generated_token(data);
+  } else if (!report.generation && data.output_token >= data.tokens) {
     bad_option(fmt::format("the figure was asked for output token {}; this report has {} tokens, counted from 0",
                            data.output_token, data.tokens));
+  }
+  for (const Method method : data.methods) {
+    if (!data.values(method).empty()) continue;
+    bad_option(
+        fmt::format("expected normalized values of {}, found none; compute them with --normalize receptive-field",
+                    to_text(method)));
   }
   return data;
 }
@@ -162,6 +302,9 @@ FigureData make_figure_data(const Report& report, const FigureOptions& options, 
 std::string text_of(const Report& report) {
   std::string text = report.input.text + report.input.text_pair;
   for (const InputToken& token : report.input.tokens) text += token.text;
+  if (!report.generation) return text;
+  text += report.generation->text;
+  for (const GeneratedToken& token : report.generation->tokens) text += token.text;
   return text;
 }
 
@@ -171,27 +314,41 @@ bool has_graph(const Report& report) {
          report.graph.extent(2) == n && report.graph.extent(0) >= report.settings.layers.back();
 }
 
-std::string degeneracy_sentence(std::size_t flagged, std::size_t all) {
+ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others) {
+  ScaleBuilder builder;
+  for (const ValueRow& row : rows) {
+    for (std::size_t j = 0; j < row.values.size(); ++j) {
+      if (!data.is_excluded(j)) builder.add(row.values[j], data.aside(row.output, j));
+    }
+  }
+  for (const double value : others) builder.add_other(value);
+  return builder.scale();
+}
+
+bool any_without_value(const std::vector<ValueRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const ValueRow& row) {
+    return std::any_of(row.values.begin(), row.values.end(), [](double value) { return !std::isfinite(value); });
+  });
+}
+
+std::string degeneracy_note(const FigureData& data, Method method, const std::vector<std::size_t>& layer_positions,
+                            std::optional<std::size_t> row) {
+  const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
+  if (method != Method::kFlow || flags.empty()) return "";
+  const std::size_t first_row = row.value_or(0);
+  const std::size_t end_row = row ? *row + 1 : flags.extent(1);
+  std::size_t flagged = 0;
+  std::size_t all = 0;
+  for (const std::size_t l : layer_positions) {
+    for (std::size_t r = first_row; r < end_row; ++r) {
+      for (std::size_t j = 0; j < data.tokens; ++j, ++all) flagged += flags(l, r, j) != 0 ? 1 : 0;
+    }
+  }
   if (2 * flagged <= all) return "";
   return fmt::format(
       "{:.0f}% of these flow values repeat the first layer's attention or are as large as they can be (degenerate: the "
       "layers between do not matter). Rollout or fewer layers tell more.",
       std::floor(100.0 * static_cast<double>(flagged) / static_cast<double>(all)));
-}
-
-std::string degeneracy_note(const FigureData& data, const FlowCells& cells) {
-  const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
-  if (flags.empty()) return "";
-  const std::size_t first_row = cells.row.value_or(0);
-  const std::size_t end_row = cells.row ? *cells.row + 1 : flags.extent(1);
-  std::size_t flagged = 0;
-  std::size_t all = 0;
-  for (std::size_t l = cells.first_layer; l < cells.end_layer; ++l) {
-    for (std::size_t row = first_row; row < end_row; ++row) {
-      for (std::size_t j = 0; j < data.tokens; ++j, ++all) flagged += flags(l, row, j) != 0 ? 1 : 0;
-    }
-  }
-  return degeneracy_sentence(flagged, all);
 }
 
 }  // namespace attnflow::internal

@@ -17,33 +17,52 @@ namespace attnflow::internal {
 // Behind the label of a word that the model's vocabulary lacks.
 inline constexpr const char* kUnknownMark = " [?]";
 
+// Values on the input tokens, and the position of the output whose they are; absent: a mean over several.
+struct ValueRow {
+  std::vector<double> values;
+  std::optional<std::size_t> output;
+};
+
 struct FigureData {
   const Report& report;
   const FigureOptions& options;
   const TextMeasurer& measure;
 
-  std::size_t tokens;               // n
-  std::vector<std::string> labels;  // of each token: clean, never empty, with a mark where it is unknown
-  std::vector<Method> methods;      // shown, in the order raw, rollout, flow; each has values
-  std::size_t layer;                // l, and its position in settings.layers
+  std::size_t tokens;                         // of the input
+  std::vector<std::string> labels;            // of each: clean, never empty, with a mark where it is unknown
+  std::vector<std::string> generated_labels;  // of generated tokens
+  std::vector<std::string> excluded;          // why rankings exclude an input token, or ""
+  std::vector<Method> methods;                // shown, in the order raw, rollout, flow; each has values
+  std::size_t layer;                          // l, the highest that is looked at, and its position in settings.layers
   std::size_t layer_position;
-  std::size_t output_token;
-  double width;  // that a view may fill
+  std::size_t output_token;  // position; of a generation the one shown, if any is
+  double width;              // that a view may fill
 
   bool special(std::size_t token) const { return report.input.tokens[token].special; }
   bool unknown(std::size_t token) const { return report.input.tokens[token].unknown; }
-  // True for values that do not set the top of a scale.
-  bool aside(std::size_t output, std::size_t input) const {
-    return options.exclude_special_from_scale && (special(input) || output == input);
-  }
-  // "“[MASK]” (position 5)"; long tokens are shortened.
-  std::string output_name() const;
+  bool is_excluded(std::size_t token) const { return !excluded[token].empty(); }
+  // Whether a value may be large without saying much: it does not set the top of a scale that it lies far above.
+  bool aside(std::optional<std::size_t> output, std::size_t input) const;
+
   // The methods that hold a row of the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
   // when all do.
   std::vector<Method> methods_with_output_token() const;
-  // Value of a method for [position in settings.layers, position in its rows, input token].
-  double value(Method method, std::size_t layer_at, std::size_t row, std::size_t input_token) const;
-  std::size_t row_of_output_token(Method method) const;
+
+  // [layer, output, input] of a method, plain or normalized.
+  const Tensor<double>& values(Method method) const;
+  // Positions in the method's layers of those looked at.
+  std::vector<std::size_t> layer_positions(Method method) const;
+  // The row that is shown; absent: the mean of all, in a generation of which no token was chosen.
+  std::optional<std::size_t> row_shown(Method method) const;
+  // That row, as the mean over some of the method's layers.
+  ValueRow shown(Method method, const std::vector<std::size_t>& layer_positions) const;
+  // The same on generated tokens; empty where those columns were not kept.
+  std::vector<double> shown_generated(Method method) const;
+
+  // "“[MASK]” (position 5)"; of a generation "token 3 “Paris”" or "the 12 generated tokens". Long tokens are shortened.
+  std::string output_name(Method method) const;
+  // "layer 6", "mean over layers 1–6": those looked at.
+  std::string span(Method method) const;
 };
 
 // Checks report and options and makes the choices. Throws as figure_svg does.
@@ -56,15 +75,15 @@ std::string text_of(const Report& report);
 // True when the report holds weights that a graph can be drawn from.
 bool has_graph(const Report& report);
 
-// Which of flow's values a panel shows.
-struct FlowCells {
-  std::size_t first_layer;  // positions in settings.layers [first, end)
-  std::size_t end_layer;
-  std::optional<std::size_t> row;  // one row, or all
-};
-// "93% of these flow values ..." when more than half of the flow values shown are degenerate, else "".
-std::string degeneracy_sentence(std::size_t flagged, std::size_t all);
-std::string degeneracy_note(const FigureData& data, const FlowCells& cells);
+// The scale of rows of values, those of excluded tokens left out. `others` never set its top.
+ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others = {});
+
+bool any_without_value(const std::vector<ValueRow>& rows);
+
+// "93% of these flow values ..." when more than half of the flow values shown are degenerate, else "": those of the
+// method flow at some of its layers and one of its rows, or all rows. "" for other methods.
+std::string degeneracy_note(const FigureData& data, Method method, const std::vector<std::size_t>& layer_positions,
+                            std::optional<std::size_t> row);
 
 }  // namespace attnflow::internal
 

@@ -209,16 +209,16 @@ TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
 
 TEST(FigureSvg, ScaleIsLabelledWithItsTopAndWithWhatLiesAbove) {
   Report report = synthetic_report({"[CLS]", "a", "b", "[SEP]"}, 1);
-  const std::vector<double> row = {0.5, 0.25, 0.125, 0.125};
+  const std::vector<double> row = {0.625, 0.25, 0.0625, 0.0625};
   for (std::size_t j = 0; j < 4; ++j) report.raw(0, 0, j) = row[j];
   FigureOptions options = view("strip");
   options.methods = {Method::kRaw};
   const SvgDocument excluded = read_svg(figure_svg(report, options));
   EXPECT_TRUE(has_text(excluded, "0.25"));
-  EXPECT_TRUE(has_text(excluded, "0.5"));
+  EXPECT_TRUE(has_text(excluded, "0.625"));
   options.exclude_special_from_scale = false;
   const SvgDocument included = read_svg(figure_svg(report, options));
-  EXPECT_TRUE(has_text(included, "0.5"));
+  EXPECT_TRUE(has_text(included, "0.625"));
   EXPECT_FALSE(has_text(included, "0.25"));
 }
 
@@ -443,7 +443,7 @@ TEST(FigureLayout, ManyLayersAndFewMethods) {
     FigureOptions options = view(name);
     expect_clear_labels(report, options, name);
     options.methods = {Method::kFlow};
-    options.layer = 4;
+    options.layers = {4};
     expect_clear_labels(report, options, name + " flow");
   }
 }
@@ -515,8 +515,8 @@ TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
   options.output_token = 6;
   expect_error(report, options, ErrorKind::kUsage, "output token 6; this report has 6 tokens");
   options = {};
-  options.layer = 4;
-  expect_error(report, options, ErrorKind::kUsage, "layer 4; this report holds layers 1, 2, 3");
+  options.layers = {4};
+  expect_error(report, options, ErrorKind::kUsage, "layer 4; this report holds raw of layers 1, 2, 3");
   options = {};
   options.methods = {Method::kRollout};
   Report without_rollout = report;
@@ -540,6 +540,7 @@ TEST(FigureErrors, OptionsThatTheReportCannotMeet) {
   Report few = report;
   few.output_tokens = few.flow_output_tokens = {2};
   few.raw = few.rollout = few.flow = Tensor<double>({3, 1, 6});
+  few.flow_gap = {};
   few.flow_degenerate = {};
   expect_error(few, view("strip"), ErrorKind::kUsage, "holds no values of it");
   options = view("strip");
@@ -558,7 +559,7 @@ TEST(FigureErrors, ReportsThatDoNotFitThemselves) {
   expect_error(changed, {}, ErrorKind::kBadFile, "found 17");
   changed = report;
   changed.settings.start_layer = 1;
-  expect_error(changed, {}, ErrorKind::kBadFile, "to_layer");
+  expect_error(changed, {}, ErrorKind::kBadFile, "start_layer");
   changed = report;
   changed.raw = changed.rollout = changed.flow = {};
   expect_error(changed, {}, ErrorKind::kBadFile, "found none");

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
+#include "attnflow/draw/running_text.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow::internal {
 namespace {
@@ -77,58 +81,213 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
   }
   if (settings.start_layer > 0) add(fmt::format("down to layer {}", settings.start_layer));
   if (settings.discard > 0.0) add(fmt::format("smallest {:.3g}% discarded", 100.0 * settings.discard));
-  if (settings.column_mask.kind != ColumnMask::Kind::kNone) add("set aside: " + to_text(settings.column_mask));
-  if (settings.normalization != Normalization::kNone) add("normalised: " + to_text(settings.normalization));
+  if (settings.column_mask.kind != ColumnMask::Kind::kNone) add("masked: " + to_text(settings.column_mask));
+  if (settings.normalization != Normalization::kNone) add("normalized: " + to_text(settings.normalization));
   return line;
 }
 
+namespace {
+
+// The lines of a title.
+class TitleWriter {
+ public:
+  explicit TitleWriter(const FigureData& data) : data_(data), scene_(data.measure) {
+    scene_.width = data.width;
+    scene_.begin_group({.id = "title"});
+  }
+  void line(const std::string& text, const TextStyle& style) {
+    scene_.height += draw_wrapped(text, style, {0.0, scene_.height}, data_.width, &scene_);
+  }
+  Scene take() {
+    scene_.end_group();
+    return std::move(scene_);
+  }
+
+ private:
+  const FigureData& data_;
+  Scene scene_;
+};
+
+constexpr TextStyle kLargeTitle{.size = 15.0, .bold = true};
+constexpr TextStyle kSettingsStyle{.size = 10.5, .color = kGrey};
+constexpr TextStyle kPlainStyle{.size = 10.5};
+
+std::string sampling_text(const Generation& generation) {
+  const SamplingSettings& sampling = generation.sampling;
+  std::string text = sampling.temperature > 0.0
+                         ? fmt::format("temperature {}, top-p {}, seed {}", short_number(sampling.temperature),
+                                       short_number(sampling.top_p), sampling.seed)
+                         : "most probable tokens";
+  if (generation.chat) text += " \u00b7 chat template";
+  return text;
+}
+
+// A text in one line, its end cut off where it is long.
+std::string quoted(const std::string& text, const TextStyle& style, double width, const TextMeasurer& measure) {
+  const double room = width - measure.width("\u201c\u201d", style);
+  return "\u201c\u2068" + measure.shortened(clean_text(marked_breaks(text)), style, room) + "\u2069\u201d";
+}
+
+Scene generation_title(const FigureData& data) {
+  const Report& report = data.report;
+  const Generation& generation = *report.generation;
+  const Method method = data.methods.front();
+  TitleWriter title(data);
+  const TextStyle continued{.size = 12.0};
+  title.line(quoted(report.input.text, kLargeTitle, data.width, data.measure), kLargeTitle);
+  // The mark in front makes the line run from left to right whatever was generated.
+  const std::string arrow = "\u200e\u2192 ";
+  const double indent = data.measure.width(arrow, continued);
+  if (!generation.text.empty()) {
+    title.line(arrow + quoted(generation.text, continued, data.width - indent, data.measure), continued);
+  }
+  Settings settings = report.settings;
+  if (!data.options.normalized) settings.normalization = Normalization::kNone;
+  const std::string size =
+      fmt::format("{} in the prompt \u00b7 {} generated", counted(data.tokens, settings.words ? "word" : "token"),
+                  counted(generation.tokens.size(), "token"));
+  std::string name = clean_text(report.model.name);
+  if (name.empty()) name = "Model";
+  title.line(fmt::format("{} \u00b7 {} \u00b7 {}", name, settings_line(report.model, settings, size),
+                         sampling_text(generation)),
+             kSettingsStyle);
+  std::string shown =
+      fmt::format("What {} depended on, by {}, {}", data.output_name(method), to_text(method), data.span(method));
+  if (data.options.normalized) shown += ", after " + to_text(report.settings.normalization) + " normalization";
+  if (const std::optional<std::size_t> row = data.row_shown(method)) {
+    const std::size_t token = chosen_token(report, (*method_values(report, method).output_tokens)[*row]);
+    shown += fmt::format(" (its probability was {})", short_number(generation.tokens[token].probability));
+  }
+  title.line(shown + ".", kPlainStyle);
+  return title.take();
+}
+
+std::string share_percent(double share) {
+  if (share > 0.0 && share < 0.005) return "less than 1%";
+  if (share < 1.0 && share >= 0.995) return "more than 99%";
+  return fmt::format("{:.0f}%", 100.0 * share);
+}
+
+double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+// Of all that the tokens shown depend on, the share on generated tokens, as far as the report tells.
+std::optional<double> generated_share(const FigureData& data, Method method, const ValueRow& row) {
+  if (row.output && chosen_token(data.report, *row.output) == 0) return 0.0;
+  // Rows of raw and rollout, and of every normalized method, sum to 1 over prompt and generated tokens, but where a
+  // mask left a row empty.
+  const double prompt = sum(row.values);
+  if (data.options.normalized) return std::clamp(1.0 - prompt, 0.0, 1.0);
+  if (method != Method::kFlow) {
+    return rows_sum_to_one(data.report) ? std::optional(std::clamp(1.0 - prompt, 0.0, 1.0)) : std::nullopt;
+  }
+  const std::vector<double> generated = data.shown_generated(method);
+  const double all = prompt + sum(generated);
+  if (generated.empty() || !(all > 0.0)) return std::nullopt;
+  return sum(generated) / all;
+}
+
+// Where the mass of what is shown of a generation lies.
+std::string share_sentence(const FigureData& data) {
+  const Method method = data.methods.front();
+  const ValueRow row = data.shown(method, data.layer_positions(method));
+  const std::string average = row.output ? "" : "on average ";
+  std::string text;
+  if (const std::optional<double> share = generated_share(data, method, row)) {
+    text = fmt::format("Of what {} depended on, {}{} lies on generated tokens and {} on the prompt.",
+                       data.output_name(method), average, share_percent(*share), share_percent(1.0 - *share));
+  } else if (method != Method::kFlow) {
+    text = "Rows need not sum to 1, because columns are masked.";
+  } else {
+    text = "How much of flow lies on generated tokens was not kept.";
+  }
+  std::string rules;
+  for (const ExcludedTokens& rule : data.report.generation->excluded) {
+    rules += (rules.empty() ? "" : ", ") + clean_text(rule.rule);
+  }
+  if (rules.empty()) return text;
+  return text + fmt::format(" Tokens excluded from rankings, hatched ({}), hold {}{} of the prompt's part.", rules,
+                            average, share_percent(excluded_share(data.report, row.values)));
+}
+
+}  // namespace
+
+std::string sink_sentence(const FigureData& data, Method method) {
+  if (!data.report.generation || data.report.generation->sink_share.empty()) return "";
+  const Tensor<double>& share = data.report.generation->sink_share;
+  const std::vector<std::size_t>& layers = data.report.settings.layers;
+  const std::optional<std::size_t> row = data.row_shown(method);
+  const std::size_t first =
+      row ? chosen_token(data.report, (*method_values(data.report, method).output_tokens)[*row]) : 0;
+  const std::size_t end = row ? first + 1 : share.extent(1);
+  std::vector<double> means;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    means.push_back(std::accumulate(share[l].data() + first, share[l].data() + end, 0.0) /
+                    static_cast<double>(end - first));
+  }
+  const auto [least, most] = std::minmax_element(means.begin(), means.end());
+  const auto layer = [&](auto at) { return layers[static_cast<std::size_t>(at - means.begin())]; };
+  if (means.size() == 1) {
+    return fmt::format(" Of the attention itself {:.0f}% falls on the first token.", 100.0 * *most);
+  }
+  return fmt::format(" Of the attention itself {:.0f}% (layer {}) to {:.0f}% (layer {}) falls on the first token.",
+                     100.0 * *least, layer(least), 100.0 * *most, layer(most));
+}
+
 Scene title_block(const FigureData& data) {
-  Scene scene(data.measure);
-  scene.width = data.width;
+  if (data.report.generation) return generation_title(data);
+  TitleWriter title(data);
   std::string name = clean_text(data.report.model.name);
   if (name.empty()) name = "Attention";
-  scene.begin_group({.id = "title"});
-  const TextStyle large{.size = 15.0, .bold = true};
   const std::string settings =
       settings_line(data.report.model, data.report.settings,
                     counted(data.tokens, data.report.settings.words ? "word" : "token"), data.report.target);
-  const TextStyle small{.size = 10.5, .color = kGrey};
-  const std::vector<std::string> texts = quoted_texts(data, large);
-  for (const std::string& text : texts) {
-    scene.height += draw_wrapped(text, large, {0.0, scene.height}, data.width, &scene);
-  }
+  const std::vector<std::string> texts = quoted_texts(data, kLargeTitle);
+  for (const std::string& text : texts) title.line(text, kLargeTitle);
   if (texts.empty()) {
-    scene.height += draw_wrapped(name, large, {0.0, 0.0}, data.width, &scene);
-    scene.height += draw_wrapped(settings, small, {0.0, scene.height}, data.width, &scene);
+    title.line(name, kLargeTitle);
+    title.line(settings, kSettingsStyle);
   } else {
-    scene.height += draw_wrapped(name + " \u00b7 " + settings, small, {0.0, scene.height}, data.width, &scene);
+    title.line(name + " \u00b7 " + settings, kSettingsStyle);
   }
   for (const ReportPrediction& prediction : data.report.predictions) {
     if (prediction.choices.empty() && prediction.candidates.empty()) continue;
-    scene.height += draw_wrapped(prediction_line(prediction), {.size = 10.5}, {0.0, scene.height}, data.width, &scene);
+    title.line(prediction_line(prediction), kPlainStyle);
   }
-  scene.end_group();
-  return scene;
+  return title.take();
 }
 
 Scene legend_block(const FigureData& data, const View& view) {
-  std::string legend;
+  std::vector<std::string> sentences;
+  if (data.report.generation) sentences.push_back(share_sentence(data));
   if (view.above) {
-    legend =
-        "Special tokens, and what an output token draws on itself, do not set the top of a scale: cells with a "
-        "white corner are above it, and the largest value is given beside the scale.";
+    sentences.push_back(fmt::format(
+        "Special tokens, {}and what an output token depends on at its own position do not set the top of a scale that "
+        "they lie far above: cells with a white corner are above it, and the largest value is given beside the scale.",
+        data.report.model.causal ? "the first token " : ""));
   }
-  if (view.without_value) legend += std::string(legend.empty() ? "" : " ") + "Warm grey cells have no value.";
+  if (view.without_value) sentences.emplace_back("Warm grey cells have no value.");
   if (any_unknown(data)) {
-    legend += std::string(legend.empty() ? "" : " ") +
-              "[?], or a dashed line, marks what is not in the model's vocabulary: all such words look the same to it.";
+    sentences.emplace_back(
+        "[?], or a dashed line, marks what is not in the model's vocabulary: all such words look the same to it.");
   }
   Scene scene(data.measure);
   scene.width = data.width;
   scene.begin_group({.id = "legend"});
-  scene.height = draw_wrapped(legend, {.size = kSmallSize, .color = kGrey}, {0.0, 0.0}, data.width, &scene);
+  scene.height = draw_wrapped(fmt::format("{}", fmt::join(sentences, " ")), {.size = kSmallSize, .color = kGrey},
+                              {0.0, 0.0}, data.width, &scene);
   scene.end_group();
   return scene;
+}
+
+std::vector<AxisLabel> input_axis(const FigureData& data) {
+  std::vector<AxisLabel> axis;
+  for (std::size_t j = 0; j < data.tokens; ++j) {
+    std::string title = fmt::format("position {}", j);
+    if (data.is_excluded(j)) title += ", excluded: " + clean_text(data.excluded[j]);
+    axis.push_back(
+        {.text = data.labels[j], .special = data.special(j) || data.is_excluded(j), .title = std::move(title)});
+  }
+  return axis;
 }
 
 Scene notes_block(const std::vector<std::string>& notes, double width, const TextMeasurer& measure) {

@@ -14,14 +14,19 @@
 
 namespace attnflow::internal {
 
-// The user's text, cut to one line, with model, settings and predictions.
+// The user's text, cut to one line, with model, settings and predictions; of a generation the prompt and its
+// continuation, and what is shown.
 Scene title_block(const FigureData& data);
 
-// How the marks of cells and labels are to be read; of no height where there are none.
+// How the marks of cells and labels are to be read, and where the mass of a generation lies; of no height where there
+// is nothing to say.
 Scene legend_block(const FigureData& data, const View& view);
 
 // Notes, under a line.
 Scene notes_block(const std::vector<std::string>& notes, double width, const TextMeasurer& measure);
+
+// " Of the attention itself 3% (layer 1) to 62% (layer 9) falls on the first token."; "" where there is no generation.
+std::string sink_sentence(const FigureData& data, Method method);
 
 // "3 tokens".
 std::string counted(std::size_t count, const char* one);

@@ -15,15 +15,15 @@ constexpr std::size_t kMaxCellRows = 256;
 // Narrower cells have no visible corner.
 constexpr double kLeastMarkedCell = 5.0;
 
-bool is_left_out(const Grid& grid, std::size_t column) { return grid.left_out && grid.left_out(column); }
+bool is_excluded(const Grid& grid, std::size_t column) { return grid.excluded && grid.excluded(column); }
 
 // Hatches every stretch of columns that are left out.
-void hatch_left_out(const Grid& grid, const Rect& area, Scene* scene) {
+void hatch_excluded(const Grid& grid, const Rect& area, Scene* scene) {
   const std::size_t columns = grid.columns.size();
   for (std::size_t begin = 0; begin < columns; ++begin) {
-    if (!is_left_out(grid, begin)) continue;
+    if (!is_excluded(grid, begin)) continue;
     std::size_t end = begin + 1;
-    while (end < columns && is_left_out(grid, end)) ++end;
+    while (end < columns && is_excluded(grid, end)) ++end;
     draw_hatching({area.x + static_cast<double>(begin) * grid.cell_width, area.y,
                    static_cast<double>(end - begin) * grid.cell_width, area.height},
                   scene);
@@ -40,11 +40,11 @@ void draw_cells(const Grid& grid, const ColorScale& scale, double left, double t
       const double value = grid.value(r, c);
       const Rect cell{left + static_cast<double>(c) * grid.cell_width, top + static_cast<double>(r) * grid.cell_height,
                       grid.cell_width - gap, grid.cell_height - gap};
-      const bool left_out = is_left_out(grid, c);
-      scene->rect(cell, filled(left_out ? kLeftOut : scale.color(value)),
+      const bool excluded = is_excluded(grid, c);
+      scene->rect(cell, filled(excluded ? kExcluded : scale.color(value)),
                   fmt::format("{}, {}: {}", grid.rows[r].text, grid.columns[c].text,
                               std::isfinite(value) ? short_number(value) : "no value"));
-      if (!left_out && scale.is_above(value)) draw_above_mark(cell, scene);
+      if (!excluded && scale.is_above(value)) draw_above_mark(cell, scene);
     }
     scene->end_group();
   }
@@ -61,13 +61,13 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
   for (std::size_t r = 0; r < rows; r += pool_y) {
     for (std::size_t c = 0; c < columns; c += pool_x) {
       double largest = std::numeric_limits<double>::quiet_NaN();
-      bool left_out = true;
+      bool excluded = true;
       for (std::size_t x = c; x < std::min(columns, c + pool_x); ++x) {
-        if (is_left_out(grid, x)) continue;
-        left_out = false;
+        if (is_excluded(grid, x)) continue;
+        excluded = false;
         for (std::size_t y = r; y < std::min(rows, r + pool_y); ++y) largest = std::fmax(largest, grid.value(y, x));
       }
-      image.pixels.push_back(left_out ? kLeftOut : scale.color(largest));
+      image.pixels.push_back(excluded ? kExcluded : scale.color(largest));
     }
   }
   // The last pixels may stand for fewer cells than the others; the image is that much larger and cut off at the edge.
@@ -79,7 +79,7 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
   if (std::min(grid.cell_width, grid.cell_height) < kLeastMarkedCell) return;
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < columns; ++c) {
-      if (is_left_out(grid, c) || !scale.is_above(grid.value(r, c))) continue;
+      if (is_excluded(grid, c) || !scale.is_above(grid.value(r, c))) continue;
       draw_above_mark({area.x + static_cast<double>(c) * grid.cell_width,
                        area.y + static_cast<double>(r) * grid.cell_height, grid.cell_width, grid.cell_height},
                       scene);
@@ -136,7 +136,7 @@ Scene draw_grid(const Grid& grid, const TextMeasurer& measure) {
   } else {
     draw_image(grid, scale, area, &scene);
   }
-  hatch_left_out(grid, area, &scene);
+  hatch_excluded(grid, area, &scene);
   scene.rect({area.x - 0.5, area.y - 0.5, area.width + 0.5, area.height + 0.5}, stroked(kLightGrey, 0.5));
   draw_row_labels(lay_out_row_labels(measure, grid.rows, grid.cell_height), left - kLabelGap,
                   area.y + grid.cell_height / 2.0, &scene);

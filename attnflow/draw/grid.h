@@ -19,7 +19,7 @@ struct Grid {
   std::vector<AxisLabel> columns;  // from left to right
   std::function<double(std::size_t row, std::size_t column)> value;
   // Columns that are hatched instead of coloured; none when empty. Their values set no scale.
-  std::function<bool(std::size_t column)> left_out = {};
+  std::function<bool(std::size_t column)> excluded = {};
   double cell_width = 0.0;
   double cell_height = 0.0;
   double left_margin = 0.0;   // room to the left of the cells; at least the row labels and what column labels need

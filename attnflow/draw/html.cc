@@ -17,14 +17,6 @@ std::string title(const Report& report) {
 
 std::string report_html(const Report& report) { return viewer_page(title(report), compact_report_json(report)); }
 
-std::string generation_html(const GenerationReport& report) {
-  return viewer_page(report.prompt.empty() ? report.model.name : report.prompt, compact_generation_json(report));
-}
-
 void write_html(const std::filesystem::path& path, const Report& report) { write_file(path, report_html(report)); }
-
-void write_generation_html(const std::filesystem::path& path, const GenerationReport& report) {
-  write_file(path, generation_html(report));
-}
 
 }  // namespace attnflow

@@ -19,17 +19,14 @@
 #include <filesystem>
 #include <string>
 
-#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
 
 std::string report_html(const Report& report);
-std::string generation_html(const GenerationReport& report);
 
-// Write a complete file or none. Throw Error(kOther) when the path cannot be written.
+// Writes a complete file or none. Throws Error(kOther) when the path cannot be written.
 void write_html(const std::filesystem::path& path, const Report& report);
-void write_generation_html(const std::filesystem::path& path, const GenerationReport& report);
 
 }  // namespace attnflow
 

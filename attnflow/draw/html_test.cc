@@ -94,7 +94,7 @@ void expect_to_ask_for_nothing(const std::string& page) {
 TEST(Html, HasOneScriptOneStyleAndAsksForNothing) {
   expect_to_ask_for_nothing(report_html(random_report(4, 2)));
   expect_to_ask_for_nothing(report_html(internal::synthetic_picture({.layers = 2})));
-  expect_to_ask_for_nothing(generation_html(internal::usual_generation(8, 5)));
+  expect_to_ask_for_nothing(report_html(internal::usual_generation(8, 5)));
 }
 
 TEST(Html, TheServersPageMayAskItsServerOnly) {
@@ -136,16 +136,16 @@ TEST(Html, MarkupInPicturesAndGenerationsStaysText) {
   picture.notes = {markup};
   picture.predictions[0].choices[0].label = markup;
   internal::SyntheticGeneration make{.prompt = {markup, " b"}, .generated = {markup}, .layers = 1};
-  GenerationReport generation = internal::synthetic_generation(make);
+  Report generation = internal::synthetic_generation(make);
   generation.notes = {markup};
-  generation.dropped = {{markup, {0}}};
-  for (const std::string& page : {report_html(picture), generation_html(generation)}) {
+  generation.generation->excluded = {{markup, {0}}};
+  for (const std::string& page : {report_html(picture), report_html(generation)}) {
     EXPECT_EQ(count(page, "</script>"), 2U);  // the page's own
     EXPECT_EQ(count(page, "<!--"), 0U);
     EXPECT_EQ(count(page, "<img"), 0U);
   }
   EXPECT_EQ(nlohmann::json::parse(report_of(report_html(picture)))["input"]["image"]["name"], markup);
-  EXPECT_EQ(nlohmann::json::parse(report_of(generation_html(generation)))["generation"]["tokens"][0]["text"], markup);
+  EXPECT_EQ(nlohmann::json::parse(report_of(report_html(generation)))["generation"]["tokens"][0]["text"], markup);
 }
 
 TEST(Html, IsNamedAfterTheInput) {

@@ -66,8 +66,8 @@ void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene
 // The white corner of a cell above the scale.
 void draw_above_mark(const Rect& cell, Scene* scene);
 
-// What is left out stands on a light ground under thin lines that rise to the right.
-inline constexpr Color kLeftOut{0xf4, 0xf4, 0xf4};
+// What is excluded from rankings stands on a light ground under thin lines that rise to the right.
+inline constexpr Color kExcluded{0xf4, 0xf4, 0xf4};
 void draw_hatching(const Rect& area, Scene* scene);
 
 // Text broken into lines of at most `width`; returns the height used, 0 for an empty text.

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "attnflow/flow/flow.h"
-#include "attnflow/report/generation_report.h"
+#include "attnflow/report/report.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow::internal {
@@ -53,8 +53,10 @@ inline std::vector<std::string> answer_pieces(std::size_t n) {
   return result;
 }
 
-inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
-  GenerationReport report;
+inline Report synthetic_generation(const SyntheticGeneration& make) {
+  Report report;
+  Generation& generation = report.generation.emplace();
+  report.input.kind = "generation";
   const std::size_t m = make.prompt.size();
   const std::size_t n = make.generated.size();
   const std::size_t positions = m + n - 1;
@@ -70,28 +72,28 @@ inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
     InputToken token;
     token.text = piece;
     token.special = piece.starts_with("<|");
-    token.begin = report.prompt.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);
-    report.prompt += piece;
-    token.end = report.prompt.size();
-    report.prompt_tokens.push_back(token);
+    token.begin = report.input.text.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);
+    report.input.text += piece;
+    token.end = report.input.text.size();
+    report.input.tokens.push_back(token);
   }
   for (const std::string& piece : make.generated) {
     GeneratedToken token;
-    token.id = static_cast<std::int64_t>(report.tokens.size()) + 100;
+    token.id = static_cast<std::int64_t>(generation.tokens.size()) + 100;
     token.text = piece.empty() ? "<|end|>" : piece;
     token.special = piece.empty();
-    token.begin = report.text.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);
-    report.text += piece;
-    token.end = report.text.size();
+    token.begin = generation.text.size() + (piece.size() > 1 && piece.front() == ' ' ? 1 : 0);
+    generation.text += piece;
+    token.end = generation.text.size();
     if (piece.empty()) token.begin = token.end;
     token.probability = 0.3 + 0.65 * uniform();
     const double rest = 1.0 - token.probability;
     token.choices = {{token.text, token.probability}, {" the", 0.6 * rest}, {" a", 0.3 * rest}, {"\n", 0.05 * rest}};
     std::sort(token.choices.begin(), token.choices.end(),
               [](const ReportChoice& a, const ReportChoice& b) { return a.probability > b.probability; });
-    report.tokens.push_back(token);
+    generation.tokens.push_back(token);
   }
-  report.stopped = make.generated.back().empty() ? "end" : "length";
+  generation.stopped = make.generated.back().empty() ? "end" : "length";
 
   // Peaked weights, a pull to the tokens just before, and a sink that grows with depth.
   AttentionGraph graph;
@@ -115,29 +117,29 @@ inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
   }
 
   const auto fill = [&](const std::vector<std::size_t>& rows, std::size_t layers, auto value, auto uniform_value,
-                        GenerationValues& values) {
-    values.prompt = Tensor<double>({rows.size(), m, layers});
-    if (make.generated_columns) values.generated = Tensor<double>({rows.size(), n, layers});
-    if (make.normalized) values.normalized = Tensor<double>({rows.size(), m, layers});
+                        Tensor<double>& values, GenerationValues& beside) {
+    values = Tensor<double>({layers, rows.size(), m});
+    if (make.generated_columns) beside.generated = Tensor<double>({layers, rows.size(), n});
+    if (make.normalized) beside.normalized = Tensor<double>({layers, rows.size(), m});
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      const std::size_t position = m - 1 + rows[r];
+      const std::size_t position = rows[r];
       for (std::size_t l = 0; l < layers; ++l) {
         double sum = 0.0;
         const auto ratio = [&](std::size_t j) { return value(r, l, position, j) / uniform_value(r, l, position, j); };
         for (std::size_t j = 0; make.normalized && j <= position; ++j) sum += ratio(j);
         for (std::size_t j = 0; j <= position; ++j) {
           if (j < m) {
-            values.prompt(r, j, l) = value(r, l, position, j);
-            if (make.normalized) values.normalized(r, j, l) = ratio(j) / sum;
+            values(l, r, j) = value(r, l, position, j);
+            if (make.normalized) beside.normalized(l, r, j) = ratio(j) / sum;
           } else if (make.generated_columns) {
-            values.generated(r, j - m, l) = value(r, l, position, j);
+            beside.generated(l, r, j - m) = value(r, l, position, j);
           }
         }
       }
     }
   };
-  std::vector<std::size_t> all(n);
-  for (std::size_t t = 0; t < n; ++t) all[t] = t;
+  report.output_token = m - 1;
+  for (std::size_t t = 0; t < n; ++t) report.output_tokens.push_back(m - 1 + t);
   AttentionGraph even = graph;
   for (std::size_t l = 0; l < make.layers; ++l) {
     for (std::size_t i = 0; i < positions; ++i) {
@@ -150,20 +152,20 @@ inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
   const auto product = [](const Tensor<double>& of) {
     return [&of](std::size_t, std::size_t l, std::size_t i, std::size_t j) { return of(l, i, j); };
   };
-  fill(all, make.layers, raw(graph), raw(even), report.raw);
+  fill(report.output_tokens, make.layers, raw(graph), raw(even), report.raw, report.raw_beside);
   const Tensor<double> rolled = rollout(graph);
   const Tensor<double> even_rolled = make.normalized ? rollout(even) : Tensor<double>();
-  fill(all, make.layers, product(rolled), product(even_rolled), report.rollout);
-  report.sink_share = Tensor<double>({n, make.layers});
+  fill(report.output_tokens, make.layers, product(rolled), product(even_rolled), report.rollout, report.rollout_beside);
+  generation.sink_share = Tensor<double>({make.layers, n});
   for (std::size_t t = 0; t < n; ++t) {
-    for (std::size_t l = 0; l < make.layers; ++l) report.sink_share(t, l) = graph.weights(l, m - 1 + t, 0);
+    for (std::size_t l = 0; l < make.layers; ++l) generation.sink_share(l, t) = graph.weights(l, m - 1 + t, 0);
   }
 
   if (make.flow_tokens.empty()) return report;
-  report.flow_tokens = make.flow_tokens;
+  for (const std::size_t t : make.flow_tokens) report.flow_output_tokens.push_back(m - 1 + t);
   report.flow_layers = {make.layers};
-  report.flow_gap = Tensor<double>({make.flow_tokens.size(), m, 1});
-  report.flow_degenerate = Tensor<std::uint8_t>({make.flow_tokens.size(), m, 1});
+  report.flow_gap = Tensor<double>({1, make.flow_tokens.size(), m});
+  report.flow_degenerate = Tensor<std::uint8_t>({1, make.flow_tokens.size(), m});
   std::vector<Tensor<double>> flows;
   std::vector<Tensor<double>> even_flows;
   for (std::size_t r = 0; r < make.flow_tokens.size(); ++r) {
@@ -173,8 +175,8 @@ inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
     options.threads = 1;
     FlowResult result = attention_flow(graph, options);
     for (std::size_t j = 0; j < m; ++j) {
-      report.flow_gap(r, j, 0) = result.flow_gap(0, 0, j);
-      report.flow_degenerate(r, j, 0) = result.degenerate(0, 0, j);
+      report.flow_gap(0, r, j) = result.flow_gap(0, 0, j);
+      report.flow_degenerate(0, r, j) = result.degenerate(0, 0, j);
     }
     flows.push_back(std::move(result.flow));
     even_flows.push_back(make.normalized ? attention_flow(even, options).flow : Tensor<double>());
@@ -182,12 +184,12 @@ inline GenerationReport synthetic_generation(const SyntheticGeneration& make) {
   const auto row = [](const std::vector<Tensor<double>>& of) {
     return [&of](std::size_t r, std::size_t, std::size_t, std::size_t j) { return of[r](0, 0, j); };
   };
-  fill(make.flow_tokens, 1, row(flows), row(even_flows), report.flow);
+  fill(report.flow_output_tokens, 1, row(flows), row(even_flows), report.flow, report.flow_beside);
   return report;
 }
 
-// A prompt of m tokens and an answer of n, with dropped tokens, flow of some tokens, and notes.
-inline GenerationReport usual_generation(std::size_t m, std::size_t n, std::size_t layers = 6) {
+// A prompt of m tokens and an answer of n, with excluded tokens, flow of some tokens, and notes.
+inline Report usual_generation(std::size_t m, std::size_t n, std::size_t layers = 6) {
   SyntheticGeneration make;
   make.prompt = prompt_pieces(m);
   make.generated = answer_pieces(n);
@@ -196,9 +198,9 @@ inline GenerationReport usual_generation(std::size_t m, std::size_t n, std::size
   make.flow_tokens.erase(std::unique(make.flow_tokens.begin(), make.flow_tokens.end()), make.flow_tokens.end());
   make.generated_columns = true;
   make.normalized = true;
-  GenerationReport report = synthetic_generation(make);
-  DroppedTokens stop_words{.rule = "stop words (en)", .tokens = {}};
-  DroppedTokens punctuation{.rule = "punctuation", .tokens = {}};
+  Report report = synthetic_generation(make);
+  ExcludedTokens stop_words{.rule = "stop words (en)", .tokens = {}};
+  ExcludedTokens punctuation{.rule = "punctuation", .tokens = {}};
   for (std::size_t j = 0; j < m; ++j) {
     const std::string& piece = make.prompt[j];
     for (const char* word : {" is", " which", " the", " of", " it", " was", " in", " on", " do"}) {
@@ -206,7 +208,7 @@ inline GenerationReport usual_generation(std::size_t m, std::size_t n, std::size
     }
     if (piece == "," || piece == "." || piece == "?" || piece == ";") punctuation.tokens.push_back(j);
   }
-  report.dropped = {stop_words, punctuation};
+  report.generation->excluded = {stop_words, punctuation};
   report.notes = {"43% of the attention falls on the first token, 'It', on average over layers."};
   return report;
 }

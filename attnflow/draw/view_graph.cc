@@ -47,29 +47,17 @@ Paint arc_paint(double share, bool by_mass) {
 }
 
 // Values of a method at the input tokens: those of the output token, or the mean over all.
-std::vector<double> input_values(const FigureData& data, Method method, const GraphShape& shape) {
-  std::vector<double> values(data.tokens, 0.0);
+ValueRow input_values(const FigureData& data, Method method, const GraphShape& shape) {
+  if (!shape.all) return data.shown(method, {data.layer_position});
+  // The mean over all output tokens is nobody's own value.
+  ValueRow mean{.values = std::vector<double>(data.tokens, 0.0), .output = {}};
   const std::size_t rows = method_values(data.report, method).output_tokens->size();
   for (std::size_t j = 0; j < data.tokens; ++j) {
-    if (!shape.all) {
-      values[j] = data.value(method, data.layer_position, data.row_of_output_token(method), j);
-      continue;
-    }
     for (std::size_t row = 0; row < rows; ++row) {
-      values[j] += data.value(method, data.layer_position, row, j) / static_cast<double>(rows);
+      mean.values[j] += data.values(method)(data.layer_position, row, j) / static_cast<double>(rows);
     }
   }
-  return values;
-}
-
-ColorScale input_scale(const FigureData& data, const std::vector<double>& values, const GraphShape& shape) {
-  ScaleBuilder builder;
-  for (std::size_t j = 0; j < data.tokens; ++j) {
-    // The mean over all output tokens is nobody's own value.
-    const bool own = !shape.all && j == data.output_token;
-    builder.add(values[j], data.options.exclude_special_from_scale && (data.special(j) || own));
-  }
-  return builder.scale();
+  return mean;
 }
 
 // Samples of arcs with their weights, as a line of its own.
@@ -100,9 +88,10 @@ struct PanelLayout {
 Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape, const PanelLayout& layout) {
   const bool by_mass = method == Method::kRollout;
   const GraphArcs arcs = arcs_of(data, shape, method);
-  const std::vector<double> values = input_values(data, method, shape);
+  const ValueRow row = input_values(data, method, shape);
+  const std::vector<double>& values = row.values;
   const PanelHead head{.title = method == Method::kRaw ? "raw attention" : to_text(method),
-                       .scale = input_scale(data, values, shape)};
+                       .scale = scale_of(data, {row})};
 
   Scene scene(data.measure);
   const double output_label = shape.all ? 0.0 : 16.0;
@@ -142,7 +131,8 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
     for (std::size_t p = 0; p < data.tokens; ++p) {
       const bool output = !shape.all && layer == shape.top && p == data.output_token;
       if (output) {
-        scene.circle({x_of(p), y_of(layer)}, std::max(2.0, 1.7 * radius), filled(kBlack), data.output_name());
+        scene.circle({x_of(p), y_of(layer)}, std::max(2.0, 1.7 * radius), filled(kBlack),
+                     data.output_name(Method::kRaw));
       } else if (layout.pitch >= 4.0) {
         scene.circle({x_of(p), y_of(layer)}, 0.7 * radius, {.fill = kWhite, .stroke = kGrey, .stroke_width = 0.6});
       }
@@ -188,13 +178,9 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
         fmt::format("The {} strongest arcs of {} are drawn.", arcs.shown.size(), arcs.shown.size() + arcs.left_out),
         note, {0.0, scene.height}, scene.width, &scene);
   }
-  if (method == Method::kFlow) {
-    const std::optional<std::size_t> row =
-        shape.all ? std::nullopt : std::optional<std::size_t>(data.row_of_output_token(method));
-    scene.height += draw_wrapped(
-        degeneracy_note(data, {.first_layer = data.layer_position, .end_layer = data.layer_position + 1, .row = row}),
-        note, {0.0, scene.height}, scene.width, &scene);
-  }
+  scene.height += draw_wrapped(
+      degeneracy_note(data, method, {data.layer_position}, shape.all ? std::nullopt : data.row_shown(method)), note,
+      {0.0, scene.height}, scene.width, &scene);
   scene.end_group();
   return scene;
 }
@@ -207,7 +193,7 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
                                  ? std::string("A = W")
                                  : fmt::format("A = {} W + {} I", short_number(1.0 - residual), short_number(residual));
   std::string text = shape.all ? "Paths of all output tokens"
-                               : fmt::format("Paths from {} at layer {}", data.output_name(), data.layer);
+                               : fmt::format("Paths from {} at layer {}", data.output_name(Method::kRaw), data.layer);
   text += shape.bottom == 0 ? " down to the input tokens." : fmt::format(" down to layer {}.", shape.bottom);
   const auto has = [&](Method method) { return std::find(methods.begin(), methods.end(), method) != methods.end(); };
   if (has(Method::kRollout)) {
@@ -237,10 +223,7 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   std::vector<Method> methods = shape.all ? data.methods : data.methods_with_output_token();
 
   const std::size_t layers = shape.top - shape.bottom;
-  std::vector<AxisLabel> tokens;
-  for (std::size_t j = 0; j < data.tokens; ++j) {
-    tokens.push_back({data.labels[j], data.special(j), false, fmt::format("position {}", j)});
-  }
+  const std::vector<AxisLabel> tokens = input_axis(data);
   PanelLayout layout;
   layout.layer_pitch = std::clamp(330.0 / static_cast<double>(layers), 14.0, 52.0);
   const double layer_labels =
@@ -266,18 +249,15 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   }
 
   std::vector<Scene> panels;
-  bool above = false;
-  bool without_value = false;
+  View view{.scene = Scene(data.measure)};
   for (const Method method : methods) {
     panels.push_back(draw_panel(data, method, shape, layout));
-    const std::vector<double> values = input_values(data, method, shape);
-    above = above || input_scale(data, values, shape).above;
-    for (double value : values) without_value = without_value || !std::isfinite(value);
+    const ValueRow row = input_values(data, method, shape);
+    view.above = view.above || scale_of(data, {row}).above;
+    view.without_value = view.without_value || any_without_value({row});
   }
-  View view =
-      captioned(data, "graph", on_shelves(panels, data.width, kGraphGap, data.measure), caption(data, shape, methods));
-  view.above = above;
-  view.without_value = without_value;
+  view.scene = with_caption("graph", on_shelves(panels, data.width, kGraphGap, data.measure),
+                            caption(data, shape, methods), data.width);
   return view;
 }
 

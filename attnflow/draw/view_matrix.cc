@@ -7,6 +7,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/draw/grid.h"
 #include "attnflow/draw/views.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow::internal {
 namespace {
@@ -20,17 +21,82 @@ constexpr double kRoomForLabels = 90.0;
 // A matrix gets no larger than this, unless its labels need it.
 constexpr double kLargestMatrix = 620.0;
 
+std::size_t row_count(const FigureData& data, Method method) {
+  return method_values(data.report, method).output_tokens->size();
+}
+
+// Square cells. As many panels in a row as leave every token its label; all of them when the labels are thinned anyway.
+double square_cell(const FigureData& data, std::size_t panels, bool compact) {
+  const auto n = static_cast<double>(data.tokens);
+  std::size_t in_row = std::max<std::size_t>(1, panels);
+  const auto cell_for = [&](std::size_t count) {
+    const auto number = static_cast<double>(count);
+    return ((data.width - kMatrixGap * (number - 1.0)) / number - kRoomForLabels) / n;
+  };
+  if (!compact && data.tokens <= kMaxLabelledTokens) {
+    while (in_row > 1 && cell_for(in_row) < kLabelledCell) --in_row;
+  } else if (!compact) {
+    in_row = 1;
+  }
+  double cell = std::min(cell_for(in_row), kLargestMatrixCell);
+  cell = std::min(cell, std::max(data.tokens > kMaxLabelledTokens ? 0.0 : kLabelledCell, kLargestMatrix / n));
+  return cell >= 6.0 ? std::floor(cell) : cell;
+}
+
+// Cells of a generation, whose rows and columns are of different number, as wide as the page lets them be.
+void fit_generation(const FigureData& data, std::size_t rows, Grid* grid) {
+  constexpr double kRoom = 900.0;
+  constexpr double kHighest = 18.0;
+  const double height = std::min(kRoom / static_cast<double>(rows), kHighest);
+  grid->cell_height = height >= 6.0 ? std::floor(height) : height;
+  fit_grid_width(data.measure, data.width, kLargestCell, grid);
+}
+
+AxisLabel row_label(const FigureData& data, std::size_t output) {
+  if (!data.report.generation) {
+    return {.text = data.labels[output], .special = data.special(output), .selected = output == data.output_token};
+  }
+  const std::size_t t = chosen_token(data.report, output);
+  return {.text = data.generated_labels[t],
+          .special = data.report.generation->tokens[t].special,
+          .selected = data.options.output_token == t,
+          .title = fmt::format("generated token {}", t)};
+}
+
+std::string unlabelled_note(const FigureData& data, const Grid& grid) {
+  const bool columns =
+      lay_out_column_labels(data.measure, grid.columns, grid.cell_width).shown.size() < grid.columns.size();
+  const bool rows = lay_out_row_labels(data.measure, grid.rows, grid.cell_height).shown.size() < grid.rows.size();
+  if (!columns && !rows) return "";
+  return rows && columns ? " Not every row and column is labelled."
+                         : fmt::format(" Not every {} is labelled.", rows ? "row" : "column");
+}
+
+std::string caption(const FigureData& data, Method method) {
+  if (!data.report.generation) {
+    return fmt::format(
+        "What each output token of {} (from top to bottom) depends on among the input tokens (from left to right).",
+        data.span(method));
+  }
+  std::string text = "What each generated token (from top to bottom) depended on in the prompt (from left to right).";
+  const std::size_t all = data.report.generation->tokens.size();
+  if (row_count(data, method) < all) {
+    text += fmt::format(" {} was computed for {} of the {} generated tokens.", to_text(method), row_count(data, method),
+                        all);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool has_matrix(const FigureData& data) {
-  if (data.tokens == 1) return true;
-  return std::any_of(data.methods.begin(), data.methods.end(),
-                     [&](Method method) { return method_values(data.report, method).output_tokens->size() > 1; });
+  return data.tokens == 1 || std::any_of(data.methods.begin(), data.methods.end(),
+                                         [&](Method method) { return row_count(data, method) > 1; });
 }
 
 View matrix_view(const FigureData& data, const MatrixLayout& layout) {
-  const Report& report = data.report;
-  if (!has_matrix(data)) {
+  const bool generation = data.report.generation.has_value();
+  if (!has_matrix(data) && !generation) {
     throw Error(ErrorKind::kUsage,
                 "the matrix was asked for, but this report holds the values of one output token only; make the report "
                 "for all of them, or draw the strip or the heat map");
@@ -38,72 +104,43 @@ View matrix_view(const FigureData& data, const MatrixLayout& layout) {
   std::vector<Method> shown;
   std::string left_out;
   for (const Method method : data.methods) {
-    const std::size_t rows = method_values(report, method).output_tokens->size();
-    if (rows > 1 || data.tokens == 1) {
+    if (row_count(data, method) > 1 || data.tokens == 1 || generation) {
       shown.push_back(method);
     } else {
       left_out += fmt::format(" Not shown: {}, which was computed for one output token only.", to_text(method));
     }
   }
 
-  // As many panels in a row as leave every token its label; all of them when the labels are thinned anyway.
-  const auto n = static_cast<double>(data.tokens);
-  std::size_t in_row = std::max<std::size_t>(1, shown.size());
-  const auto cell_for = [&](std::size_t panels) {
-    const auto count = static_cast<double>(panels);
-    return ((data.width - kMatrixGap * (count - 1.0)) / count - kRoomForLabels) / n;
-  };
-  if (!layout.compact && data.tokens <= kMaxLabelledTokens) {
-    while (in_row > 1 && cell_for(in_row) < kLabelledCell) --in_row;
-  } else if (!layout.compact) {
-    in_row = 1;
-  }
-  double cell = std::min(cell_for(in_row), kLargestMatrixCell);
-  cell = std::min(cell, std::max(data.tokens > kMaxLabelledTokens ? 0.0 : kLabelledCell, kLargestMatrix / n));
-  if (cell >= 6.0) cell = std::floor(cell);
-
   Grid grid;
-  grid.cell_width = grid.cell_height = cell;
-  for (std::size_t j = 0; j < data.tokens; ++j) {
-    grid.columns.push_back({.text = data.labels[j], .special = data.special(j)});
-  }
-  bool above = false;
-  bool without_value = false;
+  grid.columns = input_axis(data);
+  grid.left_margin = layout.left_margin;
+  grid.excluded = [&](std::size_t c) { return data.is_excluded(c); };
+  if (!generation) grid.cell_width = grid.cell_height = square_cell(data, shown.size(), layout.compact);
+  View view{.scene = Scene(data.measure)};
   std::vector<Scene> panels;
   for (const Method method : shown) {
-    const std::vector<std::size_t>& outputs = *method_values(report, method).output_tokens;
-    ScaleBuilder builder;
+    const std::vector<std::size_t>& outputs = *method_values(data.report, method).output_tokens;
+    const std::vector<std::size_t> layers = data.layer_positions(method);
+    std::vector<ValueRow> rows;
     grid.rows.clear();
     for (std::size_t r = 0; r < outputs.size(); ++r) {
-      grid.rows.push_back({.text = data.labels[outputs[r]],
-                           .special = data.special(outputs[r]),
-                           .selected = outputs[r] == data.output_token});
-      for (std::size_t j = 0; j < data.tokens; ++j) {
-        const double value = data.value(method, data.layer_position, r, j);
-        builder.add(value, data.aside(outputs[r], j));
-        without_value = without_value || !std::isfinite(value);
-      }
+      grid.rows.push_back(row_label(data, outputs[r]));
+      rows.push_back({mean_over_layers(data.values(method), r, layers), outputs[r]});
     }
+    if (generation) fit_generation(data, rows.size(), &grid);
     grid.id = "matrix-" + to_text(method);
-    grid.head = {.title = to_text(method), .scale = builder.scale()};
-    above = above || grid.head.scale->above.has_value();
-    grid.value = [&](std::size_t r, std::size_t c) { return data.value(method, data.layer_position, r, c); };
-    grid.note =
-        method == Method::kFlow
-            ? degeneracy_note(
-                  data, {.first_layer = data.layer_position, .end_layer = data.layer_position + 1, .row = std::nullopt})
-            : "";
+    grid.head = {.title = generation ? fmt::format("{}, {}", to_text(method), data.span(method)) : to_text(method),
+                 .scale = scale_of(data, rows)};
+    grid.value = [&](std::size_t r, std::size_t c) { return rows[r].values[c]; };
+    grid.note = degeneracy_note(data, method, layers, std::nullopt);
     panels.push_back(draw_grid(grid, data.measure));
+    view.above = view.above || grid.head.scale->above.has_value();
+    view.without_value = view.without_value || any_without_value(rows);
   }
-
-  View view = captioned(
-      data, "matrix", on_shelves(panels, data.width, kMatrixGap, data.measure),
-      fmt::format("What each output token of layer {} (from top to bottom) draws on each input token (from left to "
-                  "right).{}{}{}",
-                  data.layer, data.tokens > kMaxLabelledTokens ? " Not every token is labelled." : "",
-                  pooled_note(grid), left_out));
-  view.above = above;
-  view.without_value = without_value;
+  view.left_margin = grid.left_margin;
+  view.scene = with_caption("matrix", on_shelves(panels, data.width, kMatrixGap, data.measure),
+                            caption(data, shown.front()) + unlabelled_note(data, grid) + pooled_note(grid) + left_out,
+                            data.width);
   return view;
 }
 

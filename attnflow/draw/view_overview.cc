@@ -1,4 +1,6 @@
 // One page with everything: strip, heat map, and graph or matrix.
+#include <algorithm>
+
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/views.h"
 
@@ -18,6 +20,12 @@ View overview(const FigureData& data) {
     parts.push_back(graph_view(data, {.compact = true}));
   } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));
+    // Of one method: the columns stand above each other.
+    const double margin = std::max(parts[1].left_margin, parts[2].left_margin);
+    if (data.report.generation) {
+      parts[1] = heatmap_view(data, margin);
+      parts[2] = matrix_view(data, {.compact = true, .left_margin = margin});
+    }
   }
   View page{.scene = Scene(data.measure)};
   std::vector<Scene> scenes;

@@ -246,15 +246,14 @@ View referents_view(const FigureData& data) {
     panels.push_back(method_panel(data, method, names, is_beside ? beside : data.width, &without_value));
   }
 
-  std::string caption =
-      fmt::format("Of what {} draws on the referents, the share of each, at each layer.", data.output_name());
+  std::string caption = fmt::format("Of what {} depends on among the referents, the share of each, at each layer.",
+                                    data.output_name(Method::kRaw));
   if (prediction != nullptr) caption += " Candidates: probability among those asked for.";
   const Scene bars =
       is_beside ? on_shelves(panels, data.width, kReferentGap, data.measure) : stacked(panels, 14.0, data.measure);
-  View view = captioned(data, "referents", stacked({legend(data, names), bars}, 10.0, data.measure),
-                        caption + flow_note(weights));
-  view.without_value = without_value;
-  return view;
+  return {.scene = with_caption("referents", stacked({legend(data, names), bars}, 10.0, data.measure),
+                                caption + flow_note(weights), data.width),
+          .without_value = without_value};
 }
 
 }  // namespace attnflow::internal

@@ -1,8 +1,10 @@
-// The running text, every token on a ground of its value, a strip for each method.
+// The running text, every token on a ground of its value, a strip for each method. Of a generation: the prompt, and
+// what was generated below.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/running_text.h"
@@ -11,7 +13,73 @@
 namespace attnflow::internal {
 namespace {
 
-RunningSource source_of(const FigureData& data) {
+// A generation's text of more tokens is drawn without its middle, or without what is far from the token shown.
+constexpr std::size_t kMaxTokens = 600;
+
+struct Stretch {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// Both ends of a long text, or the surroundings of `center`.
+std::vector<Stretch> stretches(std::size_t tokens, std::optional<std::size_t> center) {
+  if (tokens <= kMaxTokens) return {{0, tokens}};
+  if (!center) return {{0, kMaxTokens / 2}, {tokens - kMaxTokens / 2, tokens}};
+  const std::size_t begin = std::min(*center - std::min(*center, kMaxTokens / 2), tokens - kMaxTokens);
+  return {{begin, begin + kMaxTokens}};
+}
+
+// One text of the strip, laid out: the input, or what was generated.
+struct StripText {
+  RunningText text;
+  std::vector<std::optional<std::size_t>> tokens;  // of each running token; absent: a sign for those left out
+  std::size_t left_out = 0;
+};
+
+// Only the stretches of a text, with a sign in each gap.
+RunningSource cut(const RunningSource& whole, const std::vector<Stretch>& kept, StripText& strip) {
+  RunningSource source{.texts = {}, .tokens = {}, .breaks = whole.breaks};
+  const auto gap = [&](std::size_t tokens) {
+    if (tokens == 0) return;
+    strip.left_out += tokens;
+    source.tokens.push_back(
+        {.label = fmt::format("\u2026 {} tokens \u2026", tokens), .begin = {}, .end = {}, .italic = true});
+    strip.tokens.emplace_back();
+  };
+  std::size_t last = 0;
+  for (const Stretch& stretch : kept) {
+    gap(stretch.begin - last);
+    // The text of a stretch runs from its first range to its last.
+    std::size_t from = whole.texts.front().size();
+    std::size_t to = 0;
+    const auto has_text = [](const RunningToken& token) { return token.begin && *token.begin < *token.end; };
+    for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
+      if (!has_text(whole.tokens[i])) continue;
+      from = std::min(from, *whole.tokens[i].begin);
+      to = std::max(to, *whole.tokens[i].end);
+    }
+    from = std::min(from, to);
+    const std::size_t number = source.texts.size();
+    source.texts.push_back(whole.texts.front().substr(from, to - from));
+    for (std::size_t i = stretch.begin; i < stretch.end; ++i) {
+      RunningToken token = whole.tokens[i];
+      token.text = number;
+      if (has_text(token)) {
+        token.begin = *token.begin - from;
+        token.end = *token.end - from;
+      } else {
+        token.begin = token.end = std::nullopt;
+      }
+      source.tokens.push_back(std::move(token));
+      strip.tokens.emplace_back(i);
+    }
+    last = stretch.end;
+  }
+  gap(whole.tokens.size() - last);
+  return source;
+}
+
+RunningSource input_source(const FigureData& data) {
   const ReportInput& input = data.report.input;
   RunningSource source{.texts = {input.text, input.text_pair}, .tokens = {}};
   for (std::size_t i = 0; i < data.tokens; ++i) {
@@ -25,78 +93,158 @@ RunningSource source_of(const FigureData& data) {
   return source;
 }
 
-struct StripValues {
-  Method method;
-  std::vector<double> values;  // of each token
+RunningSource generated_source(const FigureData& data) {
+  RunningSource source{.texts = {data.report.generation->text}, .tokens = {}};
+  for (std::size_t t = 0; t < data.generated_labels.size(); ++t) {
+    const GeneratedToken& token = data.report.generation->tokens[t];
+    source.tokens.push_back(
+        {.label = data.generated_labels[t], .begin = token.begin, .end = token.end, .italic = token.special});
+  }
+  return source;
+}
+
+// The texts of the strip; of a long generation what surrounds `shown`.
+std::vector<StripText> lay_out(const FigureData& data, std::optional<std::size_t> shown) {
+  std::vector<StripText> texts(data.report.generation ? 2 : 1);
+  std::vector<RunningSource> sources = {input_source(data)};
+  if (data.report.generation) {
+    sources.push_back(generated_source(data));
+    for (RunningSource& source : sources) source.breaks = RunningSource::Breaks::kMarks;
+    sources[0] = cut(sources[0], stretches(data.tokens, std::nullopt), texts[0]);
+    sources[1] = cut(sources[1], stretches(data.generated_labels.size(), shown), texts[1]);
+  } else {
+    for (std::size_t i = 0; i < data.tokens; ++i) texts[0].tokens.emplace_back(i);
+  }
+  std::size_t tokens = 0;
+  for (const RunningSource& source : sources) tokens += source.tokens.size();
+  const TextStyle style{.size = tokens > 128 ? 11.0 : 13.0};
+  for (std::size_t part = 0; part < texts.size(); ++part) {
+    texts[part].text = lay_out_running_text(sources[part], style, data.width, data.measure);
+  }
+  return texts;
+}
+
+std::string value_text(double value) { return std::isfinite(value) ? short_number(value) : "no value"; }
+
+TokenLook input_look(const FigureData& data, std::size_t i, const ValueRow& row, const ColorScale& scale) {
+  const double value = row.values[i];
+  TokenLook look{.ground = scale.color(value),
+                 .above = scale.is_above(value),
+                 .selected = !data.report.generation && row.output == i,
+                 .dashed = data.unknown(i),
+                 .title = fmt::format("{} (position {}): {}", data.labels[i], i, value_text(value))};
+  if (data.is_excluded(i)) {
+    look.ground = kExcluded;
+    look.ink = kGrey;
+    look.above = false;
+    look.hatched = true;
+    look.title += ", excluded: " + clean_text(data.excluded[i]);
+  }
+  return look;
+}
+
+// Generated tokens are coloured where their columns were kept; those that came after the one shown are grey.
+TokenLook generated_look(const FigureData& data, std::size_t s, std::optional<std::size_t> shown,
+                         const std::vector<double>& values, const ColorScale& scale) {
+  TokenLook look{.title = fmt::format("{} (generated token {})", data.generated_labels[s], s)};
+  if (!shown) return look;
+  if (s > *shown) look.ink = kGrey;
+  if (!values.empty() && s < *shown) {
+    look.ground = scale.color(values[s]);
+    look.above = scale.is_above(values[s]);
+    look.title += ": " + value_text(values[s]);
+  }
+  look.selected = s == *shown;
+  return look;
+}
+
+struct Strip {
+  Method method = Method::kRollout;
+  ValueRow row;
+  std::optional<std::size_t> shown;  // the generated token shown
+  std::vector<double> generated;
   PanelHead head;
-  std::string note;
 };
 
-StripValues strip_values(const FigureData& data, Method method) {
-  const std::size_t row = data.row_of_output_token(method);
-  StripValues strip{.method = method, .values = std::vector<double>(data.tokens), .head = {}, .note = ""};
-  ScaleBuilder builder;
-  for (std::size_t j = 0; j < data.tokens; ++j) {
-    strip.values[j] = data.value(method, data.layer_position, row, j);
-    builder.add(strip.values[j], data.aside(data.output_token, j));
+Strip make_strip(const FigureData& data, Method method) {
+  Strip strip;
+  strip.method = method;
+  strip.row = data.shown(method, data.layer_positions(method));
+  if (data.report.generation && strip.row.output) {
+    strip.shown = chosen_token(data.report, *strip.row.output);
+    // In a mean each of them counts for the tokens after it only, so colours would say little.
+    strip.generated = data.shown_generated(method);
   }
-  strip.head = {.title = fmt::format("{}, layer {}", to_text(method), data.layer), .scale = builder.scale()};
-  if (method == Method::kFlow) {
-    strip.note =
-        degeneracy_note(data, {.first_layer = data.layer_position, .end_layer = data.layer_position + 1, .row = row});
-  }
+  strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
+                .scale = scale_of(data, {strip.row}, strip.generated)};
   return strip;
 }
 
-Scene draw_strip(const FigureData& data, const RunningText& text, double width, const StripValues& strip) {
+Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, double width, const Strip& strip) {
   const ColorScale& scale = *strip.head.scale;
   Scene scene(data.measure);
   scene.width = width;
   scene.begin_group({.id = "strip-" + to_text(strip.method)});
   draw_panel_head(strip.head, 0.0, scene.width, &scene);
-  std::vector<TokenLook> looks;
-  for (std::size_t i = 0; i < data.tokens; ++i) {
-    const double value = strip.values[i];
-    looks.push_back({.ground = scale.color(value),
-                     .ink = {},
-                     .above = scale.is_above(value),
-                     .selected = i == data.output_token,
-                     .dashed = data.unknown(i),
-                     .title = fmt::format("{} (position {}): {}", data.labels[i], i,
-                                          std::isfinite(value) ? short_number(value) : "no value")});
+  scene.height = kPanelHeadHeight;
+  for (std::size_t part = 0; part < texts.size(); ++part) {
+    if (part == 1) {
+      scene.height += 6.0;
+      scene.begin_group({.id = "strip-generated"});
+      scene.height +=
+          draw_wrapped("generated", {.size = kSmallSize, .color = kGrey}, {0.0, scene.height}, data.width, &scene);
+    }
+    std::vector<TokenLook> looks;
+    for (const std::optional<std::size_t>& token : texts[part].tokens) {
+      looks.push_back(!token      ? TokenLook{.ground = {}, .ink = kGrey, .title = ""}
+                      : part == 0 ? input_look(data, *token, strip.row, scale)
+                                  : generated_look(data, *token, strip.shown, strip.generated, scale));
+    }
+    draw_running_text(texts[part].text, looks, scene.height, &scene);
+    scene.height += texts[part].text.height;
+    if (part == 1) scene.end_group();
   }
-  draw_running_text(text, looks, kPanelHeadHeight, &scene);
-  scene.height = kPanelHeadHeight + text.height;
-  scene.height += draw_wrapped(strip.note, {.size = kSmallSize, .color = kGrey, .italic = true}, {0.0, scene.height},
-                               data.width, &scene);
+  const std::string note =
+      degeneracy_note(data, strip.method, data.layer_positions(strip.method), data.row_shown(strip.method));
+  scene.height +=
+      draw_wrapped(note, {.size = kSmallSize, .color = kGrey, .italic = true}, {0.0, scene.height}, data.width, &scene);
   scene.end_group();
   return scene;
+}
+
+std::string caption(const FigureData& data, const Strip& strip, const std::vector<StripText>& texts) {
+  if (!data.report.generation) {
+    return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method));
+  }
+  std::string text = fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method),
+                                 strip.shown ? "; bars above and below mark it" : ", on average");
+  if (!strip.generated.empty()) text += " Generated tokens are coloured too, on the same scale.";
+  if (texts[0].left_out + texts[1].left_out > 0) {
+    text += fmt::format(" Not shown: {} of the {} prompt tokens and {} of the {} generated ones.", texts[0].left_out,
+                        data.tokens, texts[1].left_out, data.generated_labels.size());
+  }
+  return text;
 }
 
 }  // namespace
 
 View strip_view(const FigureData& data) {
-  const TextStyle style{.size = data.tokens > 128 ? 11.0 : 13.0};
-  const RunningText text = lay_out_running_text(source_of(data), style, data.width, data.measure);
-  double width = text.width;
-  std::vector<StripValues> strips;
-  for (const Method method : data.methods_with_output_token()) {
-    strips.push_back(strip_values(data, method));
-    width = std::max(width, panel_head_width(data.measure, strips.back().head));
-  }
+  std::vector<Strip> strips;
+  for (const Method method : data.methods_with_output_token()) strips.push_back(make_strip(data, method));
+  const std::vector<StripText> texts = lay_out(data, strips.front().shown);
+  double width = 0.0;
+  for (const StripText& text : texts) width = std::max(width, text.text.width);
+  for (const Strip& strip : strips) width = std::max(width, panel_head_width(data.measure, strip.head));
   width = std::min(width, data.width);
+  View view{.scene = Scene(data.measure)};
   std::vector<Scene> scenes;
-  bool above = false;
-  bool without_value = false;
-  for (const StripValues& strip : strips) {
-    scenes.push_back(draw_strip(data, text, width, strip));
-    above = above || strip.head.scale->above;
-    for (double value : strip.values) without_value = without_value || !std::isfinite(value);
+  for (const Strip& strip : strips) {
+    scenes.push_back(draw_strip(data, texts, width, strip));
+    view.above = view.above || strip.head.scale->above;
+    view.without_value = view.without_value || any_without_value({strip.row});
   }
-  View view = captioned(data, "strip", stacked(scenes, 10.0, data.measure),
-                        fmt::format("What {} draws on; bars above and below mark it.", data.output_name()));
-  view.above = above;
-  view.without_value = without_value;
+  view.scene =
+      with_caption("strip", stacked(scenes, 10.0, data.measure), caption(data, strips.front(), texts), data.width);
   return view;
 }
 

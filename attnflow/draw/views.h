@@ -4,8 +4,10 @@
 #define ATTNFLOW_DRAW_VIEWS_H_
 
 #include <string>
+#include <vector>
 
 #include "attnflow/draw/figure_data.h"
+#include "attnflow/draw/parts.h"
 #include "attnflow/draw/scene.h"
 
 namespace attnflow::internal {
@@ -17,18 +19,23 @@ struct View {
   Scene scene;
   bool above = false;          // some values are above the scale
   bool without_value = false;  // some cells have no value
+  double left_margin = 0.0;    // of grids: the room to the left of the cells
 };
 
-// A view's panels with its caption under them, as the group `id`.
-View captioned(const FigureData& data, const std::string& id, const Scene& panels, const std::string& caption);
+// No cell of a heat map is wider.
+inline constexpr double kLargestCell = 34.0;
+
+// The input tokens as columns.
+std::vector<AxisLabel> input_axis(const FigureData& data);
 
 View graph_view(const FigureData& data, const GraphLayout& layout);
-View heatmap_view(const FigureData& data);
+View heatmap_view(const FigureData& data, double left_margin = 0.0);
 View strip_view(const FigureData& data);
 View referents_view(const FigureData& data);
 
 struct MatrixLayout {
-  bool compact = false;  // panels beside each other even where that leaves no room for all labels
+  bool compact = false;      // panels beside each other even where that leaves no room for all labels
+  double left_margin = 0.0;  // at least
 };
 // Whether some method was computed for more than one output token.
 bool has_matrix(const FigureData& data);

@@ -38,10 +38,8 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 // What rows of codes say of themselves. The error is rounded up.
 std::string log_fields(const RowSource& source, const char* dtype, const LogCodes& codes) {
   constexpr double kPlaces = 1e4;
-  std::string json = "{\"shape\":" + shape_json(source.shape());
-  if (source.axis() + 1 != source.shape().size()) json += ",\"axis\":" + std::to_string(source.axis());
-  return json + fmt::format(R"(,"dtype":"{}","decades":{},"error":{},)", dtype, codes.decades(),
-                            std::ceil(codes.error() * kPlaces) / kPlaces);
+  return fmt::format(R"({{"shape":{},"dtype":"{}","decades":{},"error":{},)", shape_json(source.shape()), dtype,
+                     codes.decades(), std::ceil(codes.error() * kPlaces) / kPlaces);
 }
 
 bool has_undefined(std::span<const double> row) {
@@ -117,33 +115,12 @@ std::size_t RowSample::taken_of(std::size_t rows) const {
   return rows / period * kBlock + (rest > begin ? std::min(rest - begin, kBlock) : 0);
 }
 
-RowSource::RowSource(const Tensor<double>& values, std::size_t axis) : values_(&values) {
-  set_shape(values.shape(), axis);
-}
-RowSource::RowSource(const Tensor<float>& values, std::size_t axis) : values_(&values) {
-  set_shape(values.shape(), axis);
-}
-
-void RowSource::set_shape(const Shape& shape, std::size_t axis) {
-  assert(axis < shape.size());
-  shape_ = shape;
-  axis_ = axis;
-  length_ = shape[axis];
-  rows_ = length_ == 0 ? 0 : element_count(shape) / length_;
-  for (std::size_t d = axis + 1; d < shape.size(); ++d) stride_ *= shape[d];
-}
-
 std::span<const double> RowSource::row(std::size_t index, std::vector<double>& scratch) const {
-  const std::size_t begin = index / stride_ * stride_ * length_ + index % stride_;
-  const auto* doubles = std::get_if<const Tensor<double>*>(&values_);
-  if (doubles != nullptr && stride_ == 1) return (*doubles)->span().subspan(begin, length_);
-  scratch.resize(length_);
-  std::visit(
-      [&](const auto* tensor) {
-        const auto* data = tensor->data() + begin;
-        for (std::size_t k = 0; k < length_; ++k) scratch[k] = static_cast<double>(data[k * stride_]);
-      },
-      values_);
+  if (const auto* doubles = std::get_if<const Tensor<double>*>(&values_)) {
+    return (*doubles)->span().subspan(index * row_length(), row_length());
+  }
+  const float* const data = std::get<const Tensor<float>*>(values_)->data() + index * row_length();
+  scratch.assign(data, data + row_length());
   return scratch;
 }
 

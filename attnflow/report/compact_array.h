@@ -15,31 +15,24 @@
 
 namespace attnflow::internal {
 
-// An array to be written, as rows along one of its dimensions, ordered by the other dimensions. Refers to the tensor.
+// An array to be written, as rows along its last dimension. Refers to the tensor.
 class RowSource {
  public:
   RowSource() = default;
-  RowSource(const Tensor<double>& values, std::size_t axis);
-  RowSource(const Tensor<float>& values, std::size_t axis);
+  explicit RowSource(const Tensor<double>& values) : values_(&values), shape_(values.shape()) {}
+  explicit RowSource(const Tensor<float>& values) : values_(&values), shape_(values.shape()) {}
 
   const Shape& shape() const { return shape_; }
-  std::size_t axis() const { return axis_; }
-  std::size_t rows() const { return rows_; }
-  std::size_t row_length() const { return length_; }
+  std::size_t row_length() const { return shape_.empty() ? 0 : shape_.back(); }
+  std::size_t rows() const { return row_length() == 0 ? 0 : element_count(shape_) / row_length(); }
   // Row `index`; in `scratch` where it does not lie in memory as it is. Valid until scratch changes.
   std::span<const double> row(std::size_t index, std::vector<double>& scratch) const;
   // All values in the order of the array, as float32.
   std::vector<float> floats() const;
 
  private:
-  void set_shape(const Shape& shape, std::size_t axis);
-
   std::variant<const Tensor<double>*, const Tensor<float>*> values_;
   Shape shape_;
-  std::size_t axis_ = 0;
-  std::size_t rows_ = 0;
-  std::size_t length_ = 0;
-  std::size_t stride_ = 1;  // between the values of a row
 };
 
 enum class CompactEncoding { kFloat32, kLog8, kTop };

@@ -15,7 +15,7 @@
 
 #include "attnflow/report/compact_array.h"
 #include "attnflow/report/compact_plan.h"
-#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/report/report_layers.h"
 
@@ -29,8 +29,8 @@ using internal::CompactLimits;
 using internal::CompactSource;
 using internal::RowSource;
 
-// When fewer of a row can be kept, the attention of single heads goes.
-constexpr std::size_t kLeastOfHeads = 4;
+// When fewer of a row can be kept, what is needed least goes.
+constexpr std::size_t kLeastBesideExpendable = 4;
 constexpr const char* kAllNumbers = "a json or npz file has all numbers.";
 
 std::string name_for_people(const std::string& array) {
@@ -42,7 +42,7 @@ std::string name_for_people(const std::string& array) {
     return name_for_people(array.substr(0, array.size() - ending.size())) + text;
   };
   if (const auto name = words("_generated", " on generated tokens")) return *name;
-  if (const auto name = words("_normalized", " after normalisation")) return *name;
+  if (const auto name = words("_normalized", " after normalization")) return *name;
   return array;
 }
 
@@ -116,17 +116,19 @@ CompactLimits limits_of(const CompactOptions& options, bool attention, std::size
 
 std::vector<CompactSource> sources_of(const Report& report) {
   std::vector<CompactSource> sources;
-  const auto add = [&](const char* name, const auto& values, bool sparse) -> CompactSource* {
-    if (values.empty()) return nullptr;
-    return &sources.emplace_back(
-        CompactSource{.name = name, .rows = RowSource(values, values.rank() - 1), .sparse = sparse});
-  };
-  add("raw", report.raw, true);
-  add("rollout", report.rollout, false);
-  add("flow", report.flow, false);
-  if (CompactSource* gap = add("flow_gap", report.flow_gap, false)) gap->only_exact = true;
-  if (!(internal::graph_equals_raw_by_rule(report) && report.graph == report.raw)) add("graph", report.graph, true);
-  if (CompactSource* attention = add("attention", report.attention, true)) attention->attention = true;
+  internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto&) {
+    if constexpr (!std::is_same_v<std::decay_t<decltype(values)>, Tensor<std::uint8_t>>) {
+      if (values.empty()) return;
+      const bool implied = name == "graph" && internal::graph_equals_raw_by_rule(report) && report.graph == report.raw;
+      if (implied) return;
+      const bool attention = name == "attention";
+      sources.push_back({.name = name,
+                         .rows = RowSource(values),
+                         .sparse = attention || name == "graph" || name.starts_with("raw"),
+                         .attention = attention,
+                         .only_exact = name == "flow_gap"});
+    }
+  });
   return sources;
 }
 
@@ -134,7 +136,7 @@ std::vector<CompactSource> sources_of(const Report& report) {
 void add_exact_row(const Report& report, Method method, Entries& entries) {
   const MethodValues found = method_values(report, method);
   const std::optional<std::size_t> row = row_index(*found.output_tokens, report.output_token);
-  if (!row || found.values->empty()) return;
+  if (!row || found.values->empty() || report.generation) return;
   const std::size_t layers = found.values->extent(0);
   const std::size_t n = found.values->extent(2);
   std::vector<float> values;
@@ -143,6 +145,32 @@ void add_exact_row(const Report& report, Method method, Entries& entries) {
   }
   const Shape shape = {layers, n};
   entries.add(to_text(method) + "_exact", internal::encode_bytes("f32", std::as_bytes(std::span(values)), &shape));
+}
+
+// What goes before anything else is made worse, and how readers are told.
+struct Expendable {
+  const char* name;
+  bool (*names)(std::string_view array);
+};
+constexpr std::array<Expendable, 4> kExpendable = {{
+    {"the attention of single heads", [](std::string_view array) { return array == "attention"; }},
+    {"the columns of generated tokens", [](std::string_view array) { return array.ends_with("_generated"); }},
+    {"normalized values", [](std::string_view array) { return array.ends_with("_normalized"); }},
+    {"raw attention", [](std::string_view array) { return array == "raw"; }},
+}};
+
+// The first after `last` that there is something of; null: none. Raw attention goes where a generation has rollout.
+const Expendable* next_expendable(const Report& report, const std::vector<CompactSource>& sources,
+                                  const Expendable* last) {
+  const Expendable* next = last == nullptr ? kExpendable.data() : last + 1;
+  const Expendable* const end =
+      kExpendable.data() + kExpendable.size() - (report.generation && !report.rollout.empty() ? 0 : 1);
+  for (; next < end; ++next) {
+    if (std::any_of(sources.begin(), sources.end(), [&](const auto& source) { return next->names(source.name); })) {
+      return next;
+    }
+  }
+  return nullptr;
 }
 
 std::string document(std::string head, const Entries& entries) {
@@ -166,7 +194,7 @@ std::string no_room_note(const std::vector<std::string>& gone) {
 }  // namespace
 
 std::string compact_report_json(const Report& report, const CompactOptions& options) {
-  std::size_t taken = internal::report_head(report, kCompactReportVersion).size();
+  std::size_t taken = internal::report_head(report).size();
   for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     Entries exact;
     add_exact_row(report, method, exact);
@@ -176,7 +204,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
   degenerate.add_bytes("flow_degenerate", report.flow_degenerate);
   taken += degenerate.text().size();
 
-  const auto finished = [&](const Report& shown, const CompactArrays& arrays, std::vector<std::string> notes) {
+  const auto finished = [&](const Report& shown, const CompactArrays& arrays, const std::vector<std::string>& gone) {
     Entries entries;
     for (const CompactEntry& entry : arrays.entries) {
       entries.add(entry.name, entry.array.json);
@@ -186,134 +214,51 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
       }
     }
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
+    std::vector<std::string> notes;
+    if (!gone.empty()) notes.push_back(no_room_note(gone));
     for (std::string& note : notes_on(arrays)) notes.push_back(std::move(note));
-    return document(internal::report_head(shown, kCompactReportVersion, notes), entries);
+    return document(internal::report_head(shown, notes), entries);
   };
 
   std::vector<CompactSource> sources = sources_of(report);
   std::vector<std::string> gone;
-  const bool has_attention = !report.attention.empty();
-  for (const std::size_t least : kLeastKept) {
-    if (has_attention && least < kLeastOfHeads) break;
-    if (const auto arrays = fit_arrays(sources, limits_of(options, has_attention, taken, least))) {
-      return finished(report, *arrays, {});
-    }
-  }
-  if (has_attention) {
-    gone.push_back(name_for_people("attention"));
-    std::erase_if(sources, [](const CompactSource& source) { return source.attention; });
+  const Expendable* next = next_expendable(report, sources, nullptr);
+  for (;;) {
+    const bool has_attention = std::any_of(sources.begin(), sources.end(), [](const auto& s) { return s.attention; });
     for (const std::size_t least : kLeastKept) {
-      if (const auto arrays = fit_arrays(sources, limits_of(options, false, taken, least))) {
-        return finished(report, *arrays, {no_room_note(gone)});
+      if (next != nullptr && least < kLeastBesideExpendable) break;
+      if (const auto arrays = fit_arrays(sources, limits_of(options, has_attention, taken, least))) {
+        return finished(report, *arrays, gone);
       }
     }
+    if (next == nullptr) break;
+    gone.emplace_back(next->name);
+    std::erase_if(sources, [&](const CompactSource& source) { return next->names(source.name); });
+    next = next_expendable(report, sources, next);
   }
   // The same numbers of fewer layers; the graph needs all of them.
   Report smaller = report;
-  smaller.attention = {};
-  smaller.graph = {};
+  internal::for_each_array(smaller, [&](const std::string& name, auto& values, const auto&) {
+    const auto named = [&](const CompactSource& source) { return source.name == name; };
+    const bool kept = name == "flow_degenerate" || std::any_of(sources.begin(), sources.end(), named);
+    if (!kept || name == "graph") values = {};
+  });
   const std::size_t layers = report.settings.layers.size();
   for (;;) {
     if (smaller.settings.layers.size() > 1) internal::halve_layers(&smaller);
     const bool last = smaller.settings.layers.size() <= 1;
-    sources = sources_of(smaller);
     CompactLimits limits = limits_of(options, false, taken, kLeastKept[0]);
     if (last) {
       // One layer that is too large even so is written all the same, with one value of each row at least.
       limits.least_kept = 1;
       limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
     }
-    if (const auto arrays = fit_arrays(sources, limits)) {
-      std::vector<std::string> left_out = gone;
+    if (const auto arrays = fit_arrays(sources_of(smaller), limits)) {
       if (smaller.settings.layers.size() < layers) {
-        left_out.push_back(left_out_layers(layers, smaller.settings.layers.size()));
+        gone.push_back(left_out_layers(layers, smaller.settings.layers.size()));
       }
-      std::vector<std::string> notes;
-      if (!left_out.empty()) notes.push_back(no_room_note(left_out));
-      return finished(smaller, *arrays, std::move(notes));
+      return finished(smaller, *arrays, gone);
     }
-  }
-}
-
-namespace {
-
-// Rows run along the prompt (or the generated tokens), not along the layers.
-std::vector<CompactSource> sources_of(const GenerationReport& report) {
-  constexpr std::size_t kTokens = 1;
-  std::vector<CompactSource> sources;
-  const auto add = [&](std::string name, const Tensor<double>& values, bool sparse, bool only_exact = false) {
-    if (values.empty()) return;
-    const std::size_t axis = values.rank() == 3 ? kTokens : values.rank() - 1;
-    sources.push_back(
-        {.name = std::move(name), .rows = RowSource(values, axis), .sparse = sparse, .only_exact = only_exact});
-  };
-  const auto add_method = [&](const std::string& name, const GenerationValues& values, bool sparse) {
-    add(name, values.prompt, sparse);
-    add(name + "_generated", values.generated, sparse);
-    add(name + "_normalized", values.normalized, sparse);
-  };
-  add_method("raw", report.raw, true);
-  add_method("rollout", report.rollout, false);
-  add_method("flow", report.flow, false);
-  add("flow_gap", report.flow_gap, false, true);
-  add("sink_share", report.sink_share, false);
-  return sources;
-}
-
-}  // namespace
-
-std::string compact_generation_json(const GenerationReport& report, const CompactOptions& options) {
-  std::vector<std::string> gone;
-  const auto attempt = [&](const GenerationReport& shown, std::size_t least, bool any) -> std::optional<std::string> {
-    const std::size_t taken = internal::generation_head(shown, kCompactReportVersion).size();
-    Entries entries;
-    entries.add_bytes("flow_degenerate", shown.flow_degenerate);
-    CompactLimits limits = limits_of(options, false, taken + entries.text().size(), least);
-    if (any) limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
-    const auto arrays = fit_arrays(sources_of(shown), limits);
-    if (!arrays) return std::nullopt;
-    for (const CompactEntry& entry : arrays->entries) entries.add(entry.name, entry.array.json);
-    std::vector<std::string> notes;
-    if (!gone.empty()) notes.push_back(no_room_note(gone));
-    for (std::string& note : notes_on(*arrays)) notes.push_back(std::move(note));
-    return document(internal::generation_head(shown, kCompactReportVersion, notes), entries);
-  };
-  for (const std::size_t least : {std::size_t{16}, std::size_t{8}, std::size_t{4}}) {
-    if (auto json = attempt(report, least, false)) return *std::move(json);
-  }
-  // What is needed least goes first.
-  GenerationReport smaller = report;
-  const auto drop = [&](Tensor<double> GenerationValues::*tensor, const char* what) {
-    bool any = false;
-    for (GenerationValues* values : {&smaller.raw, &smaller.rollout, &smaller.flow}) {
-      any = any || !(values->*tensor).empty();
-      values->*tensor = {};
-    }
-    if (any) gone.emplace_back(what);
-    return any;
-  };
-  if (drop(&GenerationValues::generated, "the columns of generated tokens")) {
-    if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
-  }
-  if (drop(&GenerationValues::normalized, "normalised values")) {
-    if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
-  }
-  if (!smaller.raw.prompt.empty() && !smaller.rollout.prompt.empty()) {
-    smaller.raw = {};
-    gone.emplace_back("raw attention");
-    if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
-  }
-  const std::size_t layers = report.settings.layers.size();
-  bool named = false;
-  for (;;) {
-    if (smaller.settings.layers.size() > 1) {
-      internal::halve_layers(&smaller);
-      if (named) gone.pop_back();
-      gone.push_back(left_out_layers(layers, smaller.settings.layers.size()));
-      named = true;
-    }
-    const bool last = smaller.settings.layers.size() <= 1;
-    if (auto json = attempt(smaller, last ? 1 : kLeastKept[0], last)) return *std::move(json);
   }
 }
 

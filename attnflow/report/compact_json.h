@@ -7,9 +7,10 @@
 // the largest values of each row of attention are kept, then of every array, and the others summed; for the output
 // token that views show first raw, rollout and flow stand there exactly as well. All bytes are compressed. What is not
 // kept is said in the document's notes. When even 16 values of each row do not fit, fewer are kept, then the attention
-// of single heads is left out, then every other layer, never the last.
+// of single heads is left out (of a generation: the columns of generated tokens, normalized values, raw attention),
+// then every other layer, never the last.
 //
-// A .json file of a user keeps every bit instead (report_json.h, generation_output.h).
+// A .json file of a user keeps every bit instead (report_json.h).
 //
 // References:
 //   zlib's format of compressed data: https://www.rfc-editor.org/rfc/rfc1950
@@ -25,7 +26,6 @@
 #include <cstddef>
 #include <string>
 
-#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -42,7 +42,6 @@ struct CompactOptions {
 // made smaller (text, tokens, a picture, certificates) counts, but is never left out: it may exceed the limits alone.
 // O(values) time; memory for the encoded arrays.
 std::string compact_report_json(const Report& report, const CompactOptions& options = {});
-std::string compact_generation_json(const GenerationReport& report, const CompactOptions& options = {});
 
 }  // namespace attnflow
 

@@ -15,8 +15,8 @@
 #include "attnflow/base/error.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/compact_rows.h"
-#include "attnflow/report/generation_report_for_test.h"
 #include "attnflow/report/report_for_test.h"
+#include "attnflow/report/report_generation_for_test.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/zlib_bytes.h"
 
@@ -104,7 +104,7 @@ TEST(CompactReportJson, SmallReportsKeepFloat32) {
   report.notes = {"A note."};
   const std::string text = compact_report_json(report);
   const json document = json::parse(text);
-  EXPECT_EQ(document["version"], 2);
+  EXPECT_EQ(document["version"], 3);
   EXPECT_EQ(document["notes"], json({"A note."}));
   const Report back = report_from_json(text);
   for (const auto& [a, b] : {std::pair{&report.raw, &back.raw}, std::pair{&report.rollout, &back.rollout},
@@ -328,9 +328,9 @@ TEST_F(HostileCompactDocument, SoundOnesPass) {
 }
 
 TEST_F(HostileCompactDocument, NewerVersionsAreRefusedByNumber) {
-  good_["version"] = 3;
-  EXPECT_TRUE(refused(good_, "found version 3"));
-  EXPECT_TRUE(refused(good_, "version 2 or older"));
+  good_["version"] = 4;
+  EXPECT_TRUE(refused(good_, "found version 4"));
+  EXPECT_TRUE(refused(good_, "version 3 or older"));
 }
 
 TEST_F(HostileCompactDocument, FieldsMustBeWhatTheyAre) {
@@ -434,89 +434,80 @@ std::vector<std::byte> bytes_of(const json& part) {
   return plain.value_or(std::vector<std::byte>());
 }
 
-// [n, m, l]: what small_generation() is, larger.
-GenerationReport generation_of(std::size_t n, std::size_t m, std::size_t layers) {
-  GenerationReport report = test::small_generation();
-  report.prompt_tokens.assign(m, report.prompt_tokens[1]);
-  report.tokens.assign(n, report.tokens[0]);
+// n generated tokens of m in the prompt: what small_generation() is, larger.
+Report generation_of(std::size_t n, std::size_t m, std::size_t layers) {
+  Report report = test::small_generation();
+  report.input.tokens.assign(m, report.input.tokens[1]);
+  report.generation->tokens.assign(n, report.generation->tokens[0]);
   report.model.layers = layers;
   report.settings.layers.clear();
   for (std::size_t l = 1; l <= layers; ++l) report.settings.layers.push_back(l);
-  report.flow = {};
-  report.flow_gap = {};
+  report.output_token = m - 1;
+  report.output_tokens.clear();
+  for (std::size_t t = 0; t < n; ++t) report.output_tokens.push_back(m - 1 + t);
+  report.flow = report.flow_gap = {};
   report.flow_degenerate = {};
-  report.flow_tokens.clear();
+  report.flow_output_tokens.clear();
   report.flow_layers.clear();
-  report.dropped.clear();
-  const Tensor<double> rows = attention_like<double>({n, layers, m}, 5, false);
-  for (Tensor<double>* values : {&report.raw.prompt, &report.rollout.prompt}) {
-    *values = Tensor<double>({n, m, layers});
-    for (std::size_t t = 0; t < n; ++t) {
-      for (std::size_t l = 0; l < layers; ++l) {
-        for (std::size_t j = 0; j < m; ++j) (*values)(t, j, l) = rows(t, l, j);
-      }
-    }
-  }
-  report.rollout.generated = Tensor<double>({n, n, layers});
-  report.sink_share = Tensor<double>({n, layers});
+  report.generation->excluded.clear();
+  report.raw = report.rollout = attention_like<double>({layers, n, m}, 5, false);
+  report.rollout_beside.generated = Tensor<double>({layers, n, n});
+  report.generation->sink_share = Tensor<double>({layers, n});
   return report;
 }
 
-TEST(CompactGenerationJson, RowsRunAlongThePrompt) {
-  const GenerationReport report = generation_of(20, 300, 8);
-  const json document = json::parse(compact_generation_json(report, {.exact_bytes = 0}));
-  EXPECT_EQ(document["version"], 2);
-  EXPECT_EQ(document["generation"]["tokens"].size(), 20U);
-  const json& raw = document["arrays"]["raw"];
-  ASSERT_EQ(raw["dtype"], "log8");
-  EXPECT_EQ(raw["shape"], json({20, 300, 8}));
-  ASSERT_EQ(raw["axis"], 1);
-  const std::vector<std::byte> codes = bytes_of(raw);
-  const std::vector<std::byte> scale_bytes = bytes_of(raw["scales"]);
-  ASSERT_EQ(codes.size(), report.raw.prompt.size());
-  std::vector<float> scales(std::size_t{20} * 8);
-  ASSERT_EQ(scale_bytes.size(), scales.size() * sizeof(float));
-  std::memcpy(scales.data(), scale_bytes.data(), scale_bytes.size());
-  for (std::size_t t = 0; t < 20; ++t) {
-    for (std::size_t l = 0; l < 8; ++l) {
-      for (std::size_t j = 0; j < 300; ++j) {
-        const std::size_t row = t * 8 + l;
-        const double value =
-            internal::LogCodes().value(std::to_integer<std::uint8_t>(codes[row * 300 + j]), scales[row]);
-        ASSERT_NEAR(value, report.raw.prompt(t, j, l), kError * report.raw.prompt(t, j, l) + 1e-5);
-      }
-    }
+TEST(CompactGenerationJson, ReadsBack) {
+  Report report = generation_of(20, 300, 8);
+  for (std::size_t l = 0; l < 8; ++l) {
+    for (std::size_t t = 1; t < 20; ++t) report.rollout_beside.generated(l, t, t - 1) = 0.25;
   }
+  const std::string text = compact_report_json(report, {.exact_bytes = 0});
+  const json document = json::parse(text);
+  EXPECT_EQ(document["version"], 3);
+  EXPECT_EQ(dtype(document, "raw"), "log8");
+  EXPECT_EQ(dtype(document, "raw_exact"), "none");  // no token of a generation is the one to be shown
+  const Report read = report_from_json(text);
+  ASSERT_EQ(read.raw.shape(), report.raw.shape());
+  for (std::size_t i = 0; i < report.raw.size(); ++i) {
+    ASSERT_NEAR(read.raw.data()[i], report.raw.data()[i], kError * report.raw.data()[i] + 1e-5);
+  }
+  EXPECT_EQ(read.rollout_beside.generated, report.rollout_beside.generated);
 }
 
 TEST(CompactGenerationJson, LargeOnesKeepTheLargest) {
-  const GenerationReport report = generation_of(40, 500, 8);
-  const std::string text = compact_generation_json(report, {.exact_bytes = 0, .bytes = 150'000});
+  const Report report = generation_of(40, 500, 8);
+  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 150'000});
   EXPECT_LE(text.size(), 150'000U);
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "raw"), "top");
-  EXPECT_EQ(document["arrays"]["raw"]["axis"], 1);
   EXPECT_EQ(bytes_of(document["arrays"]["raw"]["counts"]).size(), 2U * 40 * 8);
   EXPECT_NE(notes_of(document).find("the largest of each row"), std::string::npos);
-  EXPECT_EQ(text, compact_generation_json(report, {.exact_bytes = 0, .bytes = 150'000}));
+  EXPECT_EQ(text, compact_report_json(report, {.exact_bytes = 0, .bytes = 150'000}));
+  const Report read = report_from_json(text);
+  for (std::size_t row = 0; row < 40 * 8; ++row) {
+    const auto sum = [&](const Tensor<double>& values) {
+      return std::accumulate(values.data() + row * 500, values.data() + (row + 1) * 500, 0.0);
+    };
+    ASSERT_NEAR(sum(read.raw), sum(report.raw), 0.03 * sum(report.raw)) << row;
+  }
 }
 
 TEST(CompactGenerationJson, WhatIsNeededLeastGoesFirst) {
-  GenerationReport report = generation_of(60, 200, 40);
-  report.rollout.normalized = report.rollout.prompt;
-  const std::string text = compact_generation_json(report, {.exact_bytes = 0, .bytes = 1, .max_bytes = 1});
+  Report report = generation_of(60, 200, 40);
+  report.rollout_beside.normalized = report.rollout;
+  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 1, .max_bytes = 1});
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "rollout_generated"), "none");
   EXPECT_EQ(dtype(document, "rollout_normalized"), "none");
   EXPECT_NE(dtype(document, "rollout"), "none");
   EXPECT_EQ(document["settings"]["layers"].back(), 40);
-  EXPECT_EQ(document["arrays"]["rollout"]["shape"][2], document["settings"]["layers"].size());
+  EXPECT_EQ(document["arrays"]["rollout"]["shape"][0], document["settings"]["layers"].size());
   const std::string notes = notes_of(document);
-  EXPECT_NE(notes.find("the columns of generated tokens, normalised values"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("the columns of generated tokens, normalized values"), std::string::npos) << notes;
 }
 
 TEST(CompactGenerationJson, SmallOnesKeepFloat32) {
-  const json document = json::parse(compact_generation_json(test::small_generation()));
+  const json document = json::parse(compact_report_json(test::small_generation()));
   EXPECT_EQ(dtype(document, "rollout"), "f32");
   EXPECT_EQ(dtype(document, "flow_gap"), "f32");
   EXPECT_EQ(dtype(document, "flow_degenerate"), "u8");

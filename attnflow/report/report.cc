@@ -1,6 +1,7 @@
 #include "attnflow/report/report.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace attnflow {
 namespace {
@@ -22,15 +23,37 @@ std::optional<std::size_t> row_index(const std::vector<std::size_t>& output_toke
 }
 
 MethodValues method_values(const Report& report, Method method) {
+  const std::vector<std::size_t>& layers = report.settings.layers;
   switch (method) {
     case Method::kRaw:
-      return {&report.raw, &report.output_tokens};
+      return {&report.raw, &report.output_tokens, &layers, &report.raw_beside};
     case Method::kRollout:
-      return {&report.rollout, &report.output_tokens};
+      return {&report.rollout, &report.output_tokens, &layers, &report.rollout_beside};
     case Method::kFlow:
       break;
   }
-  return {&report.flow, &report.flow_output_tokens};
+  return {&report.flow, &report.flow_output_tokens, report.flow_layers.empty() ? &layers : &report.flow_layers,
+          &report.flow_beside};
+}
+
+std::vector<Method> methods_present(const Report& report) {
+  std::vector<Method> methods;
+  for (const Method method : report.settings.methods)
+    if (!method_values(report, method).values->empty()) methods.push_back(method);
+  return methods;
+}
+
+std::size_t chosen_token(const Report& report, std::size_t position) {
+  assert(report.generation && position + 1 >= report.input.tokens.size());
+  return position + 1 - report.input.tokens.size();
+}
+
+std::string generated_text(const Generation& generation, std::size_t token) {
+  const GeneratedToken& shown = generation.tokens[token];
+  if (shown.begin < shown.end && shown.end <= generation.text.size()) {
+    return generation.text.substr(shown.begin, shown.end - shown.begin);
+  }
+  return shown.text;
 }
 
 }  // namespace attnflow

@@ -29,9 +29,8 @@
 
 namespace attnflow {
 
-inline constexpr int kReportVersion = 1;
-// Of documents with compact arrays (report/compact_json.h): the newest version that readers know.
-inline constexpr int kCompactReportVersion = 2;
+// Of the document: what is written, and the newest that is read.
+inline constexpr int kReportVersion = 3;
 
 struct ReportModel {
   std::string name;          // file or folder name, or "" for an array file
@@ -124,8 +123,52 @@ struct ReportCertificate : FlowCertificate {
   bool holds() const { return FlowCertificate::holds() && problem.empty() && low >= flow && high <= flow + flow_gap; }
 };
 
-// Values are [layer, output_token, input_token]: first dimension as settings.layers. A method that was not asked for
-// has an empty tensor. n is input.tokens.size().
+struct GeneratedToken {
+  std::int64_t id = 0;
+  std::string text;                   // the piece as the tokenizer spells it
+  std::size_t begin = 0;              // byte range in Generation::text; whole characters: the pieces of one emoji
+  std::size_t end = 0;                //   all have its range. Empty for special tokens
+  bool special = false;               // an end or another token that adds no text
+  double probability = 0.0;           // of this token, before temperature and cuts
+  std::vector<ReportChoice> choices;  // the most probable tokens, by falling probability
+};
+
+struct SamplingSettings {
+  double temperature = 0.0;  // 0: the most probable token
+  double top_p = 1.0;
+  std::uint64_t seed = 1;
+};
+
+// Input tokens that a rule excludes from rankings.
+struct ExcludedTokens {
+  std::string rule;                 // "stop words (en)", "tokens 0-3"
+  std::vector<std::size_t> tokens;  // positions, increasing
+};
+
+// The text by which a decoder continued the input, its prompt, of m tokens (or words). Generated token t (from 0) was
+// chosen by the output at position m - 1 + t, so what it depends on is the row of that position, not the token's own,
+// which is computed only when the next one is wanted. That row equals what an explanation of the prompt and the t
+// tokens before gives for its last position.
+struct Generation {
+  std::string text;                    // UTF-8; bytes that are no character become U+FFFD
+  std::vector<GeneratedToken> tokens;  // n
+  std::string stopped;                 // why it ended: "length", "end" (of text), "context", "interrupted"
+  SamplingSettings sampling;
+  bool chat = false;                     // the prompt was put into the model's chat template
+  std::vector<ExcludedTokens> excluded;  // from rankings, rule by rule
+  // The share of attention (mean over heads, before columns are masked) that falls on position 0, [layer, n].
+  Tensor<double> sink_share;
+};
+
+// What a generation holds of a method beside the values on its prompt; each may be absent.
+struct GenerationValues {
+  Tensor<double> generated;   // [layer, output, n]: on generated token s; 0 where it came later
+  Tensor<double> normalized;  // [layer, output, m]: after receptive-field normalization
+};
+
+// Values are [layer, output, input token]: first dimension as settings.layers, last one as input.tokens. A method that
+// was not asked for has an empty tensor. Rows of a generation's raw and rollout sum to less than 1 by what lies on the
+// tokens generated before, whose columns GenerationValues keeps on request.
 struct Report {
   Settings settings;
   ReportModel model;
@@ -137,6 +180,7 @@ struct Report {
   bool all_output_tokens = false;               // --output-token all: views show every output token where they can
   std::vector<std::size_t> output_tokens;       // positions of the rows of raw and rollout
   std::vector<std::size_t> flow_output_tokens;  // positions of the rows of flow; a subset of output_tokens
+  std::vector<std::size_t> flow_layers;         // of a generation: the layers of flow. Empty: settings.layers
 
   // W_l: fused (and discarded, set aside) attention without the residual; with gradient mixing, gradient-weighted.
   Tensor<double> raw;
@@ -153,6 +197,9 @@ struct Report {
   std::vector<ReportCertificate> certificates;  // of the pairs asked for
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked
 
+  std::optional<Generation> generation;  // input.kind generation: output_tokens are m - 1, m, ...
+  GenerationValues raw_beside, rollout_beside, flow_beside;
+
   std::vector<std::string> notes;  // warnings, whole sentences
 };
 
@@ -160,12 +207,21 @@ struct Report {
 std::optional<std::size_t> layer_index(const Report& report, std::size_t layer);
 // Position of `token` in `output_tokens` (report.output_tokens or report.flow_output_tokens), or nothing.
 std::optional<std::size_t> row_index(const std::vector<std::size_t>& output_tokens, std::size_t token);
-// The array of a method with the positions of its rows.
+// The array of a method with the positions of its rows, its layers, and what a generation holds beside it.
 struct MethodValues {
   const Tensor<double>* values;
   const std::vector<std::size_t>* output_tokens;
+  const std::vector<std::size_t>* layers;
+  const GenerationValues* beside;
 };
 MethodValues method_values(const Report& report, Method method);
+// The methods of settings.methods that the report holds values of, in that order.
+std::vector<Method> methods_present(const Report& report);
+
+// The generated token that the output at `position` chose.
+std::size_t chosen_token(const Report& report, std::size_t position);
+// What a generated token is shown as: the characters of the text, else the piece.
+std::string generated_text(const Generation& generation, std::size_t token);
 
 }  // namespace attnflow
 

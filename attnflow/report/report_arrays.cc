@@ -1,46 +1,89 @@
 #include "attnflow/report/report_arrays.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "attnflow/report/report_array_table.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
 
-Array positions(const std::vector<std::size_t>& values) {
-  std::vector<std::int64_t> integers;
-  integers.reserve(values.size());
-  for (const std::size_t value : values) integers.push_back(static_cast<std::int64_t>(value));
-  return Array::from(TensorView<const std::int64_t>(integers.data(), {integers.size()}));
+Array integers(const auto& values) {
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(values.size());
+  for (const auto value : values) numbers.push_back(static_cast<std::int64_t>(value));
+  return Array::from(TensorView<const std::int64_t>(numbers.data(), {numbers.size()}));
+}
+
+// [.., layer] of [layer, ..]: how the values of a generation are handed out, M[output, input, layer].
+template <typename T>
+Tensor<T> layers_last(const Tensor<T>& values) {
+  const std::size_t layers = values.extent(0);
+  const std::size_t rest = values.size() / layers;
+  Shape shape(values.shape().begin() + 1, values.shape().end());
+  shape.push_back(layers);
+  Tensor<T> turned(shape);
+  for (std::size_t l = 0; l < layers; ++l) {
+    for (std::size_t i = 0; i < rest; ++i) turned.data()[i * layers + l] = values.data()[l * rest + i];
+  }
+  return turned;
+}
+
+// Texts and marks of tokens, under names that begin with `prefix`.
+template <typename Token>
+void add_tokens(std::vector<NamedArray>& arrays, const std::string& prefix, const std::vector<Token>& tokens) {
+  std::vector<std::string> texts;
+  std::vector<bool> special;
+  for (const Token& token : tokens) {
+    texts.push_back(token.text);
+    special.push_back(token.special);
+  }
+  arrays.push_back({prefix + "tokens", Array::from_strings(std::move(texts))});
+  arrays.push_back({prefix + "special", Array::from_bools(special)});
+}
+
+void add_generation(std::vector<NamedArray>& arrays, const Report& report) {
+  const Generation& generation = *report.generation;
+  add_tokens(arrays, "generated_", generation.tokens);
+  std::vector<std::int64_t> ids;
+  std::vector<double> probability;
+  for (const GeneratedToken& token : generation.tokens) {
+    ids.push_back(token.id);
+    probability.push_back(token.probability);
+  }
+  arrays.push_back({"generated_ids", integers(ids)});
+  arrays.push_back({"probability", Array::from(TensorView<const double>(probability.data(), {probability.size()}))});
+  std::vector<bool> excluded;
+  for (const std::string& rule : excluded_by(report)) excluded.push_back(!rule.empty());
+  arrays.push_back({"excluded", Array::from_bools(excluded)});
+  if (report.flow.empty()) return;
+  std::vector<std::size_t> tokens;
+  for (const std::size_t position : report.flow_output_tokens) tokens.push_back(chosen_token(report, position));
+  arrays.push_back({"flow_tokens", integers(tokens)});
+  arrays.push_back({"flow_layers", integers(*method_values(report, Method::kFlow).layers)});
 }
 
 }  // namespace
 
 std::vector<NamedArray> report_arrays(const Report& report) {
-  std::vector<std::string> tokens;
-  std::vector<bool> special;
-  for (const InputToken& token : report.input.tokens) {
-    tokens.push_back(token.text);
-    special.push_back(token.special);
-  }
   std::vector<NamedArray> arrays;
-  arrays.push_back({"tokens", Array::from_strings(std::move(tokens))});
-  arrays.push_back({"special", Array::from_bools(special)});
-  arrays.push_back({"layers", positions(report.settings.layers)});
-  arrays.push_back({"output_tokens", positions(report.output_tokens)});
-  const auto add = [&](const char* name, const auto& tensor) {
-    if (!tensor.empty()) arrays.push_back({name, Array::from(tensor.view())});
-  };
-  add("raw", report.raw);
-  add("rollout", report.rollout);
-  add("flow", report.flow);
-  add("flow_gap", report.flow_gap);
-  add("flow_degenerate", report.flow_degenerate);
-  if (!report.flow.empty() && report.flow_output_tokens != report.output_tokens)
-    arrays.push_back({"flow_output_tokens", positions(report.flow_output_tokens)});
-  add("attention", report.attention);
+  add_tokens(arrays, report.generation ? "prompt_" : "", report.input.tokens);
+  arrays.push_back({"layers", integers(report.settings.layers)});
+  if (report.generation) {
+    add_generation(arrays, report);
+  } else {
+    arrays.push_back({"output_tokens", integers(report.output_tokens)});
+    if (!report.flow.empty() && report.flow_output_tokens != report.output_tokens)
+      arrays.push_back({"flow_output_tokens", integers(report.flow_output_tokens)});
+  }
+  internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto&) {
+    if (values.empty() || name == "graph") return;
+    arrays.push_back({name, Array::from((report.generation ? layers_last(values) : values).view())});
+  });
   return arrays;
 }
 
@@ -49,13 +92,19 @@ void write_report_npz(const std::filesystem::path& path, const Report& report) {
 }
 
 void write_report_safetensors(const std::filesystem::path& path, const Report& report) {
-  std::vector<NamedArray> arrays = report_arrays(report);
-  const auto tokens =
-      std::find_if(arrays.begin(), arrays.end(), [](const NamedArray& named) { return named.name == "tokens"; });
-  const std::string json =
-      nlohmann::json(tokens->array.strings).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  arrays.erase(tokens);
-  write_safetensors(path, arrays, {{"tokens", json}});
+  // Text, which the format has no type for, stands in the metadata as JSON lists.
+  std::vector<NamedArray> arrays;
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (NamedArray& named : report_arrays(report)) {
+    if (named.array.dtype != DType::kUnicode) {
+      arrays.push_back(std::move(named));
+    } else {
+      texts.emplace_back(
+          named.name,
+          nlohmann::json(named.array.strings).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    }
+  }
+  write_safetensors(path, arrays, texts);
 }
 
 }  // namespace attnflow

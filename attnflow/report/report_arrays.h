@@ -13,6 +13,20 @@
 //   flow_output_tokens  int64 [f]                       only when flow has other rows than raw and rollout
 //   attention           float32 [layer, head, n, n]     (query, key), of all layers; only when it was kept
 //
+// A generation has, for m prompt tokens and n generated ones, the values as M[generated token, input token, layer]:
+//
+//   prompt_tokens, generated_tokens        unicode [m], [n]     with prompt_special, generated_special: bool
+//   layers, generated_ids                  int64 [l], [n]
+//   probability                            float64 [n]          of each generated token
+//   excluded                               bool [m]             from rankings
+//   raw, rollout                           float64 [n, m, l]
+//   raw_generated, rollout_generated       float64 [n, n, l]    when asked for
+//   raw_normalized, rollout_normalized     float64 [n, m, l]    when asked for
+//   flow, flow_gap, flow_degenerate        float64, float64, uint8 [f, m, k]
+//   flow_generated, flow_normalized        float64 [f, n, k], [f, m, k]
+//   flow_tokens, flow_layers               int64 [f], [k]
+//   sink_share                             float64 [n, l]       attention on position 0
+//
 // Methods that were not asked for are absent.
 //
 // References:

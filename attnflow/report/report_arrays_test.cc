@@ -32,8 +32,8 @@ TEST(ReportArrays, KeysTypesAndValues) {
   Report report = small_report();
   report.attention = Tensor<float>({2, 3, 4, 4}, std::vector<float>(96, 0.25F));
   const std::vector<NamedArray> arrays = report_arrays(report);
-  EXPECT_EQ(names_of(arrays), (Names{"tokens", "special", "layers", "output_tokens", "raw", "rollout", "flow",
-                                     "flow_gap", "flow_degenerate", "flow_output_tokens", "attention"}));
+  EXPECT_EQ(names_of(arrays), (Names{"tokens", "special", "layers", "output_tokens", "flow_output_tokens", "raw",
+                                     "rollout", "flow", "flow_gap", "flow_degenerate", "attention"}));
   // The pieces, not the user's characters.
   EXPECT_EQ(array_of(arrays, "tokens").strings, (Names{"[CLS]", "the", "##cats", "[SEP]"}));
   EXPECT_EQ(array_of(arrays, "tokens").dtype, DType::kUnicode);

@@ -4,11 +4,14 @@
 
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/csv_field.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
@@ -18,42 +21,61 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 }  // namespace
 
 void report_to_csv(const Report& report, const std::function<void(std::string_view)>& sink) {
-  const bool has_raw = !report.raw.empty();
-  const bool has_rollout = !report.rollout.empty();
-  const bool has_flow = !report.flow.empty();
-  std::vector<std::string> texts;
-  for (std::size_t token = 0; token < report.input.tokens.size(); ++token)
-    texts.push_back(internal::csv_field(display_text(report.input, token)));
-
+  struct Column {
+    MethodValues method;
+    std::function<double(std::size_t layer, std::size_t row, std::size_t input)> value;
+  };
+  std::vector<Column> columns;
   std::string buffer = "layer,output_token,output_text,input_token,input_text,input_special";
-  if (has_raw) buffer += ",raw";
-  if (has_rollout) buffer += ",rollout";
-  if (has_flow) buffer += ",flow,flow_gap,flow_degenerate";
+  const std::vector<std::string> rules = excluded_by(report);
+  if (report.generation) buffer += ",excluded";
+  std::set<std::size_t> layers;
+  std::set<std::size_t> outputs;
+  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+    const MethodValues found = method_values(report, method);
+    if (found.values->empty()) continue;
+    const auto add = [&](const std::string& title, const auto& values) {
+      if (values.empty()) return;
+      buffer += "," + title;
+      columns.push_back({found, [&values](std::size_t l, std::size_t row, std::size_t input) {
+                           return static_cast<double>(values(l, row, input));
+                         }});
+    };
+    add(to_text(method), *found.values);
+    add(to_text(method) + "_normalized", found.beside->normalized);
+    if (method == Method::kFlow) {
+      add("flow_gap", report.flow_gap);
+      add("flow_degenerate", report.flow_degenerate);
+    }
+    layers.insert(found.layers->begin(), found.layers->end());
+    outputs.insert(found.output_tokens->begin(), found.output_tokens->end());
+  }
   buffer += "\n";
   const auto out = std::back_inserter(buffer);
+  std::vector<std::string> texts;
+  for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
+    texts.push_back(internal::csv_field(display_text(report.input, token)));
+  }
 
-  const std::vector<std::size_t> one = {report.output_token};
-  // Without raw and rollout the rows are those of flow.
-  const std::vector<std::size_t>& all = has_raw || has_rollout ? report.output_tokens : report.flow_output_tokens;
-  const std::vector<std::size_t>& rows = report.all_output_tokens ? all : one;
-  for (std::size_t layer = 0; layer < report.settings.layers.size(); ++layer) {
-    for (const std::size_t output : rows) {
-      const auto row = row_index(report.output_tokens, output);
-      const auto flow_row = row_index(report.flow_output_tokens, output);
+  if (!report.generation && !report.all_output_tokens) outputs = {report.output_token};
+  for (const std::size_t layer : layers) {
+    for (const std::size_t output : outputs) {
+      const std::size_t number = report.generation ? chosen_token(report, output) : output;
+      const std::string text =
+          report.generation ? internal::csv_field(generated_text(*report.generation, number)) : texts[output];
+      std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places;  // layer and row in each column
+      for (const Column& column : columns) {
+        const auto at = row_index(*column.method.layers, layer);
+        const auto row = row_index(*column.method.output_tokens, output);
+        places.push_back(at && row ? std::optional(std::pair(*at, *row)) : std::nullopt);
+      }
       for (std::size_t input = 0; input < texts.size(); ++input) {
-        fmt::format_to(out, "{},{},{},{},{},{}", report.settings.layers[layer], output, texts[output], input,
-                       texts[input], report.input.tokens[input].special ? 1 : 0);
-        const auto number = [&](const Tensor<double>& values, std::optional<std::size_t> at) {
+        fmt::format_to(out, "{},{},{},{},{},{}", layer, number, text, input, texts[input],
+                       report.input.tokens[input].special ? 1 : 0);
+        if (report.generation) buffer += rules[input].empty() ? ",0" : ",1";
+        for (std::size_t c = 0; c < columns.size(); ++c) {
           buffer += ',';
-          if (at) fmt::format_to(out, "{}", values(layer, *at, input));
-        };
-        if (has_raw) number(report.raw, row);
-        if (has_rollout) number(report.rollout, row);
-        if (has_flow) {
-          number(report.flow, flow_row);
-          number(report.flow_gap, flow_row);
-          buffer += ',';
-          if (flow_row) fmt::format_to(out, "{}", report.flow_degenerate(layer, *flow_row, input));
+          if (places[c]) fmt::format_to(out, "{}", columns[c].value(places[c]->first, places[c]->second, input));
         }
         buffer += '\n';
       }

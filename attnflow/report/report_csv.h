@@ -27,6 +27,9 @@ namespace attnflow {
 // the last fastest; all output tokens when report.all_output_tokens, else report.output_token alone. Where flow was not
 // computed for an output token its cells are empty.
 //
+// Of a generation: output_token is the number of the generated token, from 0, and output_text its text; all of them;
+// `excluded` (0 or 1, from rankings) follows input_special, and what was normalized its method, as raw_normalized.
+//
 // Text is UTF-8 and quoted as RFC 4180 says, so that commas, quotes and line breaks survive; lines end with "\n".
 // Numbers have the fewest digits that read back as the same double.
 

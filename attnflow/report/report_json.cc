@@ -7,7 +7,7 @@
 #include <span>
 
 #include "attnflow/files/atomic_file.h"
-#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
@@ -97,13 +97,38 @@ Json certificate_json(const ReportCertificate& certificate) {
           {"arc_flows", std::move(flows)}};
 }
 
+Json generation_json(const Generation& generation) {
+  Json tokens = Json::array();
+  for (const GeneratedToken& token : generation.tokens) {
+    tokens.push_back({{"id", token.id},
+                      {"text", valid_utf8(token.text)},
+                      {"begin", token.begin},
+                      {"end", token.end},
+                      {"special", token.special},
+                      {"probability", token.probability},
+                      {"choices", choices_json(token.choices)}});
+  }
+  Json excluded = Json::array();
+  for (const ExcludedTokens& rule : generation.excluded) {
+    excluded.push_back({{"rule", valid_utf8(rule.rule)}, {"tokens", rule.tokens}});
+  }
+  return {{"text", valid_utf8(generation.text)},
+          {"stopped", generation.stopped},
+          {"chat", generation.chat},
+          {"temperature", generation.sampling.temperature},
+          {"top_p", generation.sampling.top_p},
+          {"seed", generation.sampling.seed},
+          {"tokens", std::move(tokens)},
+          {"excluded", std::move(excluded)}};
+}
+
 }  // namespace
 
-std::string internal::report_head(const Report& report, int version, const std::vector<std::string>& more_notes) {
+std::string internal::report_head(const Report& report, const std::vector<std::string>& more_notes) {
   std::string out = "{";
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
-  field("version", version);
+  field("version", kReportVersion);
   field("settings", internal::settings_json(report.settings));
   field("model", internal::model_json(report.model));
   Json tokens = Json::array();
@@ -127,6 +152,7 @@ std::string internal::report_head(const Report& report, int version, const std::
   field("all_output_tokens", report.all_output_tokens);
   field("output_tokens", report.output_tokens);
   field("flow_output_tokens", report.flow_output_tokens);
+  if (!report.flow_layers.empty()) field("flow_layers", report.flow_layers);
   if (!report.flow_gap.empty()) {
     // A summary for readers that take no flow_gap array; a NaN gap would not compare, and must not pass for a small
     // one.
@@ -148,6 +174,7 @@ std::string internal::report_head(const Report& report, int version, const std::
     }
     field("referents", referents);
   }
+  if (report.generation) field("generation", generation_json(*report.generation));
   Json notes = internal::text_list(report.notes);
   for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
   field("notes", notes);
@@ -155,19 +182,17 @@ std::string internal::report_head(const Report& report, int version, const std::
 }
 
 std::string report_to_json(const Report& report, const ReportJsonOptions& options) {
-  std::string out = internal::report_head(report, kReportVersion);
+  std::string out = internal::report_head(report);
   out += ",\n\"arrays\": {";
   ArrayWriter arrays(out, options);
-  arrays.write("raw", report.raw);
-  arrays.write("rollout", report.rollout);
-  arrays.write("flow", report.flow);
-  arrays.write("flow_gap", report.flow_gap);
-  arrays.write("flow_degenerate", report.flow_degenerate);
   const bool raw_written = std::find(options.omit.begin(), options.omit.end(), "raw") == options.omit.end();
-  if (!(raw_written && internal::graph_equals_raw_by_rule(report) && report.graph == report.raw)) {
-    arrays.write("graph", report.graph);
-  }
-  if (options.attention) arrays.write("attention", report.attention);
+  internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto&) {
+    if (name == "attention" && !options.attention) return;
+    if (name == "graph" && raw_written && internal::graph_equals_raw_by_rule(report) && report.graph == report.raw) {
+      return;
+    }
+    arrays.write(name, values);
+  });
   out += "}\n}\n";
   return out;
 }

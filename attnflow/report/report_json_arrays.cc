@@ -18,7 +18,7 @@
 #include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/compact_rows.h"
-#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_array_table.h"
 #include "attnflow/report/zlib_bytes.h"
 
 namespace attnflow::internal {
@@ -252,57 +252,36 @@ Found read_array(const Field& arrays, const std::string& name, const Shape& expe
   return found;
 }
 
-class ArrayReader {
- public:
-  ArrayReader(const Field& arrays, const ReportReadOptions& options, Report& report)
-      : arrays_(arrays), allowance_(options.max_array_bytes), report_(report), n_(report.input.tokens.size()) {}
-
-  // [layers, output tokens, n]. A row of exact values takes the place of an approximate one.
-  template <typename T>
-  void read_rows(const std::string& name, const std::vector<std::size_t>& output_tokens, Tensor<T>& out) {
-    const std::size_t layers = report_.settings.layers.size();
-    const VisibleColumns visible = [&](std::size_t row) { return seen_by(output_tokens[row % output_tokens.size()]); };
-    const Found found = read_array(arrays_, name, {layers, output_tokens.size(), n_}, visible, allowance_, out);
-    if constexpr (std::is_same_v<T, double>) {
-      const std::optional<std::size_t> row = row_index(output_tokens, report_.output_token);
-      if (found != Found::kApproximate || !row) return;
-      Tensor<double> exact;
-      read_array(arrays_, name + "_exact", {layers, n_}, visible, allowance_, exact);
-      if (exact.empty() || out.empty()) return;
-      for (std::size_t l = 0; l < layers; ++l) {
-        std::copy_n(exact.data() + l * n_, n_, out.data() + (l * output_tokens.size() + *row) * n_);
-      }
-    }
-  }
-
-  // [.., n, n]: (query, key).
-  template <typename T>
-  void read_squares(const std::string& name, const Shape& shape, Tensor<T>& out) {
-    read_array(
-        arrays_, name, shape, [&](std::size_t row) { return seen_by(row % n_); }, allowance_, out);
-  }
-
- private:
-  std::size_t seen_by(std::size_t position) const { return report_.model.causal ? position + 1 : n_; }
-
-  const Field& arrays_;
-  Allowance allowance_;
-  Report& report_;
-  std::size_t n_;
-};
-
 }  // namespace
 
 void read_report_arrays(const Field& arrays, const ReportReadOptions& options, Report& report) {
-  const std::size_t n = report.input.tokens.size();
-  ArrayReader reader(arrays, options, report);
-  reader.read_rows("raw", report.output_tokens, report.raw);
-  reader.read_rows("rollout", report.output_tokens, report.rollout);
-  reader.read_rows("flow", report.flow_output_tokens, report.flow);
-  reader.read_rows("flow_gap", report.flow_output_tokens, report.flow_gap);
-  reader.read_rows("flow_degenerate", report.flow_output_tokens, report.flow_degenerate);
-  reader.read_squares("graph", {report.model.layers, n, n}, report.graph);
-  reader.read_squares("attention", {report.model.layers, report.model.heads, n, n}, report.attention);
+  Allowance allowance(options.max_array_bytes);
+  const std::size_t m = report.input.tokens.size();
+  for_each_array(report, [&](const std::string& name, auto& values, const ArrayPlace& place) {
+    if (place.shape.back() == 0) return;
+    const bool generated = name.ends_with("_generated");
+    const VisibleColumns visible = [&](std::size_t row) {
+      const std::size_t columns = place.shape.back();
+      const std::size_t position =
+          place.output_tokens ? (*place.output_tokens)[row % place.output_tokens->size()] : row % columns;
+      if (generated) return position + 1 - m;
+      return report.model.causal ? std::min(position + 1, columns) : columns;
+    };
+    const Found found = read_array(arrays, name, place.shape, visible, allowance, values);
+    if constexpr (std::is_same_v<std::decay_t<decltype(values)>, Tensor<double>>) {
+      // A row of exact values takes the place of an approximate one.
+      if (found != Found::kApproximate || !place.output_tokens) return;
+      const std::optional<std::size_t> row = row_index(*place.output_tokens, report.output_token);
+      if (!row) return;
+      Tensor<double> exact;
+      const std::size_t layers = place.shape[0];
+      read_array(arrays, name + "_exact", {layers, m}, visible, allowance, exact);
+      if (exact.empty() || values.empty()) return;
+      for (std::size_t l = 0; l < layers; ++l) {
+        std::copy_n(exact.data() + l * m, m, values.data() + (l * place.output_tokens->size() + *row) * m);
+      }
+    }
+  });
   if (!arrays.find("graph") && graph_equals_raw_by_rule(report)) report.graph = report.raw;
 }
 

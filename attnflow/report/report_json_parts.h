@@ -15,10 +15,9 @@
 
 #include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
-#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
+#include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json.h"
-#include "attnflow/report/report_json_internal.h"
 #include "attnflow/tensor/tensor.h"
 #include "attnflow/unicode/unicode.h"
 
@@ -40,9 +39,7 @@ Json token_json(const InputToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
 
 // All of a document but its arrays: an object that is still open. Notes are added to the report's own.
-std::string report_head(const Report& report, int version, const std::vector<std::string>& more_notes = {});
-std::string generation_head(const GenerationReport& report, int version,
-                            const std::vector<std::string>& more_notes = {});
+std::string report_head(const Report& report, const std::vector<std::string>& more_notes = {});
 
 // Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
 template <typename Stored, typename T, typename Convert>

@@ -53,12 +53,17 @@ void check_version(const Field& document) {
   }
   std::size_t version = 0;
   document.at("version").get(version);
-  if (version > static_cast<std::size_t>(kCompactReportVersion)) {
+  if (version > static_cast<std::size_t>(kReportVersion)) {
     throw Error(ErrorKind::kBadFile, fmt::format("report document: expected attnflow-report version {} or older, found "
                                                  "version {}; read it with a newer attnflow",
-                                                 kCompactReportVersion, version));
+                                                 kReportVersion, version));
   }
-  if (version == 0) fail("version", "1 or 2", "0");
+  if (version == 0) fail("version", "1, 2 or 3", "0");
+  if (version < 3 && document.find("generation")) {
+    throw Error(ErrorKind::kBadFile, fmt::format("report document: expected a generation of version 3 or newer, found "
+                                                 "version {}; open it in a web page, or generate it again",
+                                                 version));
+  }
 }
 
 Settings read_settings(const Field& json) {
@@ -153,10 +158,6 @@ ReportImage read_image(const Field& json, std::size_t tokens) {
 ReportInput read_input(const Field& json) {
   ReportInput input;
   json.read("kind", input.kind);
-  if (input.kind == "generation") {
-    fail("input.kind", "the report of a text, an attention file or an image",
-         "the report of a generation, which only web pages read");
-  }
   json.read("text", input.text);
   json.read("text_pair", input.text_pair);
   const Field tokens = json.at("tokens");
@@ -207,22 +208,53 @@ std::vector<ReportPrediction> read_predictions(const std::optional<Field>& json,
   return predictions;
 }
 
-// Positions below n, increasing.
-void check_positions(const char* name, const std::vector<std::size_t>& positions, std::size_t n) {
+Generation read_generation(const Field& json) {
+  Generation generation;
+  json.at("text").get(generation.text);
+  json.read("stopped", generation.stopped);
+  json.read("chat", generation.chat);
+  json.read("temperature", generation.sampling.temperature);
+  json.read("top_p", generation.sampling.top_p);
+  json.read("seed", generation.sampling.seed);
+  const Field tokens = json.at("tokens");
+  const std::size_t count = tokens.length();
+  if (count == 0) fail(tokens.path(), "at least one generated token", "none");
+  for (std::size_t i = 0; i < count; ++i) {
+    const Field field = tokens.element(i);
+    GeneratedToken& token = generation.tokens.emplace_back();
+    field.read("id", token.id);
+    field.at("text").get(token.text);
+    field.read("begin", token.begin);
+    field.read("end", token.end);
+    if (token.begin > token.end || token.end > generation.text.size() ||
+        !is_code_point_boundary(generation.text, token.begin) || !is_code_point_boundary(generation.text, token.end)) {
+      fail(field.path(),
+           fmt::format("a byte range of whole characters within the {} bytes of the text", generation.text.size()),
+           fmt::format("[{}, {})", token.begin, token.end));
+    }
+    field.read("special", token.special);
+    field.read("probability", token.probability);
+    token.choices = read_choices(field.find("choices"));
+  }
+  return generation;
+}
+
+// Positions from `begin` to below `end`, increasing.
+void check_positions(const std::string& name, const std::vector<std::size_t>& positions, std::size_t begin,
+                     std::size_t end) {
   for (std::size_t i = 0; i < positions.size(); ++i) {
-    if (positions[i] >= n || (i > 0 && positions[i] <= positions[i - 1])) {
-      fail(fmt::format("{}[{}]", name, i), fmt::format("increasing positions below {}", n),
-           std::to_string(positions[i]));
+    if (positions[i] < begin || positions[i] >= end || (i > 0 && positions[i] <= positions[i - 1])) {
+      const std::string range =
+          begin == 0 ? fmt::format("below {}", end) : fmt::format("from {} to {}", begin, end - 1);
+      fail(fmt::format("{}[{}]", name, i), "increasing positions " + range, std::to_string(positions[i]));
     }
   }
 }
 
-void check_layers(const Report& report) {
-  const std::vector<std::size_t>& layers = report.settings.layers;
+void check_layers(const std::string& name, const std::vector<std::size_t>& layers, const ReportModel& model) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i] < 1 || layers[i] > report.model.layers || (i > 0 && layers[i] <= layers[i - 1])) {
-      fail(fmt::format("settings.layers[{}]", i),
-           fmt::format("increasing layers from 1 to model.layers = {}", report.model.layers),
+    if (layers[i] < 1 || layers[i] > model.layers || (i > 0 && layers[i] <= layers[i - 1])) {
+      fail(fmt::format("{}[{}]", name, i), fmt::format("increasing layers from 1 to model.layers = {}", model.layers),
            std::to_string(layers[i]));
     }
   }
@@ -314,7 +346,7 @@ std::vector<ReportReferent> read_referents(const std::optional<Field>& json, std
     field.read("text", referent.text);
     field.at("tokens").get(referent.tokens);
     if (referent.tokens.empty()) fail(field.path() + ".tokens", "at least one position", "none");
-    check_positions((field.path() + ".tokens").c_str(), referent.tokens, tokens);
+    check_positions(field.path() + ".tokens", referent.tokens, 0, tokens);
   }
   return referents;
 }
@@ -334,20 +366,41 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     model->read("heads", report.model.heads);
     model->read("causal", report.model.causal);
   }
-  check_layers(report);
+  check_layers("settings.layers", report.settings.layers, report.model);
   report.input = read_input(document.at("input"));
   const std::size_t n = report.input.tokens.size();
+  // The positions that have outputs: all of an explanation, those that chose tokens of a generation.
+  std::size_t first = 0;
+  std::size_t end = n;
+  if (report.input.kind == "generation") {
+    const Field generation = document.at("generation");
+    report.generation = read_generation(generation);
+    first = n - 1;
+    end = first + report.generation->tokens.size();
+    const auto rules = generation.find("excluded");
+    for (std::size_t i = 0; rules && i < rules->length(); ++i) {
+      const Field rule = rules->element(i);
+      ExcludedTokens& excluded = report.generation->excluded.emplace_back();
+      rule.at("rule").get(excluded.rule);
+      rule.at("tokens").get(excluded.tokens);
+      check_positions(rule.path() + ".tokens", excluded.tokens, 0, n);
+    }
+    document.read("flow_layers", report.flow_layers);
+    check_layers("flow_layers", report.flow_layers, report.model);
+  }
   report.predictions = read_predictions(document.find("predictions"), n);
   report.target = read_target(document.find("target"));
   document.read("output_token", report.output_token);
-  if (report.output_token >= n) {
-    fail("output_token", fmt::format("a position below {}", n), std::to_string(report.output_token));
+  if (report.output_token < first || report.output_token >= end) {
+    fail("output_token",
+         first == 0 ? fmt::format("a position below {}", end) : fmt::format("a position from {} to {}", first, end - 1),
+         std::to_string(report.output_token));
   }
   document.read("all_output_tokens", report.all_output_tokens);
   document.read("output_tokens", report.output_tokens);
   document.read("flow_output_tokens", report.flow_output_tokens);
-  check_positions("output_tokens", report.output_tokens, n);
-  check_positions("flow_output_tokens", report.flow_output_tokens, n);
+  check_positions("output_tokens", report.output_tokens, first, end);
+  check_positions("flow_output_tokens", report.flow_output_tokens, first, end);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
   document.read("notes", report.notes);

@@ -14,7 +14,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
-#include "attnflow/report/report_json_internal.h"
+#include "attnflow/report/report_array_table.h"
 
 namespace attnflow::report_json_test {
 namespace {
@@ -274,7 +274,7 @@ TEST(ReportJson, WrongPicturesAreRefused) {
 TEST(ReportJson, IsJsonWithTheDocumentedFields) {
   const json document = json::parse(report_to_json(full_report()));
   EXPECT_EQ(document.at("format"), "attnflow-report");
-  EXPECT_EQ(document.at("version"), 1);
+  EXPECT_EQ(document.at("version"), 3);
   EXPECT_EQ(document.at("settings").at("residual"), 0.1);
   EXPECT_EQ(document.at("settings").at("layers"), json({1, 2, 4}));
   EXPECT_EQ(document.at("input").at("tokens").at(0), json({{"text", "[CLS]"}, {"special", true}, {"segment", 0}}));
@@ -379,9 +379,9 @@ TEST(ReportJson, UnknownFieldsAreIgnoredAndMissingOnesHaveDefaults) {
 
 TEST(ReportJson, NewerVersionsAreRefusedByName) {
   json document = json::parse(report_to_json(full_report()));
-  document["version"] = 3;
-  EXPECT_TRUE(refused_with(document, "found version 3"));
-  EXPECT_TRUE(refused_with(document, "attnflow-report version 2"));
+  document["version"] = 4;
+  EXPECT_TRUE(refused_with(document, "found version 4"));
+  EXPECT_TRUE(refused_with(document, "attnflow-report version 3"));
   document["version"] = 0;
   EXPECT_TRUE(refused_with(document, "version"));
   document["version"] = "1";

@@ -35,40 +35,23 @@ Tensor<T> first_of(const Tensor<T>& values, const std::vector<std::size_t>& laye
   return kept;
 }
 
-// Some layers of an array whose last dimension they are.
-Tensor<double> last_of(const Tensor<double>& values, const std::vector<std::size_t>& layers) {
-  if (values.empty()) return {};
-  Shape shape = values.shape();
-  const std::size_t before = shape.back();
-  shape.back() = layers.size();
-  Tensor<double> kept(shape);
-  double* out = kept.data();
-  for (std::size_t row = 0; row < values.size() / before; ++row) {
-    for (const std::size_t l : layers) *out++ = values.data()[row * before + l];
-  }
-  return kept;
-}
-
 }  // namespace
 
 void halve_layers(Report* report) {
   const std::vector<std::size_t> kept = every_other(report->settings.layers.size());
   report->settings.layers = chosen(report->settings.layers, kept);
-  for (Tensor<double>* values : {&report->raw, &report->rollout, &report->flow, &report->flow_gap}) {
-    *values = first_of(*values, kept);
+  std::vector<Tensor<double>*> arrays = {&report->raw,
+                                         &report->rollout,
+                                         &report->raw_beside.generated,
+                                         &report->raw_beside.normalized,
+                                         &report->rollout_beside.generated,
+                                         &report->rollout_beside.normalized};
+  if (report->flow_layers.empty()) {
+    arrays.insert(arrays.end(), {&report->flow, &report->flow_gap});
+    report->flow_degenerate = first_of(report->flow_degenerate, kept);
   }
-  report->flow_degenerate = first_of(report->flow_degenerate, kept);
-}
-
-void halve_layers(GenerationReport* report) {
-  const std::vector<std::size_t> kept = every_other(report->settings.layers.size());
-  report->settings.layers = chosen(report->settings.layers, kept);
-  for (GenerationValues* values : {&report->raw, &report->rollout}) {
-    for (Tensor<double>* tensor : {&values->prompt, &values->generated, &values->normalized}) {
-      *tensor = last_of(*tensor, kept);
-    }
-  }
-  report->sink_share = last_of(report->sink_share, kept);
+  if (report->generation) arrays.push_back(&report->generation->sink_share);
+  for (Tensor<double>* const array : arrays) *array = first_of(*array, kept);
 }
 
 std::string joined(const std::vector<std::string>& parts) {

@@ -2,14 +2,12 @@
 #ifndef ATTNFLOW_REPORT_REPORT_LAYERS_H_
 #define ATTNFLOW_REPORT_REPORT_LAYERS_H_
 
-#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow::internal {
 
-// Leaves every other layer out of raw, rollout and flow (of a generation: of raw and rollout), never the last.
+// Leaves every other layer out of raw, rollout and flow, never the last. Flow with layers of its own keeps them.
 void halve_layers(Report* report);
-void halve_layers(GenerationReport* report);
 
 // "a, b and c".
 std::string joined(const std::vector<std::string>& parts);

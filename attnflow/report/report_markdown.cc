@@ -9,23 +9,15 @@
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
+#include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {
 
-// Text that Markdown shows as it is: no emphasis, link, html, formula or end of a table cell comes out of it.
-std::string escaped(std::string_view text) {
-  constexpr std::string_view kMeaningful = "\\`*_[]<>|~&$#!@";
-  std::string out;
-  for (const char c : clean_line(text)) {
-    if (kMeaningful.find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return internal::markdown_escaped(text); }
 
-// The same at the start of a line, where "- x" and "1. x" would begin a list.
+// Text at the start of a line, where "- x" and "1. x" would begin a list.
 std::string escaped_line(std::string_view text) {
   std::string line = escaped(text);
   const std::size_t number = line.find_first_not_of("0123456789");
@@ -42,7 +34,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
   std::string header = "| rank |";
   std::string rule = "| ---: |";
   for (const Method method : methods) {
-    columns.push_back(rank_input_tokens(report, method, output_token, layer));
+    columns.push_back(rank_input_tokens(report, method, output_token, {layer}));
     rows = std::max(rows, columns.back().size());
     header += fmt::format(" position | {} | value |", escaped(method_title(report, method, layer)));
     rule += " ---: | :--- | ---: |";
@@ -118,6 +110,7 @@ void append_referents(std::string& out, const Report& report) {
 }  // namespace
 
 std::string markdown_table(const Report& report) {
+  if (report.generation) return internal::generation_markdown_table(report);
   std::string out = "# " + escaped(model_line(report)) + "\n";
   if (!report.input.text.empty()) out += "\n> " + escaped_line(report.input.text) + "\n";
   if (!report.input.text_pair.empty()) out += ">\n> " + escaped_line(report.input.text_pair) + "\n";

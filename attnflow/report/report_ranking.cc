@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "attnflow/unicode/display_width.h"
 
@@ -33,38 +34,77 @@ std::string plural(std::size_t count, const char* noun) {
 
 }  // namespace
 
+std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
+                                     const std::vector<std::size_t>& layers) {
+  std::vector<std::size_t> chosen = layers;
+  if (chosen.empty()) {
+    chosen.resize(values.extent(0));
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  }
+  std::vector<double> mean(values.extent(2), 0.0);
+  for (std::size_t j = 0; j < mean.size(); ++j) {
+    for (const std::size_t l : chosen) mean[j] += values(l, row, j);
+    mean[j] /= static_cast<double>(chosen.size());
+  }
+  return mean;
+}
+
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
-                                           std::size_t layer) {
+                                           const std::vector<std::size_t>& layers) {
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
   if (rows.values->empty() || !row) return {};
-  const bool flow = method == Method::kFlow;
+  const std::vector<double> values = mean_over_layers(*rows.values, *row, layers);
+  const std::vector<std::string> excluded = excluded_by(report);
+  const bool flow = method == Method::kFlow && layers.size() == 1;
   std::vector<RankedToken> ranked;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
     RankedToken entry;
     entry.token = token;
-    entry.value = (*rows.values)(layer, *row, token);
+    entry.value = values[token];
     entry.special = report.input.tokens[token].special;
     entry.unknown = report.input.tokens[token].unknown;
-    if (flow && !report.flow_degenerate.empty()) entry.degenerate = report.flow_degenerate(layer, *row, token);
-    if (entry.value > 0.0) ranked.push_back(entry);  // false for NaN too
+    if (flow && !report.flow_degenerate.empty()) {
+      entry.degenerate = report.flow_degenerate(layers.front(), *row, token);
+    }
+    if (entry.value > 0.0 && excluded[token].empty()) ranked.push_back(entry);  // false for NaN too
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const RankedToken& a, const RankedToken& b) { return a.value > b.value; });
   if (ranked.size() > report.settings.top_k) ranked.resize(report.settings.top_k);
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     // The enclosure of the lower one reaches the certified value of the higher one.
-    const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(layer, *row, ranked[i].token) : 0.0;
+    const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(layers.front(), *row, ranked[i].token) : 0.0;
     ranked[i].tied = ranked[i].value + gap >= ranked[i - 1].value;
   }
   return ranked;
 }
 
-std::vector<Method> methods_present(const Report& report) {
-  std::vector<Method> methods;
-  for (const Method method : report.settings.methods)
-    if (!method_values(report, method).values->empty()) methods.push_back(method);
-  return methods;
+std::vector<std::string> excluded_by(const Report& report) {
+  std::vector<std::string> rules(report.input.tokens.size());
+  if (!report.generation) return rules;
+  for (const ExcludedTokens& excluded : report.generation->excluded) {
+    for (const std::size_t token : excluded.tokens) {
+      if (rules[token].empty()) rules[token] = excluded.rule;
+    }
+  }
+  return rules;
+}
+
+double excluded_share(const Report& report, const std::vector<double>& values) {
+  const std::vector<std::string> rules = excluded_by(report);
+  double sum = 0.0;
+  double excluded = 0.0;
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    sum += values[j];
+    if (!rules[j].empty()) excluded += values[j];
+  }
+  return sum > 0.0 ? excluded / sum : 0.0;
+}
+
+bool rows_sum_to_one(const Report& report) {
+  const ColumnMask::Kind mask = report.settings.column_mask.kind;
+  return mask == ColumnMask::Kind::kNone || (mask == ColumnMask::Kind::kFirst && report.input.tokens.size() > 1);
 }
 
 std::string method_title(const Report& report, Method method, std::size_t layer) {
@@ -81,7 +121,10 @@ std::string model_line(const Report& report) {
   if (!model.architecture.empty()) line += clean_line(model.architecture) + ", ";
   line += plural(model.layers, "layer") + ", " + plural(model.heads, "head");
   if (model.causal) line += ", causal";
-  return line + "), " + plural(report.input.tokens.size(), "token");
+  line += "), ";
+  const std::size_t tokens = report.input.tokens.size();
+  if (!report.generation) return line + plural(tokens, "token");
+  return line + plural(tokens, "prompt token") + fmt::format(", {} generated", report.generation->tokens.size());
 }
 
 std::string picture_line(const Report& report) {

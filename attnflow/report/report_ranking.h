@@ -21,19 +21,31 @@ struct RankedToken {
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };
 
-// The settings.top_k input tokens with the largest values of `method` for one output token at settings.layers[layer],
-// by falling value, equal ones by position. Tokens without any value (0) and values that are not numbers are left out.
-// Empty when the report does not hold that row.
-std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
-                                           std::size_t layer);
+// The mean over `layers` (positions in the method's layers; empty: all) of row `row` of [layer, output, input]: one
+// value an input token.
+std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
+                                     const std::vector<std::size_t>& layers = {});
 
-// The methods of settings.methods that the report holds values of, in that order.
-std::vector<Method> methods_present(const Report& report);
+// The settings.top_k input tokens with the largest values of `method` for one output token, by falling value, equal
+// ones by position; the values are means over `layers` (positions in the method's layers; empty: all). Tokens without
+// any value (0), values that are not numbers and tokens that a rule excludes are left out. Ties and degenerate flows
+// are marked where there is one layer. Empty when the report does not hold that row.
+std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
+                                           const std::vector<std::size_t>& layers);
+
+// Why each input token is excluded from rankings: the first rule that names it, or nothing ("").
+std::vector<std::string> excluded_by(const Report& report);
+// The share of the sum of `values` (one an input token) that excluded tokens hold.
+double excluded_share(const Report& report, const std::vector<double>& values);
+
+// Whether rows of raw and rollout sum to 1, over prompt and generated tokens where there are such: no column is masked,
+// or none but that of the first token, which only its own row misses. Other masks may leave rows empty.
+bool rows_sum_to_one(const Report& report);
 
 // "raw, layer 6", "rollout, layers 1-6": what a method's numbers at settings.layers[layer] span.
 std::string method_title(const Report& report, Method method, std::size_t layer);
 
-// "MiniLM (bert, 6 layers, 12 heads), 12 tokens"
+// "MiniLM (bert, 6 layers, 12 heads), 12 tokens"; of a generation "12 prompt tokens, 5 generated"
 std::string model_line(const Report& report);
 // "both.png, 224 x 224 pixels, given to the model as 28 x 28, grey"; "" where the input is no picture.
 std::string picture_line(const Report& report);

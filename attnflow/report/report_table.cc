@@ -11,6 +11,7 @@
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
+#include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -93,28 +94,10 @@ class TableWriter {
 
   // Text broken at spaces into lines of at most width_ cells; later lines are indented.
   void paragraph(std::string_view text, std::string_view style = {}) {
-    constexpr std::string_view kIndent = "  ";
-    std::string line;
-    const auto flush = [&] {
+    for (const std::string& line : internal::wrapped_lines(text, width_, marks_.ellipsis)) {
       out_ += style.empty() ? line : styled(line, style);
       out_ += '\n';
-      line = kIndent;
-    };
-    bool fresh = true;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find(' ', at), text.size());
-      std::string word = shorten(text.substr(at, end - at), width_ - kIndent.size(), marks_.ellipsis);
-      at = end + 1;
-      if (runs_right_to_left(word)) word = "\u2068" + word + "\u2069";
-      if (!fresh && display_width(line) + 1 + display_width(word) > width_) {
-        flush();
-        fresh = true;
-      }
-      if (!fresh) line += ' ';
-      line += word;
-      fresh = false;
     }
-    flush();
   }
 
   void referents() {
@@ -149,7 +132,7 @@ class TableWriter {
     for (const Method method : methods) {
       Column column;
       column.title = method_title(report_, method, layer_);
-      column.tokens = rank_input_tokens(report_, method, report_.output_token, layer_);
+      column.tokens = rank_input_tokens(report_, method, report_.output_token, {layer_});
       column.values = format_values(column.tokens);
       columns.push_back(std::move(column));
     }
@@ -286,6 +269,7 @@ class TableWriter {
 }  // namespace
 
 std::string terminal_table(const Report& report, const TableOptions& options) {
+  if (report.generation) return internal::generation_terminal_table(report, options);
   return TableWriter(report, options).write();
 }
 

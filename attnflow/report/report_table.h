@@ -33,6 +33,10 @@ struct TableOptions {
 // value that is degenerate, which is to say decided at one end of the network. Bars are relative to the longest of
 // their method.
 //
+// Of a generation: the model, then one line for each generated token with its probability, the prompt's share of what
+// it depends on, and the prompt tokens that it depends on most, by the mean over layers of rollout where the report has
+// it, else of its first method; what was excluded from the rankings; the notes.
+//
 // Tokens are printed by clean_line(): nothing in the input can move the cursor or reorder the line.
 std::string terminal_table(const Report& report, const TableOptions& options = {});
 

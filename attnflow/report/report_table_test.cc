@@ -69,7 +69,7 @@ Report polyglot_report() {
 
 TEST(Ranking, FallsByValueAndCutsAtTopK) {
   Report report = small_report();
-  std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kRaw, 1, 0);
+  std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kRaw, 1, {0});
   ASSERT_EQ(ranked.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(ranked[i].token, 3 - i);
@@ -78,7 +78,7 @@ TEST(Ranking, FallsByValueAndCutsAtTopK) {
     EXPECT_FALSE(ranked[i].tied);
   }
   report.settings.top_k = 2;
-  ranked = rank_input_tokens(report, Method::kRaw, 1, 0);
+  ranked = rank_input_tokens(report, Method::kRaw, 1, {0});
   EXPECT_EQ(ranked.size(), 2U);
   EXPECT_EQ(ranked[0].token, 3U);
 }
@@ -93,7 +93,7 @@ TEST(Ranking, TiesOfFlowAreThoseWithinTheGap) {
   set(1, 0.499, 1e-2);  // may be as large as 0.509
   set(2, 0.4, 1e-6);    // is less than 0.499
   set(3, 0.4, 0.0);     // equal
-  std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kFlow, 0, 1);
+  std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kFlow, 0, {1});
   ASSERT_EQ(ranked.size(), 4U);
   EXPECT_FALSE(ranked[0].tied);
   EXPECT_TRUE(ranked[1].tied);
@@ -107,12 +107,12 @@ TEST(Ranking, TiesOfFlowAreThoseWithinTheGap) {
 
 TEST(Ranking, LeavesOutWhatIsNotThere) {
   Report report = small_report();
-  EXPECT_TRUE(rank_input_tokens(report, Method::kFlow, 1, 0).empty());  // no such row
+  EXPECT_TRUE(rank_input_tokens(report, Method::kFlow, 1, {0}).empty());  // no such row
   report.raw(0, 1, 0) = 0.0;
   report.raw(0, 1, 1) = std::nan("");
-  EXPECT_EQ(rank_input_tokens(report, Method::kRaw, 1, 0).size(), 2U);
+  EXPECT_EQ(rank_input_tokens(report, Method::kRaw, 1, {0}).size(), 2U);
   report.rollout = {};
-  EXPECT_TRUE(rank_input_tokens(report, Method::kRollout, 1, 0).empty());
+  EXPECT_TRUE(rank_input_tokens(report, Method::kRollout, 1, {0}).empty());
   EXPECT_EQ(methods_present(report), (std::vector<Method>{Method::kRaw, Method::kFlow}));
 }
 

@@ -13,7 +13,6 @@
 #include "attnflow/analysis/generate.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/report/compact_json.h"
-#include "attnflow/report/generation_output.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/serve/api.h"
@@ -28,10 +27,6 @@ using Json = nlohmann::ordered_json;
 
 std::string document(const Report& report, bool compact) {
   return compact ? compact_report_json(report) : report_to_json(report);
-}
-
-std::string document(const GenerationReport& report, bool compact) {
-  return compact ? compact_generation_json(report) : generation_to_json(report);
 }
 
 std::string evaluation_json(const TextEvaluation& evaluation) {
@@ -166,10 +161,10 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
     GenerateOptions options = request.options;
     limit(work, options);
     if (work.streams()) {
-      options.start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
-      options.step = [&](const GenerationStep& step) { work.event("token", step_json(step)); };
+      options.on_start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
+      options.on_token = [&](const GenerationStep& step) { work.event("token", step_json(step)); };
     }
-    GenerationReport report = generate(*loaded.decoder, loaded.codec(), request.prompt, options);
+    Report report = generate(*loaded.decoder, loaded.codec(), request.prompt, options);
     // What was generated within the time limit is worth having; nobody waits for it after the others.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {

@@ -4,7 +4,7 @@
 
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/synthetic_generation_for_test.h"
-#include "attnflow/report/generation_output.h"
+#include "attnflow/report/report_json.h"
 
 namespace attnflow {
 namespace {
@@ -13,9 +13,9 @@ using internal::synthetic_generation;
 using internal::SyntheticGeneration;
 using internal::usual_generation;
 
-void write(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report) {
-  write_generation_html(folder / (name + ".html"), report);
-  write_generation_json(folder / (name + ".json"), report);
+void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
+  write_html(folder / (name + ".html"), report);
+  write_report_json(folder / (name + ".json"), report);
 }
 
 }  // namespace
@@ -25,9 +25,9 @@ void write_generation_samples(const std::filesystem::path& folder) {
   write(folder, "usual", usual_generation(20, 12, 6));
   write(folder, "long", usual_generation(200, 64, 12));
   {
-    // No flow, nothing dropped, nothing normalised, one layer, one token.
+    // No flow, nothing excluded, nothing normalized, one layer, one token.
     SyntheticGeneration make{.prompt = {"Hello"}, .generated = {" there"}, .layers = 1};
-    GenerationReport report = synthetic_generation(make);
+    Report report = synthetic_generation(make);
     report.raw = {};
     report.settings.methods = {Method::kRollout};
     write(folder, "least", report);
@@ -38,9 +38,9 @@ void write_generation_samples(const std::filesystem::path& folder) {
                    " 👩‍🔬", " 🇩🇪",  "\n\n", "<|im_end|>", "<|im_start|>", "assistant"};
     make.generated = {"باريس", " هي", " العاص", "مة", ".\n", "✨", ""};
     make.flow_tokens = {2};
-    GenerationReport report = synthetic_generation(make);
-    report.chat = true;
-    report.sampling = {0.8, 0.95, 7};
+    Report report = synthetic_generation(make);
+    report.generation->chat = true;
+    report.generation->sampling = {0.8, 0.95, 7};
     write(folder, "arabic", report);
   }
   {
@@ -50,11 +50,11 @@ void write_generation_samples(const std::filesystem::path& folder) {
     make.prompt = {markup, " &lt;", " <b>"};
     make.generated = {markup, "\xe2\x80\xa8", " <img src=x onerror=document.title='run'>"};
     make.layers = 2;
-    GenerationReport report = synthetic_generation(make);
+    Report report = synthetic_generation(make);
     report.notes = {markup};
-    report.dropped = {{markup, {1}}};
+    report.generation->excluded = {{markup, {1}}};
     report.model.name = markup;
-    for (GeneratedToken& token : report.tokens) token.choices.push_back({markup, 0.01});
+    for (GeneratedToken& token : report.generation->tokens) token.choices.push_back({markup, 0.01});
     write(folder, "markup", report);
   }
 }

@@ -33,7 +33,6 @@
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/report/compact_json.h"
-#include "attnflow/report/generation_output.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -62,22 +61,10 @@ void write_compact(const std::filesystem::path& folder, const std::string& name,
   write_document(folder / (name + ".compact.json"), [&] { return compact_report_json(report, options); });
 }
 
-void write_compact(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report,
-                   const CompactOptions& options = {}) {
-  write_document(folder / (name + ".compact.json"), [&] { return compact_generation_json(report, options); });
-}
-
 void write(const std::filesystem::path& folder, const std::string& name, const Report& report) {
   write_compact(folder, name, report);
   if (report.raw.size() + report.attention.size() <= kMaxExactValues) {
     write_document(folder / (name + ".json"), [&] { return report_to_json(report); });
-  }
-}
-
-void write(const std::filesystem::path& folder, const std::string& name, const GenerationReport& report) {
-  write_compact(folder, name, report);
-  if (report.raw.prompt.size() <= kMaxExactValues) {
-    write_document(folder / (name + ".json"), [&] { return generation_to_json(report); });
   }
 }
 
@@ -209,7 +196,7 @@ void write_small_samples(const std::filesystem::path& folder) {
   make.layers = 8;
   make.generated_columns = true;
   make.normalized = true;
-  const GenerationReport generation = internal::synthetic_generation(make);
+  const Report generation = internal::synthetic_generation(make);
   write(folder, "generation-150x60", generation);
   write_compact(folder, "generation-150x60-log8", generation, kDigits);
   write_compact(folder, "generation-150x60-top", generation, few_bytes(150'000));

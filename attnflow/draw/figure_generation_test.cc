@@ -1,5 +1,4 @@
-#include "attnflow/draw/generation_figure.h"
-
+// Figures of generations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,14 +12,16 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
-#include "attnflow/draw/generation_data.h"
+#include "attnflow/draw/figure.h"
 #include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/draw/synthetic_generation_for_test.h"
+#include "attnflow/draw/views.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/report_ranking.h"
 
-namespace attnflow::generation_figure_test {
+namespace attnflow::figure_generation_test {
 namespace {
 
 using internal::Color;
@@ -33,16 +34,16 @@ using internal::usual_generation;
 
 constexpr double kHighestPage = 4000.0;
 
-GenerationFigureOptions view(const std::string& name, std::optional<std::size_t> token = std::nullopt) {
-  GenerationFigureOptions options;
-  options.view = *generation_view_from_name(name);
-  options.token = token;
+FigureOptions view(const std::string& name, std::optional<std::size_t> token = std::nullopt) {
+  FigureOptions options;
+  options.view = *figure_view_from_name(name);
+  options.output_token = token;
   return options;
 }
 
-const std::vector<std::string> kViews = {"overview", "tokens", "layers", "strip"};
+const std::vector<std::string> kViews = {"overview", "matrix", "heatmap", "strip"};
 
-GenerationReport arabic_generation() {
+Report arabic_generation() {
   SyntheticGeneration make;
   make.prompt = {"<|start|>", "user",         "\n",  "ما",      " عاص", "مة",      " فرنسا",
                  "؟",         " 👩‍🔬", " 🇩🇪", " \n\n\t", "   ",  "<|end|>", "<|start|>"};
@@ -54,14 +55,14 @@ GenerationReport arabic_generation() {
   return synthetic_generation(make);
 }
 
-GenerationReport hostile_generation() {
+Report hostile_generation() {
   SyntheticGeneration make;
   make.prompt = {"<b>&\"'", std::string(" \x01\xff\x00 bad", 8), "]]>", " \xe2\x80\xae"};
   make.generated = {"</svg>", "\xf0\x9f", "\xe2\x80\x8b"};
-  GenerationReport report = synthetic_generation(make);
+  Report report = synthetic_generation(make);
   report.model.name = "<script>&";
   report.notes = {"A note with <tags> & \x02."};
-  report.dropped = {{"<rule> & \"", {1}}};
+  report.generation->excluded = {{"<rule> & \"", {1}}};
   return report;
 }
 
@@ -90,9 +91,9 @@ std::vector<SvgElement> in_group(const SvgDocument& svg, const std::string& name
 
 std::string hex(Color color) { return fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue); }
 
-ErrorKind kind_of(const GenerationReport& report, const GenerationFigureOptions& options) {
+ErrorKind kind_of(const Report& report, const FigureOptions& options) {
   try {
-    generation_figure_svg(report, options);
+    figure_svg(report, options);
   } catch (const Error& error) {
     return error.kind();
   }
@@ -101,8 +102,7 @@ ErrorKind kind_of(const GenerationReport& report, const GenerationFigureOptions&
 }
 
 TEST(GenerationFigure, LabelsAreClearAndThePageBounded) {
-  std::map<std::string, GenerationReport> reports = {{"arabic", arabic_generation()},
-                                                     {"hostile", hostile_generation()}};
+  std::map<std::string, Report> reports = {{"arabic", arabic_generation()}, {"hostile", hostile_generation()}};
   for (const auto& [m, n] :
        std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {8, 5}, {20, 12}, {66, 30}, {200, 64}}) {
     reports.emplace(fmt::format("{} x {}", m, n), usual_generation(m, n, m == 200 ? 12 : 6));
@@ -111,14 +111,14 @@ TEST(GenerationFigure, LabelsAreClearAndThePageBounded) {
     const internal::TextMeasurer measure(internal::language_of(internal::text_of(report)));
     for (const std::string& view_name : kViews) {
       for (const std::optional<std::size_t> token :
-           {std::optional<std::size_t>(), std::optional(report.tokens.size() / 2)}) {
-        const GenerationFigureOptions options = view(view_name, token);
+           {std::optional<std::size_t>(), std::optional(report.generation->tokens.size() / 2)}) {
+        const FigureOptions options = view(view_name, token);
         const std::string what = fmt::format("{} {} {}", name, view_name, token ? "one" : "all");
-        const internal::Scene scene = internal::generation_scene(report, options, measure);
+        const internal::Scene scene = internal::figure_scene(report, options, measure);
         internal::expect_clear_labels(scene, what);
         EXPECT_LE(scene.width, 901.0) << what;
         EXPECT_LE(scene.height, kHighestPage) << what;
-        const SvgDocument svg = read_svg(generation_figure_svg(report, options));
+        const SvgDocument svg = read_svg(figure_svg(report, options));
         EXPECT_EQ(svg.error, "") << what;
         EXPECT_EQ(std::set<std::string>(svg.ids.begin(), svg.ids.end()).size(), svg.ids.size()) << what;
       }
@@ -132,39 +132,42 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
   make.generated = internal::answer_pieces(8);
   make.layers = 2;
   // The numbers matter little here: the pieces of a small generation, many times over.
-  const GenerationReport small = synthetic_generation(make);
-  GenerationReport report = small;
+  const Report small = synthetic_generation(make);
+  Report report = small;
   constexpr std::size_t m = 3000;
   constexpr std::size_t n = 1500;
-  report.prompt_tokens.clear();
-  report.tokens.clear();
-  report.prompt.clear();
-  report.text.clear();
+  Generation& generation = *report.generation;
+  report.input.tokens.clear();
+  report.input.text.clear();
+  generation.tokens.clear();
+  generation.text.clear();
   for (std::size_t j = 0; j < m; ++j) {
-    InputToken token = small.prompt_tokens[j % 40];
-    token.begin = report.prompt.size();
-    report.prompt += small.prompt_tokens[j % 40].text;
-    token.end = report.prompt.size();
-    report.prompt_tokens.push_back(token);
+    InputToken token = small.input.tokens[j % 40];
+    token.begin = report.input.text.size();
+    report.input.text += token.text;
+    token.end = report.input.text.size();
+    report.input.tokens.push_back(token);
   }
+  report.output_tokens.clear();
   for (std::size_t t = 0; t < n; ++t) {
-    GeneratedToken token = small.tokens[t % 8];
-    token.begin = report.text.size();
-    report.text += small.tokens[t % 8].text;
-    token.end = report.text.size();
-    report.tokens.push_back(token);
+    GeneratedToken token = small.generation->tokens[t % 8];
+    token.begin = generation.text.size();
+    generation.text += token.text;
+    token.end = generation.text.size();
+    generation.tokens.push_back(token);
+    report.output_tokens.push_back(m - 1 + t);
   }
+  report.output_token = m - 1;
   report.settings.layers = {2};
   report.settings.methods = {Method::kRollout};
   report.raw = {};
-  report.rollout = {};
-  report.rollout.prompt = Tensor<double>({n, m, 1});
+  report.rollout = Tensor<double>({1, n, m});
   for (std::size_t t = 0; t < n; ++t) {
-    for (std::size_t j = 0; j < m; ++j) report.rollout.prompt(t, j, 0) = small.rollout.prompt(t % 8, j % 40, 1) / 75.0;
+    for (std::size_t j = 0; j < m; ++j) report.rollout(0, t, j) = small.rollout(1, t % 8, j % 40) / 75.0;
   }
-  report.sink_share = {};
+  generation.sink_share = {};
   for (const std::string& name : kViews) {
-    const std::string bytes = generation_figure_svg(report, view(name, 1200));
+    const std::string bytes = figure_svg(report, view(name, 1200));
     EXPECT_LT(bytes.size(), std::size_t{8} << 20) << name;
     const SvgDocument svg = read_svg(bytes);
     ASSERT_EQ(svg.error, "") << name;
@@ -176,7 +179,7 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
           << name;
       EXPECT_TRUE(any_text_with(svg, "\u2026 2400 tokens \u2026")) << name;
     }
-    if (name == "overview" || name == "tokens") {
+    if (name == "overview" || name == "matrix") {
       EXPECT_NE(text.find("Each pixel shows the largest of"), std::string::npos) << name;
       EXPECT_NE(text.find("Not every row and column is labelled."), std::string::npos) << name;
     }
@@ -184,15 +187,15 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
 }
 
 TEST(GenerationFigure, CellsHoldTheValues) {
-  const GenerationReport report = usual_generation(20, 12);
-  const SvgDocument svg = read_svg(generation_figure_svg(report, view("tokens")));
-  const std::vector<std::string> rules = dropped_by(report);
+  const Report report = usual_generation(20, 12);
+  const SvgDocument svg = read_svg(figure_svg(report, view("matrix")));
+  const std::vector<std::string> rules = excluded_by(report);
   // The first token is far above the rest and sets no top, nor does the position that chose token 0.
   double top = 0.0;
   double largest = 0.0;
   std::vector<std::vector<double>> means;
   for (std::size_t t = 0; t < 12; ++t) {
-    means.push_back(mean_over_layers(report.rollout.prompt, t));
+    means.push_back(mean_over_layers(report.rollout, t));
     for (std::size_t j = 0; j < 20; ++j) {
       if (!rules[j].empty()) continue;
       largest = std::max(largest, means[t][j]);
@@ -200,48 +203,47 @@ TEST(GenerationFigure, CellsHoldTheValues) {
     }
   }
   ASSERT_GT(largest, 2.0 * top);
-  const std::vector<SvgElement> cells = in_group(svg, "rect", "attnflow-tokens-rollout-row-");
+  const std::vector<SvgElement> cells = in_group(svg, "rect", "attnflow-matrix-rollout-row-");
   ASSERT_EQ(cells.size(), 240U);
   for (std::size_t t = 0; t < 12; ++t) {
     for (std::size_t j = 0; j < 20; ++j) {
       const SvgElement& cell = cells[t * 20 + j];
       EXPECT_TRUE(cell.title.ends_with(": " + internal::short_number(means[t][j]))) << cell.title;
-      const Color expected = rules[j].empty() ? internal::scale_color(means[t][j] / top) : internal::kLeftOut;
+      const Color expected = rules[j].empty() ? internal::scale_color(means[t][j] / top) : internal::kExcluded;
       EXPECT_EQ(cell.attributes.at("fill"), hex(expected)) << t << " " << j;
     }
   }
   // Every cell of the first column has the white corner.
-  EXPECT_GE(in_group(svg, "path", "attnflow-tokens-rollout-row-").size(), 12U);
+  EXPECT_GE(in_group(svg, "path", "attnflow-matrix-rollout-row-").size(), 12U);
   EXPECT_TRUE(any_text_with(svg, internal::short_number(top)));
   EXPECT_TRUE(any_text_with(svg, internal::short_number(largest)));
 }
 
 TEST(GenerationFigure, LayersAreRowsFromTheTop) {
-  const GenerationReport report = usual_generation(8, 5, 4);
-  GenerationFigureOptions options = view("layers", 2);
-  options.method = Method::kRaw;
-  options.layers = {1, 3, 4};
-  const SvgDocument svg = read_svg(generation_figure_svg(report, options));
-  const std::vector<SvgElement> cells = in_group(svg, "rect", "attnflow-layers-raw-row-");
-  ASSERT_EQ(cells.size(), 24U);
-  for (std::size_t r = 0; r < 3; ++r) {
-    const std::size_t layer = std::vector<std::size_t>{4, 3, 1}[r];
+  const Report report = usual_generation(8, 5, 4);
+  FigureOptions options = view("heatmap", 2);
+  options.methods = {Method::kRaw};
+  const SvgDocument svg = read_svg(figure_svg(report, options));
+  const std::vector<SvgElement> cells = in_group(svg, "rect", "attnflow-heatmap-raw-row-");
+  ASSERT_EQ(cells.size(), 32U);
+  for (std::size_t r = 0; r < 4; ++r) {
+    const std::size_t layer = 4 - r;
     for (std::size_t j = 0; j < 8; ++j) {
       EXPECT_EQ(cells[r * 8 + j].title.rfind(fmt::format("layer {}, ", layer), 0), 0U);
-      EXPECT_TRUE(cells[r * 8 + j].title.ends_with(": " + internal::short_number(report.raw.prompt(2, j, layer - 1))));
+      EXPECT_TRUE(cells[r * 8 + j].title.ends_with(": " + internal::short_number(report.raw(layer - 1, 2, j))));
     }
   }
 }
 
 TEST(GenerationFigure, StripColoursThePromptAndMarksTheToken) {
-  const GenerationReport report = usual_generation(20, 12);
-  const SvgDocument svg = read_svg(generation_figure_svg(report, view("strip", 3)));
-  const std::vector<double> values = mean_over_layers(report.rollout.prompt, 3);
+  const Report report = usual_generation(20, 12);
+  const SvgDocument svg = read_svg(figure_svg(report, view("strip", 3)));
+  const std::vector<double> values = mean_over_layers(report.rollout, 3);
   std::size_t grounds = 0;
-  for (const SvgElement& element : in_group(svg, "rect", "attnflow-strip-prompt")) {
-    const std::size_t at = element.title.find(" (token ");
+  for (const SvgElement& element : in_group(svg, "rect", "attnflow-strip-rollout")) {
+    const std::size_t at = element.title.find(" (position ");
     if (at == std::string::npos) continue;
-    const std::size_t token = std::strtoul(element.title.c_str() + at + 8, nullptr, 10);
+    const std::size_t token = std::strtoul(element.title.c_str() + at + 11, nullptr, 10);
     const std::string value = internal::short_number(values[token]);
     EXPECT_NE(element.title.find("): " + value), std::string::npos) << element.title;
     ++grounds;
@@ -254,105 +256,107 @@ TEST(GenerationFigure, StripColoursThePromptAndMarksTheToken) {
             2);
   EXPECT_TRUE(any_text_with(svg, "\u23ce"));  // the line break
   // Without a token it is the mean of all.
-  const SvgDocument all = read_svg(generation_figure_svg(report, view("strip")));
+  const SvgDocument all = read_svg(figure_svg(report, view("strip")));
   double mean = 0.0;
-  for (std::size_t t = 0; t < 12; ++t) mean += mean_over_layers(report.rollout.prompt, t)[2] / 12.0;
+  for (std::size_t t = 0; t < 12; ++t) mean += mean_over_layers(report.rollout, t)[2] / 12.0;
   EXPECT_TRUE(std::any_of(all.titles.begin(), all.titles.end(), [&](const std::string& title) {
-    return title == "sunny (token 2): " + internal::short_number(mean);
+    return title == "sunny (position 2): " + internal::short_number(mean);
   }));
 }
 
 TEST(GenerationFigure, SaysWhatItShows) {
-  const GenerationReport report = usual_generation(20, 12);
-  GenerationFigureOptions options = view("strip", 3);
+  const Report report = usual_generation(20, 12);
+  FigureOptions options = view("strip", 3);
   options.layers = {2, 3, 4};
-  std::string text = all_text(read_svg(generation_figure_svg(report, options)));
+  std::string text = all_text(read_svg(figure_svg(report, options)));
   for (const char* part : {"synthetic-decoder", "by rollout, mean over layers 2\u20134", "What token 3",
                            "12 tokens generated", "most probable tokens", "stop words (en), punctuation", "Note: "}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
   // The shares of the mass.
-  const std::vector<double> values = mean_over_layers(report.rollout.prompt, 3, {1, 2, 3});
-  const std::vector<std::string> rules = dropped_by(report);
+  const std::vector<double> values = mean_over_layers(report.rollout, 3, {1, 2, 3});
+  const std::vector<std::string> rules = excluded_by(report);
   double mass = 0.0;
-  double dropped = 0.0;
+  double excluded = 0.0;
   for (std::size_t j = 0; j < 20; ++j) {
     mass += values[j];
-    if (!rules[j].empty()) dropped += values[j];
+    if (!rules[j].empty()) excluded += values[j];
   }
   EXPECT_NE(text.find(fmt::format("{:.0f}% lies on generated tokens and {:.0f}% on the prompt", 100.0 * (1.0 - mass),
                                   100.0 * mass)),
             std::string::npos);
-  EXPECT_NE(text.find(fmt::format("hold {:.0f}% of the prompt's part", 100.0 * dropped / mass)), std::string::npos);
+  EXPECT_NE(text.find(fmt::format("hold {:.0f}% of the prompt's part", 100.0 * excluded / mass)), std::string::npos);
 
   options.normalized = true;
-  EXPECT_NE(all_text(read_svg(generation_figure_svg(report, options))).find("after receptive-field normalisation"),
+  EXPECT_NE(all_text(read_svg(figure_svg(report, options))).find("after receptive-field normalization"),
             std::string::npos);
   options = view("strip", 6);
-  options.method = Method::kFlow;
-  text = all_text(read_svg(generation_figure_svg(report, options)));
+  options.methods = {Method::kFlow};
+  text = all_text(read_svg(figure_svg(report, options)));
   EXPECT_NE(text.find("by flow, layer 6"), std::string::npos);
-  GenerationReport without = report;
-  without.flow.generated = {};
-  text = all_text(read_svg(generation_figure_svg(without, options)));
+  Report without = report;
+  without.flow_beside.generated = {};
+  text = all_text(read_svg(figure_svg(without, options)));
   EXPECT_NE(text.find("How much of flow lies on generated tokens was not kept."), std::string::npos);
 }
 
 TEST(GenerationFigure, ValuesThatAreMissingAreSaidSo) {
-  GenerationReport report = usual_generation(8, 5);
-  report.rollout.prompt(1, 3, 2) = std::numeric_limits<double>::quiet_NaN();
+  Report report = usual_generation(8, 5);
+  report.rollout(2, 1, 3) = std::numeric_limits<double>::quiet_NaN();
   for (const std::string& name : kViews) {
-    const SvgDocument svg = read_svg(generation_figure_svg(report, view(name, 1)));
+    const SvgDocument svg = read_svg(figure_svg(report, view(name, 1)));
     ASSERT_EQ(svg.error, "") << name;
     EXPECT_NE(all_text(svg).find("Warm grey cells have no value."), std::string::npos) << name;
   }
 }
 
 TEST(GenerationFigure, RefusesWhatTheReportLacks) {
-  const GenerationReport report = usual_generation(8, 5);
-  GenerationFigureOptions options = view("strip", 5);
+  const Report report = usual_generation(8, 5);
+  FigureOptions options = view("strip", 5);
   EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);
   options = view("strip", 1);
-  options.method = Method::kFlow;  // computed for tokens 0 and 2
+  options.methods = {Method::kFlow};  // computed for tokens 0 and 2
   EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);
-  GenerationReport without_flow = report;
+  Report without_flow = report;
   without_flow.flow = {};
   EXPECT_EQ(kind_of(without_flow, options), ErrorKind::kUsage);
-  options = view("layers", 1);
+  options = view("heatmap", 1);
   options.layers = {7};
   EXPECT_EQ(kind_of(report, options), ErrorKind::kUsage);
-  GenerationReport plain = report;
-  plain.rollout.normalized = {};
-  options = view("layers", 1);
+  Report plain = report;
+  plain.rollout_beside.normalized = {};
+  options = view("heatmap", 1);
   options.normalized = true;
   EXPECT_EQ(kind_of(plain, options), ErrorKind::kUsage);
 
-  GenerationReport wrong = report;
-  wrong.rollout.prompt = Tensor<double>({5, 7, 6});
+  Report wrong = report;
+  wrong.rollout = Tensor<double>({6, 5, 7});
   EXPECT_EQ(kind_of(wrong, view("strip")), ErrorKind::kBadFile);
   wrong = report;
-  wrong.dropped.push_back({"rule", {8}});
+  wrong.generation->excluded.push_back({"rule", {8}});
   EXPECT_EQ(kind_of(wrong, view("strip")), ErrorKind::kBadFile);
   wrong = report;
   wrong.raw = wrong.rollout = wrong.flow = {};
   EXPECT_EQ(kind_of(wrong, view("strip")), ErrorKind::kBadFile);
-  EXPECT_EQ(kind_of(GenerationReport(), view("strip")), ErrorKind::kBadFile);
+  EXPECT_EQ(kind_of(report, view("graph")), ErrorKind::kUsage);
+  wrong = report;
+  wrong.generation->tokens.clear();
+  EXPECT_EQ(kind_of(wrong, view("strip")), ErrorKind::kBadFile);
 }
 
 TEST(GenerationFigure, FilesAreOfTheKindThatTheyAreCalled) {
-  const GenerationReport report = usual_generation(8, 5);
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "attnflow_generation_figure_test";
+  const Report report = usual_generation(8, 5);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "attnflow_figure_generation_test";
   std::filesystem::create_directories(folder);
   const std::map<std::string, std::string> beginnings = {{"a.svg", "<svg "}, {"a.PDF", "%PDF"}, {"a.png", "\x89PNG"}};
   for (const auto& [name, beginning] : beginnings) {
-    write_generation_figure(folder / name, report, view("overview"));
+    write_figure(folder / name, report, view("overview"));
     EXPECT_EQ(read_file(folder / name).substr(0, beginning.size()), beginning) << name;
   }
-  EXPECT_THROW(write_generation_figure(folder / "a.gif", report, view("overview")), Error);
+  EXPECT_THROW(write_figure(folder / "a.gif", report, view("overview")), Error);
   std::filesystem::remove_all(folder);
-  EXPECT_EQ(generation_figure_svg(report), generation_figure_svg(report));
-  EXPECT_FALSE(generation_view_from_name("graph"));
+  EXPECT_EQ(figure_svg(report), figure_svg(report));
 }
 
 }  // namespace
-}  // namespace attnflow::generation_figure_test
+}  // namespace attnflow::figure_generation_test

@@ -1,0 +1,42 @@
+#include "attnflow/report/report_text.h"
+
+#include <algorithm>
+
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow::internal {
+
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width, std::string_view ellipsis) {
+  constexpr std::string_view kIndent = "  ";
+  std::vector<std::string> lines;
+  std::string line;
+  bool fresh = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    std::string word = shorten(text.substr(at, end - at), width - kIndent.size(), ellipsis);
+    at = end + 1;
+    if (runs_right_to_left(word)) word = "\u2068" + word + "\u2069";
+    if (!fresh && display_width(line) + 1 + display_width(word) > width) {
+      lines.push_back(line);
+      line = kIndent;
+      fresh = true;
+    }
+    if (!fresh) line += ' ';
+    line += word;
+    fresh = false;
+  }
+  lines.push_back(line);
+  return lines;
+}
+
+std::string markdown_escaped(std::string_view text) {
+  constexpr std::string_view kMeaningful = "\\`*_[]<>|~&$#!@";
+  std::string out;
+  for (const char c : clean_line(text)) {
+    if (kMeaningful.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace attnflow::internal

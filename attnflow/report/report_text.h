@@ -1,0 +1,27 @@
+// Lines of text that the tables of a report are made of; not part of the library's interface.
+#ifndef ATTNFLOW_REPORT_REPORT_TEXT_H_
+#define ATTNFLOW_REPORT_REPORT_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/report/report_table.h"
+
+namespace attnflow::internal {
+
+// Clean text (clean_line) broken at spaces into lines of at most `width` cells, later lines indented. Words that run
+// from right to left are isolated; a word that fits on no line is shortened.
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width, std::string_view ellipsis);
+
+// Text that Markdown shows as it is: no emphasis, link, html, formula or end of a table cell comes out of it.
+std::string markdown_escaped(std::string_view text);
+
+// The tables of a generation: a line for each generated token.
+std::string generation_terminal_table(const Report& report, const TableOptions& options);
+std::string generation_markdown_table(const Report& report);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_REPORT_REPORT_TEXT_H_
