@@ -19,6 +19,7 @@
 #include "attnflow/analysis/sink_note.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
@@ -140,7 +141,7 @@ class Values {
       std::iota(tokens.begin(), tokens.end(), std::size_t{0});
     }
     if (std::erase_if(tokens, [&](std::size_t t) { return t >= count(); }) > 0) {
-      report_.notes.push_back(fmt::format("Flow was asked for tokens that were not generated: there are {}.", count()));
+      report_.notes.push_back({NoteCode::kFlowTokensNotGenerated, {{"tokens", count()}}});
     }
     if (tokens.empty()) return;
     if (report_.flow_layers.empty()) report_.flow_layers = {report_.settings.layers.back()};
@@ -259,8 +260,8 @@ void note_generation_sink(GenerationReport& report) {
   for (const double value : share.span()) sum += value;
   const double mean = sum / static_cast<double>(share.size());
   if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
-  std::string note = sink_note(mean, "the attention", prompt_text(report, 0), "--drop-sink sets that token aside.");
-  if (!note.empty()) report.notes.push_back(std::move(note));
+  auto note = sink_note(NoteCode::kAttentionSinkGenerated, mean, prompt_text(report, 0));
+  if (note) report.notes.push_back(*std::move(note));
 }
 
 void note_next_generation_sink(GenerationReport& report) {
@@ -275,8 +276,8 @@ void note_next_generation_sink(GenerationReport& report) {
     for (std::size_t l = 0; l < values.extent(2); ++l) sum += values(t, 1, l);
   }
   const double share = sum / static_cast<double>(values.extent(0) * values.extent(2));
-  std::string note = next_sink_note(share, "what generated tokens draw on, on average", prompt_text(report, 1));
-  if (!note.empty()) report.notes.push_back(std::move(note));
+  auto note = sink_note(NoteCode::kSecondTokenSinkGenerated, share, prompt_text(report, 1));
+  if (note) report.notes.push_back(*std::move(note));
 }
 
 // What the template says before the user does is in every table and picture, and is not the user's.
@@ -284,13 +285,7 @@ void note_own_system_turn(GenerationReport& report, const TextCodec& codec, cons
   const std::optional<std::string> own = own_system_turn(codec, prompt);
   if (!own) return;
   constexpr std::size_t kMaxCells = 120;
-  report.notes.push_back(
-      own->empty()
-          ? std::string("--chat: the model's template begins with a system's turn by itself; --system TEXT "
-                        "writes into it.")
-          : fmt::format("--chat: the model's template begins with a system's turn of its own, \"{}\"; --system "
-                        "TEXT replaces it, --system \"\" empties it.",
-                        shorten(clean_line(*own), kMaxCells, "...")));
+  report.notes.push_back({NoteCode::kSystemTurn, {{"turn", shorten(clean_line(*own), kMaxCells, "...")}}});
 }
 
 }  // namespace
@@ -381,7 +376,7 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
       // Out of memory, most likely: what was said until here is worth keeping.
       if (report.tokens.empty()) throw;
       report.stopped = "interrupted";
-      report.notes.push_back(fmt::format("The model stopped: {}", error.what()));
+      report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
       break;
     }
     const std::size_t chosen = sampler.choose(logits.span());
@@ -436,16 +431,16 @@ GenerationReport generate(Decoder& decoder, const TextCodec& codec, const std::s
       report.flow_degenerate = {};
       report.flow_tokens.clear();
       report.flow_layers.clear();
-      report.notes.emplace_back("Interrupted: flow was not computed.");
+      report.notes.emplace_back(NoteCode::kFlowInterrupted);
     }
   }
   values.add_sink_share();
   note_generation_sink(report);
   note_next_generation_sink(report);
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
-  for (std::string& note : info.notes_for(m + report.tokens.size())) report.notes.push_back(std::move(note));
+  for (Note& note : info.notes_for(m + report.tokens.size())) report.notes.push_back(std::move(note));
   if (report.stopped == "interrupted") {
-    report.notes.push_back(fmt::format("Interrupted after {} tokens.", report.tokens.size()));
+    report.notes.push_back({NoteCode::kInterrupted, {{"tokens", report.tokens.size()}}});
   }
   if (options.settings.words) merge_prompt_words(report);
   return report;

@@ -7,6 +7,7 @@
 
 #include "attnflow/analysis/evaluate_image.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
@@ -100,7 +101,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                        {"blank_probability", report.blank_probability}}},
                      {"removed", report.removed},
                      {"curves", std::move(curves)},
-                     {"notes", report.notes}};
+                     {"notes", note_texts(report.notes)}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -124,7 +125,7 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
                        random ? "" : difference_text(curve.deletion_from_random), area_text(curve.insertion_area),
                        random ? "" : difference_text(curve.insertion_from_random));
   }
-  for (const std::string& line : report.notes) out += "\n" + line + "\n";
+  for (const std::string& line : note_texts(report.notes)) out += "\n" + line + "\n";
   return out;
 }
 
@@ -137,7 +138,7 @@ std::string image_evaluation_table(const ImageEvaluationReport& report) {
     out += fmt::format("{:<{}}  {:<24}  {}\n", curve.method, width, area_text(curve.deletion_area),
                        area_text(curve.insertion_area));
   }
-  for (const std::string& line : report.notes) out += line + "\n";
+  for (const std::string& line : note_texts(report.notes)) out += line + "\n";
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "attnflow/analysis/generate.h"
 #include "attnflow/analysis/write_generation.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -162,7 +163,7 @@ void run_generate(GenerateArguments& arguments) {
     fmt::print("\n{}", generation_terminal_table(report, table));
   }
   if (!arguments.outputs.empty()) {
-    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
   }
   if (failure) std::rethrow_exception(failure);
   if (interrupted) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_data.h"
@@ -57,7 +58,8 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
   const View view = view_of(data);
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
-  if (options.notes && !report.notes.empty()) blocks.push_back(notes_block(report.notes, data.width, measure));
+  if (options.notes && !report.notes.empty())
+    blocks.push_back(notes_block(note_texts(report.notes), data.width, measure));
   const Scene content = stacked(blocks, 16.0, measure);
   Scene page(measure);
   page.add(content, kMargin, kMargin);

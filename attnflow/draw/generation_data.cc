@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/figure_text.h"
 #include "attnflow/draw/running_text.h"
@@ -216,7 +217,7 @@ std::string text_of(const GenerationReport& report) {
   std::string text = report.prompt + report.text + report.model.name;
   for (const InputToken& token : report.prompt_tokens) text += token.text;
   for (const GeneratedToken& token : report.tokens) text += token.text;
-  for (const std::string& note : report.notes) text += note;
+  for (const std::string& note : note_texts(report.notes)) text += note;
   return text;
 }
 

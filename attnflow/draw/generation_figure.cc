@@ -7,6 +7,7 @@
 #include <iterator>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_text.h"
@@ -134,10 +135,10 @@ Scene generation_scene(const GenerationReport& report, const GenerationFigureOpt
   blocks.push_back(view.scene);
   blocks.push_back(generation_legend(data, view));
   if (!report.notes.empty()) {
-    std::vector<std::string> notes(report.notes.begin(), report.notes.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                                    kMaxNotes, report.notes.size())));
-    if (notes.size() < report.notes.size()) {
-      notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - notes.size()));
+    std::vector<std::string> notes = note_texts(report.notes);
+    if (notes.size() > kMaxNotes) {
+      notes.resize(kMaxNotes);
+      notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - kMaxNotes));
     }
     blocks.push_back(notes_block(notes, data.width, measure));
   }

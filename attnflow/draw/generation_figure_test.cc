@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/generation_data.h"
 #include "attnflow/draw/layout_checks_for_test.h"
@@ -60,7 +61,7 @@ GenerationReport hostile_generation() {
   make.generated = {"</svg>", "\xf0\x9f", "\xe2\x80\x8b"};
   GenerationReport report = synthetic_generation(make);
   report.model.name = "<script>&";
-  report.notes = {"A note with <tags> & \x02."};
+  report.notes = {Note("A note with <tags> & \x02.")};
   report.dropped = {{"<rule> & \"", {1}}};
   return report;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/report/generation_report.h"
 #include "attnflow/rollout/rollout.h"
@@ -207,7 +208,7 @@ inline GenerationReport usual_generation(std::size_t m, std::size_t n, std::size
     if (piece == "," || piece == "." || piece == "?" || piece == ";") punctuation.tokens.push_back(j);
   }
   report.dropped = {stop_words, punctuation};
-  report.notes = {"43% of the attention falls on the first token, 'It', on average over layers."};
+  report.notes = {Note(NoteCode::kAttentionSinkGenerated, {{"share", 0.43}, {"token", "It"}})};
   return report;
 }
 

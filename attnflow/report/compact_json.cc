@@ -1,7 +1,5 @@
 #include "attnflow/report/compact_json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/compact_array.h"
 #include "attnflow/report/compact_plan.h"
 #include "attnflow/report/report_json_internal.h"
@@ -31,51 +30,30 @@ using internal::RowSource;
 
 // When fewer of a row can be kept, the attention of single heads goes.
 constexpr std::size_t kLeastOfHeads = 4;
-constexpr const char* kAllNumbers = "a json or npz file has all numbers.";
-
-std::string name_for_people(const std::string& array) {
-  if (array == "raw" || array == "graph") return "raw attention";
-  if (array == "attention") return "the attention of single heads";
-  if (array == "flow_gap") return "the gaps of flow values";
-  const auto words = [&](std::string_view ending, const char* text) -> std::optional<std::string> {
-    if (!array.ends_with(ending)) return std::nullopt;
-    return name_for_people(array.substr(0, array.size() - ending.size())) + text;
-  };
-  if (const auto name = words("_generated", " on generated tokens")) return *name;
-  if (const auto name = words("_normalized", " after normalisation")) return *name;
-  return array;
-}
 
 // What a document says of the numbers that it does not keep.
-std::vector<std::string> notes_on(const CompactArrays& arrays) {
-  std::vector<std::string> notes;
-  std::vector<std::string> shares;
+std::vector<Note> notes_on(const CompactArrays& arrays) {
+  std::vector<Note> notes;
   std::vector<std::string> undefined;
+  std::vector<std::string> top;
+  std::vector<std::size_t> mean;
+  std::vector<std::size_t> least;
+  // Rounded down, so that what is kept is never overstated.
+  const auto percent = [](double share) { return static_cast<std::size_t>(std::floor(100.0 * share)); };
   for (const CompactEntry& entry : arrays.entries) {
     if (entry.array.undefined && entry.encoding != CompactEncoding::kFloat32) {
-      undefined.push_back(name_for_people(entry.name));
+      undefined.push_back(entry.name);
     }
     if (entry.encoding != CompactEncoding::kTop) continue;
-    // Rounded down, so that what is kept is never overstated.
-    shares.push_back(fmt::format("{:.0f}% of {} (at least {:.0f}% of a row)",
-                                 std::floor(100.0 * entry.array.mean_share), name_for_people(entry.name),
-                                 std::floor(100.0 * entry.array.least_share)));
+    top.push_back(entry.name);
+    mean.push_back(percent(entry.array.mean_share));
+    least.push_back(percent(entry.array.least_share));
   }
-  if (!shares.empty()) {
-    notes.push_back(
-        fmt::format("There is no room here for all values: the largest of each row are kept, on average {}, and "
-                    "the others stand for their mean; {}",
-                    internal::joined(shares), kAllNumbers));
+  if (!top.empty()) {
+    notes.push_back({NoteCode::kLargestKept, {{"arrays", top}, {"mean_percent", mean}, {"least_percent", least}}});
   }
-  if (!undefined.empty()) {
-    notes.push_back(fmt::format("Values of {} that are not defined are shown as 0 here; {}",
-                                internal::joined(undefined), kAllNumbers));
-  }
-  if (!arrays.left_out.empty()) {
-    std::vector<std::string> names;
-    for (const std::string& name : arrays.left_out) names.push_back(name_for_people(name));
-    notes.push_back(fmt::format("There is no room here for {}; {}", internal::joined(names), kAllNumbers));
-  }
+  if (!undefined.empty()) notes.push_back({NoteCode::kUndefinedValues, {{"arrays", undefined}}});
+  if (!arrays.left_out.empty()) notes.push_back({NoteCode::kLeftOut, {{"arrays", arrays.left_out}}});
   return notes;
 }
 
@@ -155,13 +133,22 @@ std::string document(std::string head, const Entries& entries) {
 // Fewer and fewer values of each row.
 constexpr std::array<std::size_t, 8> kLeastKept = {16, 12, 8, 6, 4, 3, 2, 1};
 
-std::string left_out_layers(std::size_t before, std::size_t after) {
-  return fmt::format("{} of the {} layers", before - after, before);
-}
+// What a document has no room for: arrays, and some of the layers.
+struct LeftOut {
+  std::vector<std::string> arrays;
+  std::size_t layers_before = 0;
+  std::size_t layers_after = 0;
 
-std::string no_room_note(const std::vector<std::string>& gone) {
-  return fmt::format("There is no room here for {}; {}", internal::joined(gone), kAllNumbers);
-}
+  std::vector<Note> notes() const {
+    if (arrays.empty() && layers_after == layers_before) return {};
+    NoteValues values = {{"arrays", arrays}};
+    if (layers_after < layers_before) {
+      values.emplace_back("layers_left_out", layers_before - layers_after);
+      values.emplace_back("layers", layers_before);
+    }
+    return {Note{NoteCode::kLeftOut, std::move(values)}};
+  }
+};
 
 }  // namespace
 
@@ -176,7 +163,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
   degenerate.add_bytes("flow_degenerate", report.flow_degenerate);
   taken += degenerate.text().size();
 
-  const auto finished = [&](const Report& shown, const CompactArrays& arrays, std::vector<std::string> notes) {
+  const auto finished = [&](const Report& shown, const CompactArrays& arrays, std::vector<Note> notes) {
     Entries entries;
     for (const CompactEntry& entry : arrays.entries) {
       entries.add(entry.name, entry.array.json);
@@ -186,12 +173,12 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
       }
     }
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
-    for (std::string& note : notes_on(arrays)) notes.push_back(std::move(note));
+    for (Note& note : notes_on(arrays)) notes.push_back(std::move(note));
     return document(internal::report_head(shown, kCompactReportVersion, notes), entries);
   };
 
   std::vector<CompactSource> sources = sources_of(report);
-  std::vector<std::string> gone;
+  LeftOut left_out;
   const bool has_attention = !report.attention.empty();
   for (const std::size_t least : kLeastKept) {
     if (has_attention && least < kLeastOfHeads) break;
@@ -200,11 +187,11 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     }
   }
   if (has_attention) {
-    gone.push_back(name_for_people("attention"));
+    left_out.arrays = {"attention"};
     std::erase_if(sources, [](const CompactSource& source) { return source.attention; });
     for (const std::size_t least : kLeastKept) {
       if (const auto arrays = fit_arrays(sources, limits_of(options, false, taken, least))) {
-        return finished(report, *arrays, {no_room_note(gone)});
+        return finished(report, *arrays, left_out.notes());
       }
     }
   }
@@ -224,13 +211,9 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
       limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
     }
     if (const auto arrays = fit_arrays(sources, limits)) {
-      std::vector<std::string> left_out = gone;
-      if (smaller.settings.layers.size() < layers) {
-        left_out.push_back(left_out_layers(layers, smaller.settings.layers.size()));
-      }
-      std::vector<std::string> notes;
-      if (!left_out.empty()) notes.push_back(no_room_note(left_out));
-      return finished(smaller, *arrays, std::move(notes));
+      left_out.layers_before = layers;
+      left_out.layers_after = smaller.settings.layers.size();
+      return finished(smaller, *arrays, left_out.notes());
     }
   }
 }
@@ -263,7 +246,7 @@ std::vector<CompactSource> sources_of(const GenerationReport& report) {
 }  // namespace
 
 std::string compact_generation_json(const GenerationReport& report, const CompactOptions& options) {
-  std::vector<std::string> gone;
+  LeftOut left_out;
   const auto attempt = [&](const GenerationReport& shown, std::size_t least, bool any) -> std::optional<std::string> {
     const std::size_t taken = internal::generation_head(shown, kCompactReportVersion).size();
     Entries entries;
@@ -273,9 +256,8 @@ std::string compact_generation_json(const GenerationReport& report, const Compac
     const auto arrays = fit_arrays(sources_of(shown), limits);
     if (!arrays) return std::nullopt;
     for (const CompactEntry& entry : arrays->entries) entries.add(entry.name, entry.array.json);
-    std::vector<std::string> notes;
-    if (!gone.empty()) notes.push_back(no_room_note(gone));
-    for (std::string& note : notes_on(*arrays)) notes.push_back(std::move(note));
+    std::vector<Note> notes = left_out.notes();
+    for (Note& note : notes_on(*arrays)) notes.push_back(std::move(note));
     return document(internal::generation_head(shown, kCompactReportVersion, notes), entries);
   };
   for (const std::size_t least : {std::size_t{16}, std::size_t{8}, std::size_t{4}}) {
@@ -289,29 +271,24 @@ std::string compact_generation_json(const GenerationReport& report, const Compac
       any = any || !(values->*tensor).empty();
       values->*tensor = {};
     }
-    if (any) gone.emplace_back(what);
+    if (any) left_out.arrays.emplace_back(what);
     return any;
   };
-  if (drop(&GenerationValues::generated, "the columns of generated tokens")) {
+  if (drop(&GenerationValues::generated, "generated")) {
     if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
   }
-  if (drop(&GenerationValues::normalized, "normalised values")) {
+  if (drop(&GenerationValues::normalized, "normalized")) {
     if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
   }
   if (!smaller.raw.prompt.empty() && !smaller.rollout.prompt.empty()) {
     smaller.raw = {};
-    gone.emplace_back("raw attention");
+    left_out.arrays.emplace_back("raw");
     if (auto json = attempt(smaller, kLeastKept[0], false)) return *std::move(json);
   }
-  const std::size_t layers = report.settings.layers.size();
-  bool named = false;
+  left_out.layers_before = report.settings.layers.size();
   for (;;) {
-    if (smaller.settings.layers.size() > 1) {
-      internal::halve_layers(&smaller);
-      if (named) gone.pop_back();
-      gone.push_back(left_out_layers(layers, smaller.settings.layers.size()));
-      named = true;
-    }
+    if (smaller.settings.layers.size() > 1) internal::halve_layers(&smaller);
+    left_out.layers_after = smaller.settings.layers.size();
     const bool last = smaller.settings.layers.size() <= 1;
     if (auto json = attempt(smaller, last ? 1 : kLeastKept[0], last)) return *std::move(json);
   }

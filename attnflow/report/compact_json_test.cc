@@ -12,6 +12,7 @@
 #include <random>
 #include <span>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/compact_rows.h"
@@ -101,7 +102,7 @@ void expect_row_of_floats(const Tensor<double>& exact, const Tensor<double>& fou
 TEST(CompactReportJson, SmallReportsKeepFloat32) {
   Report report = test::small_report();
   report.attention = attention_like<float>({2, 3, 4, 4}, 1, false);
-  report.notes = {"A note."};
+  report.notes = {Note("A note.")};
   const std::string text = compact_report_json(report);
   const json document = json::parse(text);
   EXPECT_EQ(document["version"], 2);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/generation_output.h"
 #include "attnflow/report/report_json_parts.h"
@@ -31,7 +32,7 @@ void write_values(ArrayWriter& arrays, const std::string& name, const Generation
 }  // namespace
 
 std::string internal::generation_head(const GenerationReport& report, int version,
-                                      const std::vector<std::string>& more_notes) {
+                                      const std::vector<Note>& more_notes) {
   std::string out = "{";
   const auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
@@ -57,9 +58,9 @@ std::string internal::generation_head(const GenerationReport& report, int versio
                        {"flow_tokens", report.flow_tokens},
                        {"flow_layers", report.flow_layers},
                        {"dropped", std::move(dropped)}});
-  Json notes = internal::text_list(report.notes);
-  for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
-  field("notes", notes);
+  std::vector<Note> notes = report.notes;
+  notes.insert(notes.end(), more_notes.begin(), more_notes.end());
+  field("notes", internal::notes_json(notes));
   return out;
 }
 

@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/report.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -84,7 +85,7 @@ struct GenerationReport {
   Tensor<double> sink_share;
 
   std::vector<DroppedTokens> dropped;  // tokens that rankings leave out, rule by rule
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
 };
 
 // Whether rows of raw and rollout sum to 1 over prompt and generated tokens: nothing is set aside, or nothing but the

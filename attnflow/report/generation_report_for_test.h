@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/generation_report.h"
 
 namespace attnflow::test {
@@ -56,7 +57,7 @@ inline GenerationReport small_generation() {
   }
   report.flow_degenerate(0, 3, 0) = 2;
   report.dropped = {{"punctuation", {3}}, {"tokens 0, 3", {0, 3}}};
-  report.notes = {"A note."};
+  report.notes = {Note("A note.")};
   return report;
 }
 

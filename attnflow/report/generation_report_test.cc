@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/safetensors.h"
 #include "attnflow/report/base64.h"
@@ -57,7 +58,7 @@ GenerationReport hostile_generation() {
   report.tokens[1].text = long_word;
   report.tokens[1].begin = report.tokens[1].end = 0;
   report.model.name = long_word + "\n";
-  report.notes = {"A note with </script> and a\nbreak, " + long_word};
+  report.notes = {Note("A note with </script> and a\nbreak, " + long_word)};
   report.dropped = {{long_word, {1}}};
   return report;
 }

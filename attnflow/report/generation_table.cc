@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/generation_output.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -84,7 +85,7 @@ std::string dropped_text(const GenerationReport& report, const Content& content)
 std::vector<std::string> closing_lines(const GenerationReport& report, const Content& content) {
   std::vector<std::string> lines;
   if (const std::string dropped = dropped_text(report, content); !dropped.empty()) lines.push_back(dropped);
-  for (const std::string& note : report.notes) lines.push_back("Note: " + clean_line(note));
+  for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note)));
   return lines;
 }
 

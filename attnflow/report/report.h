@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "attnflow/attribution/input.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/flow/pair_flow.h"
 #include "attnflow/tensor/tensor.h"
@@ -153,7 +154,7 @@ struct Report {
   std::vector<ReportCertificate> certificates;  // of the pairs asked for
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked
 
-  std::vector<std::string> notes;  // warnings, whole sentences
+  std::vector<Note> notes;
 };
 
 // Position of `layer` in settings.layers, or nothing.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/report_json_internal.h"
 #include "attnflow/report/report_json_parts.h"
@@ -99,7 +100,7 @@ Json certificate_json(const ReportCertificate& certificate) {
 
 }  // namespace
 
-std::string internal::report_head(const Report& report, int version, const std::vector<std::string>& more_notes) {
+std::string internal::report_head(const Report& report, int version, const std::vector<Note>& more_notes) {
   std::string out = "{";
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
@@ -148,9 +149,9 @@ std::string internal::report_head(const Report& report, int version, const std::
     }
     field("referents", referents);
   }
-  Json notes = internal::text_list(report.notes);
-  for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
-  field("notes", notes);
+  std::vector<Note> notes = report.notes;
+  notes.insert(notes.end(), more_notes.begin(), more_notes.end());
+  field("notes", internal::notes_json(notes));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/setting_options.h"
 
 namespace attnflow::internal {
@@ -39,6 +40,8 @@ Json text_list(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) list.push_back(valid_utf8(text));
   return list;
 }
+
+Json notes_json(const std::vector<Note>& notes) { return text_list(note_texts(notes)); }
 
 Json settings_json(const Settings& settings) {
   Json json = Json::object();

@@ -350,7 +350,9 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   check_positions("flow_output_tokens", report.flow_output_tokens, n);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
-  document.read("notes", report.notes);
+  std::vector<std::string> notes;
+  document.read("notes", notes);
+  for (std::string& note : notes) report.notes.emplace_back(std::move(note));
   if (const auto arrays = document.find("arrays")) internal::read_report_arrays(*arrays, options, report);
   return report;
 }

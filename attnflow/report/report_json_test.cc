@@ -11,6 +11,7 @@
 #include <random>
 #include <tuple>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
@@ -83,9 +84,8 @@ Report full_report() {
   }
   report.graph = random_tensor({4, 3, 3}, random);
   report.referents = {{"na\xc3\xafve", {1}}, {"\xd8\xb3\xd9\x84", {0, 2}}};
-  report.notes = {"Flow is degenerate.",
-                  "Zweite \xc3\x9c"
-                  "bersicht."};
+  report.notes = {Note(NoteCode::kWideGap, {{"widest", 3e-4}, {"tolerance", 1e-6}}), Note("Zweite \xc3\x9c"
+                                                                                          "bersicht.")};
   return report;
 }
 

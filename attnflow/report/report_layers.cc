@@ -71,12 +71,4 @@ void halve_layers(GenerationReport* report) {
   report->sink_share = last_of(report->sink_share, kept);
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string list;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    list += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  }
-  return list;
-}
-
 }  // namespace attnflow::internal

@@ -11,9 +11,6 @@ namespace attnflow::internal {
 void halve_layers(Report* report);
 void halve_layers(GenerationReport* report);
 
-// "a, b and c".
-std::string joined(const std::vector<std::string>& parts);
-
 }  // namespace attnflow::internal
 
 #endif  // ATTNFLOW_REPORT_REPORT_LAYERS_H_
