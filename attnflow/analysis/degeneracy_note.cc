@@ -27,11 +27,11 @@ std::optional<Note> degeneracy_note(const DegeneracyQuestion& question) {
   const bool all_from_first = layers.front() == question.layers[question.layers.size() - layers.size()].layer;
   NoteValues values = {{"layers", layers}, {"start_layer", question.to_layer}, {"least", least},
                        {"most", most},     {"first_layer_share", columns},     {"mixing", to_text(question.mixing)}};
-  if (layers.size() > 1 && reaches_last && all_from_first) values.emplace_back("from_layer", layers.front());
-  if (question.output_token) values.emplace_back("output_token", *question.output_token);
+  if (layers.size() > 1 && reaches_last && all_from_first) values.emplace("from_layer", layers.front());
+  if (question.output_token) values.emplace("output_token", *question.output_token);
   if (question.shown.values > 0 && reaches_last) {
-    values.emplace_back("shown", question.shown.values);
-    values.emplace_back("shown_degenerate", question.shown.degenerate());
+    values.emplace("shown", question.shown.values);
+    values.emplace("shown_degenerate", question.shown.degenerate());
   }
   return Note{NoteCode::kFlowDegenerate, std::move(values)};
 }

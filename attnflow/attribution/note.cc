@@ -53,25 +53,13 @@ namespace {
 
 const internal::NoteRow& row_of(NoteCode code) { return internal::note_rows()[static_cast<std::size_t>(code)]; }
 
-// Whether `names` ("tokens from_layer?") has `name`.
-bool lists_value(std::string_view names, std::string_view name) {
-  for (std::size_t begin = 0; begin < names.size();) {
-    const std::size_t end = std::min(names.find(' ', begin), names.size());
-    std::string_view one = names.substr(begin, end - begin);
-    if (one.ends_with('?')) one.remove_suffix(1);
-    if (one == name) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 }  // namespace
 
 Note::Note(NoteCode of, NoteValues with) : code(of), values(std::move(with)) {
   const internal::NoteRow& row = row_of(code);
   fmt::dynamic_format_arg_store<fmt::format_context> fields;
   for (const auto& [name, value] : values) {
-    assert(lists_value(row.values, name) && "the table names the values of a note");
+    assert(row.values.find(name) != std::string_view::npos && "the table names the values of a note");
     fields.push_back(fmt::arg(name.c_str(), NoteField{&value}));
   }
   text = row.made != nullptr ? row.made(*this) : fmt::vformat(row.text, fields);
@@ -81,7 +69,7 @@ Note::Note(NoteCode of, NoteValues with) : code(of), values(std::move(with)) {
 Note::Note(std::string words) : text(std::move(words)) {}
 
 const NoteValue* Note::find(std::string_view name) const {
-  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
+  const auto found = values.find(name);
   return found == values.end() ? nullptr : &found->second;
 }
 

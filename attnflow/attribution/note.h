@@ -17,10 +17,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -81,7 +82,7 @@ enum class NoteCode : std::uint8_t {
 
 // A count or position, a measure or share (of 1), a text, several counts, several texts.
 using NoteValue = std::variant<std::size_t, double, std::string, std::vector<std::size_t>, std::vector<std::string>>;
-using NoteValues = std::vector<std::pair<std::string, NoteValue>>;
+using NoteValues = std::map<std::string, NoteValue, std::less<>>;
 
 struct Note {
   // Takes the words from the table. The values are those that the table names for the code.

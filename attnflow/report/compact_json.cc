@@ -143,8 +143,8 @@ struct LeftOut {
     if (arrays.empty() && layers_after == layers_before) return {};
     NoteValues values = {{"arrays", arrays}};
     if (layers_after < layers_before) {
-      values.emplace_back("layers_left_out", layers_before - layers_after);
-      values.emplace_back("layers", layers_before);
+      values.emplace("layers_left_out", layers_before - layers_after);
+      values.emplace("layers", layers_before);
     }
     return {Note{NoteCode::kLeftOut, std::move(values)}};
   }
