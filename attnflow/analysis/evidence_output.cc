@@ -12,6 +12,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -83,7 +84,7 @@ std::string evidence_json(const EvidenceReport& report) {
                      {"count", s.count}});
   }
   const Json json = {{"format", "attnflow-evidence"},
-                     {"version", 1},
+                     {"version", 2},
                      {"file", report.file},
                      {"model",
                       {{"name", report.model.name},
@@ -107,7 +108,7 @@ std::string evidence_json(const EvidenceReport& report) {
                        {"evidence_is_first", report.evidence_is_first}}},
                      {"measure", "mean reciprocal rank"},
                      {"cells", std::move(cells)},
-                     {"notes", note_texts(report.notes)}};
+                     {"notes", internal::notes_json(report.notes)}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

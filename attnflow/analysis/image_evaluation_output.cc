@@ -11,6 +11,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -73,7 +74,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                       {"insertion", curve.insertion}});
   }
   const Json json = {{"format", "attnflow-image-evaluation"},
-                     {"version", 1},
+                     {"version", 2},
                      {"source", report.source},
                      {"model",
                       {{"name", report.model.name},
@@ -101,7 +102,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                        {"blank_probability", report.blank_probability}}},
                      {"removed", report.removed},
                      {"curves", std::move(curves)},
-                     {"notes", note_texts(report.notes)}};
+                     {"notes", internal::notes_json(report.notes)}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

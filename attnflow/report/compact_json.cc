@@ -82,7 +82,7 @@ std::size_t rest_of(std::size_t limit, std::size_t taken) {
 }
 
 // Room for the notes that are added.
-constexpr std::size_t kNoteBytes = 2000;
+constexpr std::size_t kNoteBytes = 4000;
 
 CompactLimits limits_of(const CompactOptions& options, bool attention, std::size_t taken, std::size_t least_kept) {
   const std::size_t aim = attention ? options.bytes_with_attention : options.bytes;
@@ -153,7 +153,7 @@ struct LeftOut {
 }  // namespace
 
 std::string compact_report_json(const Report& report, const CompactOptions& options) {
-  std::size_t taken = internal::report_head(report, kCompactReportVersion).size();
+  std::size_t taken = internal::report_head(report).size();
   for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     Entries exact;
     add_exact_row(report, method, exact);
@@ -174,7 +174,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     }
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
     for (Note& note : notes_on(arrays)) notes.push_back(std::move(note));
-    return document(internal::report_head(shown, kCompactReportVersion, notes), entries);
+    return document(internal::report_head(shown, notes), entries);
   };
 
   std::vector<CompactSource> sources = sources_of(report);
@@ -248,7 +248,7 @@ std::vector<CompactSource> sources_of(const GenerationReport& report) {
 std::string compact_generation_json(const GenerationReport& report, const CompactOptions& options) {
   LeftOut left_out;
   const auto attempt = [&](const GenerationReport& shown, std::size_t least, bool any) -> std::optional<std::string> {
-    const std::size_t taken = internal::generation_head(shown, kCompactReportVersion).size();
+    const std::size_t taken = internal::generation_head(shown).size();
     Entries entries;
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
     CompactLimits limits = limits_of(options, false, taken + entries.text().size(), least);
@@ -258,7 +258,7 @@ std::string compact_generation_json(const GenerationReport& report, const Compac
     for (const CompactEntry& entry : arrays->entries) entries.add(entry.name, entry.array.json);
     std::vector<Note> notes = left_out.notes();
     for (Note& note : notes_on(*arrays)) notes.push_back(std::move(note));
-    return document(internal::generation_head(shown, kCompactReportVersion, notes), entries);
+    return document(internal::generation_head(shown, notes), entries);
   };
   for (const std::size_t least : {std::size_t{16}, std::size_t{8}, std::size_t{4}}) {
     if (auto json = attempt(report, least, false)) return *std::move(json);

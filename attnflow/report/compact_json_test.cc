@@ -86,7 +86,7 @@ std::string dtype(const json& document, const char* array) {
 
 std::string notes_of(const json& document) {
   std::string all;
-  for (const json& note : document["notes"]) all += note.get<std::string>() + "\n";
+  for (const json& note : document["notes"]) all += note["text"].get<std::string>() + "\n";
   return all;
 }
 
@@ -105,8 +105,8 @@ TEST(CompactReportJson, SmallReportsKeepFloat32) {
   report.notes = {Note("A note.")};
   const std::string text = compact_report_json(report);
   const json document = json::parse(text);
-  EXPECT_EQ(document["version"], 2);
-  EXPECT_EQ(document["notes"], json({"A note."}));
+  EXPECT_EQ(document["version"], 3);
+  EXPECT_EQ(notes_of(document), "A note.\n");
   const Report back = report_from_json(text);
   for (const auto& [a, b] : {std::pair{&report.raw, &back.raw}, std::pair{&report.rollout, &back.rollout},
                              std::pair{&report.flow, &back.flow}, std::pair{&report.flow_gap, &back.flow_gap}}) {
@@ -329,9 +329,9 @@ TEST_F(HostileCompactDocument, SoundOnesPass) {
 }
 
 TEST_F(HostileCompactDocument, NewerVersionsAreRefusedByNumber) {
-  good_["version"] = 3;
-  EXPECT_TRUE(refused(good_, "found version 3"));
-  EXPECT_TRUE(refused(good_, "version 2 or older"));
+  good_["version"] = 4;
+  EXPECT_TRUE(refused(good_, "found version 4"));
+  EXPECT_TRUE(refused(good_, "version 3 or older"));
 }
 
 TEST_F(HostileCompactDocument, FieldsMustBeWhatTheyAre) {
@@ -466,7 +466,7 @@ GenerationReport generation_of(std::size_t n, std::size_t m, std::size_t layers)
 TEST(CompactGenerationJson, RowsRunAlongThePrompt) {
   const GenerationReport report = generation_of(20, 300, 8);
   const json document = json::parse(compact_generation_json(report, {.exact_bytes = 0}));
-  EXPECT_EQ(document["version"], 2);
+  EXPECT_EQ(document["version"], 3);
   EXPECT_EQ(document["generation"]["tokens"].size(), 20U);
   const json& raw = document["arrays"]["raw"];
   ASSERT_EQ(raw["dtype"], "log8");
@@ -521,7 +521,7 @@ TEST(CompactGenerationJson, SmallOnesKeepFloat32) {
   EXPECT_EQ(dtype(document, "rollout"), "f32");
   EXPECT_EQ(dtype(document, "flow_gap"), "f32");
   EXPECT_EQ(dtype(document, "flow_degenerate"), "u8");
-  EXPECT_EQ(document["notes"], json({"A note."}));
+  EXPECT_EQ(notes_of(document), "A note.\n");
   EXPECT_EQ(document["input"]["kind"], "generation");
 }
 

@@ -3,6 +3,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/generation_output.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
@@ -31,12 +32,11 @@ void write_values(ArrayWriter& arrays, const std::string& name, const Generation
 
 }  // namespace
 
-std::string internal::generation_head(const GenerationReport& report, int version,
-                                      const std::vector<Note>& more_notes) {
+std::string internal::generation_head(const GenerationReport& report, const std::vector<Note>& more_notes) {
   std::string out = "{";
   const auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
-  field("version", version);
+  field("version", kReportVersion);
   field("settings", internal::settings_json(report.settings));
   field("model", internal::model_json(report.model));
   Json prompt = Json::array();
@@ -65,7 +65,7 @@ std::string internal::generation_head(const GenerationReport& report, int versio
 }
 
 std::string generation_to_json(const GenerationReport& report, const ReportJsonOptions& options) {
-  std::string out = internal::generation_head(report, kReportVersion);
+  std::string out = internal::generation_head(report);
   out += ",\n\"arrays\": {";
   ArrayWriter arrays(out, options);
   write_values(arrays, "raw", report.raw);

@@ -127,7 +127,7 @@ TEST(GenerationJson, NumbersReadBack) {
   const GenerationReport report = small_generation();
   const nlohmann::json json = nlohmann::json::parse(generation_to_json(report));
   EXPECT_EQ(json["format"], "attnflow-report");
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 3);
   EXPECT_EQ(json["input"]["kind"], "generation");
   EXPECT_EQ(json["input"]["text"], report.prompt);
   EXPECT_EQ(json["input"]["tokens"].size(), 5U);
@@ -150,7 +150,7 @@ TEST(GenerationJson, NumbersReadBack) {
   EXPECT_EQ(generation["flow_layers"], (std::vector<int>{2}));
   EXPECT_EQ(generation["dropped"][1]["rule"], "tokens 0, 3");
   EXPECT_EQ(generation["dropped"][1]["tokens"], (std::vector<int>{0, 3}));
-  EXPECT_EQ(json["notes"], (Names{"A note."}));
+  EXPECT_EQ(json["notes"][0]["text"], "A note.");
 
   const nlohmann::json& arrays = json["arrays"];
   for (const auto& [name, tensor] :

@@ -30,9 +30,8 @@
 
 namespace attnflow {
 
-inline constexpr int kReportVersion = 1;
-// Of documents with compact arrays (report/compact_json.h): the newest version that readers know.
-inline constexpr int kCompactReportVersion = 2;
+// Of the document: what is written, and the newest that is read.
+inline constexpr int kReportVersion = 3;
 
 struct ReportModel {
   std::string name;          // file or folder name, or "" for an array file

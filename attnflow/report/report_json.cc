@@ -8,6 +8,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_internal.h"
 #include "attnflow/report/report_json_parts.h"
 
@@ -100,11 +101,11 @@ Json certificate_json(const ReportCertificate& certificate) {
 
 }  // namespace
 
-std::string internal::report_head(const Report& report, int version, const std::vector<Note>& more_notes) {
+std::string internal::report_head(const Report& report, const std::vector<Note>& more_notes) {
   std::string out = "{";
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
-  field("version", version);
+  field("version", kReportVersion);
   field("settings", internal::settings_json(report.settings));
   field("model", internal::model_json(report.model));
   Json tokens = Json::array();
@@ -156,7 +157,7 @@ std::string internal::report_head(const Report& report, int version, const std::
 }
 
 std::string report_to_json(const Report& report, const ReportJsonOptions& options) {
-  std::string out = internal::report_head(report, kReportVersion);
+  std::string out = internal::report_head(report);
   out += ",\n\"arrays\": {";
   ArrayWriter arrays(out, options);
   arrays.write("raw", report.raw);

@@ -41,8 +41,6 @@ Json text_list(const std::vector<std::string>& texts) {
   return list;
 }
 
-Json notes_json(const std::vector<Note>& notes) { return text_list(note_texts(notes)); }
-
 Json settings_json(const Settings& settings) {
   Json json = Json::object();
   for (const SettingOption& option : setting_options()) {

@@ -35,15 +35,14 @@ inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, 
 void append_field(std::string& out, std::string_view name, const Json& value);
 
 Json text_list(const std::vector<std::string>& texts);
-Json notes_json(const std::vector<Note>& notes);
 Json settings_json(const Settings& settings);
 Json model_json(const ReportModel& model);
 Json token_json(const InputToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
 
 // All of a document but its arrays: an object that is still open. Notes are added to the report's own.
-std::string report_head(const Report& report, int version, const std::vector<Note>& more_notes = {});
-std::string generation_head(const GenerationReport& report, int version, const std::vector<Note>& more_notes = {});
+std::string report_head(const Report& report, const std::vector<Note>& more_notes = {});
+std::string generation_head(const GenerationReport& report, const std::vector<Note>& more_notes = {});
 
 // Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
 template <typename Stored, typename T, typename Convert>

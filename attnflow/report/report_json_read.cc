@@ -12,6 +12,7 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_arrays.h"
 #include "attnflow/report/report_json_field.h"
@@ -53,12 +54,12 @@ void check_version(const Field& document) {
   }
   std::size_t version = 0;
   document.at("version").get(version);
-  if (version > static_cast<std::size_t>(kCompactReportVersion)) {
+  if (version > static_cast<std::size_t>(kReportVersion)) {
     throw Error(ErrorKind::kBadFile, fmt::format("report document: expected attnflow-report version {} or older, found "
                                                  "version {}; read it with a newer attnflow",
-                                                 kCompactReportVersion, version));
+                                                 kReportVersion, version));
   }
-  if (version == 0) fail("version", "1 or 2", "0");
+  if (version == 0) fail("version", "1, 2 or 3", "0");
 }
 
 Settings read_settings(const Field& json) {
@@ -350,9 +351,10 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   check_positions("flow_output_tokens", report.flow_output_tokens, n);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
-  std::vector<std::string> notes;
-  document.read("notes", notes);
-  for (std::string& note : notes) report.notes.emplace_back(std::move(note));
+  if (const auto notes = document.find("notes")) {
+    const std::size_t count = notes->length();
+    for (std::size_t i = 0; i < count; ++i) report.notes.push_back(internal::read_note(notes->element(i)));
+  }
   if (const auto arrays = document.find("arrays")) internal::read_report_arrays(*arrays, options, report);
   return report;
 }

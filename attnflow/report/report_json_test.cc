@@ -274,7 +274,7 @@ TEST(ReportJson, WrongPicturesAreRefused) {
 TEST(ReportJson, IsJsonWithTheDocumentedFields) {
   const json document = json::parse(report_to_json(full_report()));
   EXPECT_EQ(document.at("format"), "attnflow-report");
-  EXPECT_EQ(document.at("version"), 1);
+  EXPECT_EQ(document.at("version"), 3);
   EXPECT_EQ(document.at("settings").at("residual"), 0.1);
   EXPECT_EQ(document.at("settings").at("layers"), json({1, 2, 4}));
   EXPECT_EQ(document.at("input").at("tokens").at(0), json({{"text", "[CLS]"}, {"special", true}, {"segment", 0}}));
@@ -379,9 +379,9 @@ TEST(ReportJson, UnknownFieldsAreIgnoredAndMissingOnesHaveDefaults) {
 
 TEST(ReportJson, NewerVersionsAreRefusedByName) {
   json document = json::parse(report_to_json(full_report()));
-  document["version"] = 3;
-  EXPECT_TRUE(refused_with(document, "found version 3"));
-  EXPECT_TRUE(refused_with(document, "attnflow-report version 2"));
+  document["version"] = 4;
+  EXPECT_TRUE(refused_with(document, "found version 4"));
+  EXPECT_TRUE(refused_with(document, "attnflow-report version 3"));
   document["version"] = 0;
   EXPECT_TRUE(refused_with(document, "version"));
   document["version"] = "1";
@@ -440,7 +440,36 @@ TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
   EXPECT_TRUE(refused_with(with("/output_tokens", {0, 2, 1}), "output_tokens[2]"));
   EXPECT_TRUE(refused_with(with("/flow_output_tokens", {7}), "flow_output_tokens[0]"));
   EXPECT_TRUE(refused_with(with("/notes", {1}), "notes[0]"));
+  EXPECT_TRUE(refused_with(with("/notes/0/text", nullptr), "notes[0]"));
+  EXPECT_TRUE(refused_with(with("/notes/0/values", 1), "notes[0].values"));
+  EXPECT_TRUE(refused_with(with("/notes/0/values/widest", json::object()), "notes[0].values.widest"));
   EXPECT_TRUE(refused_with(with("/arrays", "x"), "arrays"));
+}
+
+TEST(ReportJson, NotesAreObjectsWithCodes) {
+  Report report = full_report();
+  report.notes = {Note(NoteCode::kOutputTokenOfWord, {{"word", "cabinets"}, {"tokens", 2UL}, {"position", 6UL}}),
+                  Note(NoteCode::kLeftOut, {{"arrays", std::vector<std::string>{"graph"}}}), Note("Mine.")};
+  json document = json::parse(report_to_json(report));
+  EXPECT_EQ(report_from_json(document.dump()).notes, report.notes);
+  const json& first = document["notes"][0];
+  EXPECT_EQ(first["code"], "output-token-of-word");
+  EXPECT_EQ(first["values"], (json{{"word", "cabinets"}, {"tokens", 2}, {"position", 6}}));
+  EXPECT_EQ(first["text"].get<std::string>() + " " + first["advice"].get<std::string>(), note_text(report.notes[0]));
+  EXPECT_FALSE(document["notes"][2].contains("advice"));
+
+  // Of a newer attnflow: the words are kept.
+  document["notes"] = {{{"code", "made-up"}, {"values", {{"share", 0.5}, {"none", nullptr}}}, {"text", "Words."}}};
+  const Report newer = report_from_json(document.dump());
+  ASSERT_EQ(newer.notes.size(), 1U);
+  EXPECT_EQ(newer.notes[0].code, NoteCode::kText);
+  EXPECT_EQ(note_text(newer.notes[0]), "Words.");
+  EXPECT_EQ(newer.notes[0].values, (NoteValues{{"share", 0.5}}));
+
+  // Before version 3 they were sentences.
+  document["version"] = 1;
+  document["notes"] = {"A sentence."};
+  EXPECT_EQ(report_from_json(document.dump()).notes, std::vector{Note("A sentence.")});
 }
 
 TEST(ReportJson, WrongArraysAreRefused) {

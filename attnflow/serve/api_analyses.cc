@@ -15,6 +15,7 @@
 #include "attnflow/image/picture.h"
 #include "attnflow/report/compact_json.h"
 #include "attnflow/report/generation_output.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/serve/api.h"
@@ -39,7 +40,7 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
   const Report& report = evaluation.report;
   Json json;
   json["format"] = "attnflow-text-evaluation";
-  json["version"] = 1;
+  json["version"] = 2;
   json["model"] = {{"name", report.model.name},
                    {"architecture", report.model.architecture},
                    {"layers", report.model.layers},
