@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/flow/pair_flow.h"
 
@@ -66,7 +67,7 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
                 "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, "
                 "and the flow between words is a mean of several");
   }
-  std::vector<std::string> guesses;  // the certificate names the token that auto found
+  std::vector<Note> guesses;  // the certificate names the token that auto found
   for (const std::string& text : options.certificates) {
     const CertificatePair asked = parse_certificate(text);
     const CertifiedPair pair{resolve_token(asked.output_token, "certificate", tokens, causal, guesses),

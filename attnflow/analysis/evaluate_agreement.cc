@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/json_text.h"
@@ -95,8 +96,7 @@ AgreementSamples read_agreement_samples(const Folder& folder, const ModelInfo& i
   std::set_intersection(sources.begin(), sources.end(), trained_on.begin(), trained_on.end(), std::back_inserter(seen));
   if (!seen.empty()) {
     result.data.caveat = "the model was trained on some of the documents";
-    result.notes.push_back(fmt::format("{} was trained on {}: what is measured there is not held out.", folder.label(),
-                                       fmt::join(seen, ", ")));
+    result.notes.push_back({NoteCode::kTrainedOnSamples, {{"model", folder.label()}, {"sources", std::move(seen)}}});
   }
   return result;
 }

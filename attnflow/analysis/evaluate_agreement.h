@@ -15,6 +15,7 @@
 
 #include "attnflow/analysis/evaluate_correlations.h"
 #include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/folder.h"
 #include "attnflow/model/model.h"
 
@@ -22,8 +23,8 @@ namespace attnflow {
 
 struct AgreementSamples {
   std::vector<EvaluationSample> samples;
-  SampleCounts data;               // source, sources, empty_lines, caveat
-  std::vector<std::string> notes;  // whole sentences
+  SampleCounts data;  // source, sources, empty_lines, caveat
+  std::vector<Note> notes;
 };
 
 // `folder` is the model's. Throws Error(kUnsupportedModel) for a model without the classes singular and plural,

@@ -15,6 +15,7 @@
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
@@ -154,7 +155,7 @@ class Correlator {
 
   SampleMethods methods(const EncodedSample& sample) const {
     const Settings& settings = options_.settings;
-    std::vector<std::string> ignored;
+    std::vector<Note> ignored;
     SampleMethods result;
     result.output_token =
         resolve_token(settings.output_token, "output-token", sample.tokens, model_.info().causal, ignored);
@@ -288,52 +289,42 @@ void drop_intervals(CorrelationReport& report) {
   for (CorrelationCell& cell : report.cells) any = drop_interval(cell.summary) || any;
   for (MethodComparison& one : report.comparisons) any = drop_interval(one.comparison.difference) || any;
   if (any) {
-    report.notes.push_back(
-        fmt::format("Where fewer than {} samples are scored, no interval is given: so few say little "
-                    "about how sure a mean is.",
-                    kFewestForInterval));
+    report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
   }
 }
 
 void note_degenerate_share(CorrelationReport& report) {
   DegeneracyQuestion question;
   question.to_layer = report.options.settings.start_layer;
-  question.values = "flow values";
   question.layers = report.degeneracy;
-  if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
+  if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
 }
 
 void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guessed_output_token) {
   const SampleCounts& data = report.data;
-  std::vector<std::string>& notes = report.notes;
-  if (data.empty_lines > 0) notes.push_back(fmt::format("{} empty lines were left out.", data.empty_lines));
+  std::vector<Note>& notes = report.notes;
+  if (data.empty_lines > 0) notes.push_back({NoteCode::kEmptyLines, {{"lines", data.empty_lines}}});
   if (data.too_long > 0) {
-    notes.push_back(
-        fmt::format("{} of {} samples were left out: they have more tokens than the model has positions "
-                    "(--truncate cuts them instead).",
-                    data.too_long, data.found));
+    notes.push_back({NoteCode::kSamplesTooLong, {{"samples", data.too_long}, {"of", data.found}}});
   }
   if (data.truncated > 0) {
-    notes.push_back(fmt::format("{} of {} samples were cut at the model's positions.", data.truncated, data.found));
+    notes.push_back({NoteCode::kSamplesCut, {{"samples", data.truncated}, {"of", data.found}}});
   }
-  if (!data.labelled) {
-    notes.emplace_back("The samples have no labels: the predicted class stands for the correct one.");
-  }
+  if (!data.labelled) notes.emplace_back(NoteCode::kNoLabels);
   if (report.already_blank > 0) {
-    notes.push_back(fmt::format("{} of {} tokens are {} already, so blanking them changes nothing and scores 0.",
-                                report.already_blank, data.tokens, report.blank));
+    notes.push_back({NoteCode::kTokensAlreadyBlank,
+                     {{"count", report.already_blank}, {"of", data.tokens}, {"blank", report.blank}}});
   }
   for (std::size_t q = 0; q < report.scores.size(); ++q) {
     const std::size_t noise = scores.scores[q].noise;
     if (noise == 0) continue;
-    notes.push_back(fmt::format(
-        "{} of {}: in {} of {} samples the sums over dimensions are no larger than rounding noise, and their order "
-        "means nothing (layer norm removes the mean direction); use gradient, the L2 norm.",
-        report.scores[q].score, report.scores[q].target, noise, data.used));
+    notes.push_back({NoteCode::kScoresAreNoise,
+                     {{"score", report.scores[q].score},
+                      {"target", report.scores[q].target},
+                      {"samples", noise},
+                      {"of", data.used}}});
   }
-  if (guessed_output_token) {
-    notes.emplace_back("Some samples have no mask or class token, so their output token is position 0.");
-  }
+  if (guessed_output_token) notes.emplace_back(NoteCode::kOutputTokensGuessed);
 }
 
 }  // namespace
@@ -409,7 +400,7 @@ CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer
     report.data.tokens += one.tokens.size();
     for (const InputToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
     // Everything that can be wrong with the options is found before the model runs.
-    std::vector<std::string> notes;
+    std::vector<Note> notes;
     resolve_token(options.settings.output_token, "output-token", one.tokens, info.causal, notes);
     guessed_output_token = guessed_output_token || !notes.empty();
     mixing_options(options.settings, one.tokens, info.heads);

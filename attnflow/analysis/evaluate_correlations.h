@@ -44,6 +44,7 @@
 #include "attnflow/analysis/evaluate_samples.h"
 #include "attnflow/analysis/evaluate_scores.h"
 #include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
@@ -166,8 +167,8 @@ struct CorrelationReport {
   std::vector<MethodComparison> comparisons;
   std::vector<DegeneracyCounts> degeneracy;  // by layer, of the flow values that relevance is made of; or empty
   std::vector<OwnShare> own_share;           // by method, then layer
-  std::vector<std::string> notes;            // warnings, whole sentences
-  std::vector<SampleRecord> samples;         // with keep_samples
+  std::vector<Note> notes;
+  std::vector<SampleRecord> samples;  // with keep_samples
 };
 
 // Throws Error(kUsage) for options that are wrong whatever the samples are; the command calls it before it loads a

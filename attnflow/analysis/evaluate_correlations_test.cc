@@ -16,6 +16,8 @@
 
 #include "attnflow/analysis/evaluate_agreement.h"
 #include "attnflow/analysis/evaluate_output.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/note_for_test.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/files/files_for_test.h"
@@ -289,15 +291,13 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
   EXPECT_NE(correlations_markdown(few).find("| raw | - | - | - | - |"), std::string::npos);
   EXPECT_NE(correlations_table(few, 400).find("95% intervals of the means: -."), std::string::npos);
   const auto says = [](const CorrelationReport& report) {
-    return std::count_if(report.notes.begin(), report.notes.end(), [](const std::string& note) {
-      return note.find("fewer than 10 samples are scored, no interval") != std::string::npos;
-    });
+    return test::notes_of(report.notes, NoteCode::kNoIntervals).size();
   };
-  EXPECT_EQ(says(few), 1);
+  EXPECT_EQ(says(few), 1U);
   options.samples = kFewestForInterval;
   const CorrelationReport enough = evaluate(model, options);
   EXPECT_FALSE(std::isnan(enough.cells[0].summary.low));
-  EXPECT_EQ(says(enough), 0);
+  EXPECT_EQ(says(enough), 0U);
   EXPECT_NE(correlations_table(enough, 400).find("intervals of the means: at most ±"), std::string::npos);
 }
 
@@ -399,12 +399,12 @@ TEST(Correlations, NotesSayWhatIsOdd) {
   const std::string table = correlations_table(report);
   const std::string page = correlations_markdown(report);
   ASSERT_GE(report.notes.size(), 5U);
-  EXPECT_NE(report.notes[0].find("1 of 3 samples were left out"), std::string::npos);
-  EXPECT_NE(report.notes[1].find("no labels"), std::string::npos);
-  EXPECT_NE(report.notes[2].find("[UNK] already"), std::string::npos);
-  EXPECT_NE(report.notes[3].find("in 2 of 2 samples the sums over dimensions are no larger than rounding"),
-            std::string::npos);
-  EXPECT_NE(report.notes[4].find("fewer than 10 samples"), std::string::npos);
+  EXPECT_TRUE(report.notes[0].text.starts_with("1 of 3 samples were left out")) << report.notes[0].text;
+  EXPECT_EQ(report.notes[1].code, NoteCode::kNoLabels);
+  EXPECT_EQ(report.notes[2].code, NoteCode::kTokensAlreadyBlank);
+  EXPECT_EQ(report.notes[3].code, NoteCode::kScoresAreNoise);
+  EXPECT_EQ(test::value_of<std::size_t>(report.notes[3], "samples"), 2U);
+  EXPECT_EQ(report.notes[4].code, NoteCode::kNoIntervals);
   // All sums are exactly zero: constant vectors, left out and not scored as 0.
   const CorrelationCell* const cell = find_cell(report, {"row", "gradient-sum", "", "all", "spearman", "raw", 2, {}});
   ASSERT_NE(cell, nullptr);
@@ -535,7 +535,7 @@ TEST_F(AgreementSamplesTest, OfTheModelsFolder) {
   found = read_agreement_samples(folder_.path(), info_, {});
   EXPECT_EQ(found.data.caveat, "the model was trained on some of the documents");
   ASSERT_EQ(found.notes.size(), 1U);
-  EXPECT_NE(found.notes[0].find("was trained on b:"), std::string::npos);
+  EXPECT_EQ(test::value_of<std::vector<std::string>>(found.notes[0], "sources"), (std::vector<std::string>{"b"}));
 
   test::put(folder_ / "prefixes.tsv", "The keys\tplural\nbroken\n");
   expect_error(ErrorKind::kBadFile, {"prefixes.tsv, line 2"},

@@ -16,6 +16,7 @@
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/checked_size.h"
@@ -430,10 +431,7 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
   const std::vector<Summary> summaries = summarize(ranks.view(), options.resampling);
   for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].reciprocal_rank = summaries[c];
   if (report.evidence_is_first > 0.0) {
-    report.notes.push_back(fmt::format(
-        "In {:.0f}% of the samples the evidence holds the first token of the input, where decoders park attention "
-        "anyway, and which 'first token aside' rules out. --begin puts another token in front.",
-        100.0 * report.evidence_is_first));
+    report.notes.push_back({NoteCode::kEvidenceFirst, {{"share", report.evidence_is_first}}});
   }
   return report;
 }

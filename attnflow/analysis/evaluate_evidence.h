@@ -37,6 +37,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/model/decoder.h"
@@ -93,7 +94,7 @@ struct EvidenceReport {
   double words = 0.0;                           // ranked in a sample, the mean
   double evidence_is_first = 0.0;               // share of samples whose evidence holds the first token
   std::vector<EvidenceCell> cells;
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
 };
 
 // Throws Error(kUsage) for scores or layers that are not there, Error(kUnsupportedModel) for gradients of a model that

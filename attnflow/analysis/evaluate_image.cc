@@ -8,6 +8,7 @@
 
 #include "attnflow/analysis/csv_reader.h"
 #include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
@@ -274,9 +275,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   const bool adjusted = std::any_of(options.methods.begin(), options.methods.end(),
                                     [](const std::string& method) { return method.starts_with("gradient-"); });
   if (adjusted && (options.settings.heads != Settings{}.heads || options.settings.residual != Settings{}.residual)) {
-    report.notes.emplace_back(
-        "--heads and --residual do not apply to the gradient methods, which average over heads and add the identity "
-        "whole.");
+    report.notes.emplace_back(NoteCode::kHeadsUnused);
   }
   Scorer scorer(model, options);
   scorer.set_layer(layer);

@@ -30,6 +30,7 @@
 
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_model.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/image/picture.h"
@@ -93,7 +94,7 @@ struct ImageEvaluationReport {
   double blank_probability = 0.0;  // the same with everything removed
   std::vector<double> removed;     // [points]: shares of the patches
   std::vector<ImageCurve> curves;  // as the methods were asked for, random last
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
 };
 
 // Throws Error(kUsage) for options out of range, Error(kUnsupportedModel) for a model that does not classify pictures,

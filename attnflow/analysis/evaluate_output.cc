@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
 
 namespace attnflow {
 namespace {
@@ -186,7 +188,7 @@ std::string correlations_json(const CorrelationReport& report) {
   for (const OwnShare& one : report.own_share) {
     document["own_share"].push_back({{"method", one.method}, {"layer", one.layer}, {"mean", one.mean}});
   }
-  document["notes"] = report.notes;
+  document["notes"] = internal::notes_json(report.notes);
   if (report.options.keep_samples) {
     document["samples"] = Json::array();
     for (const SampleRecord& one : report.samples) document["samples"].push_back(sample_json(report, one));

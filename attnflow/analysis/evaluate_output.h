@@ -1,5 +1,5 @@
 // A correlation report as files and as text: .json with everything, .csv with every cell, .md for people, and a table
-// for the terminal. docs/evaluate.md describes the JSON, version 1.
+// for the terminal. docs/evaluate.md describes the JSON, version 2.
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_OUTPUT_H_
 #define ATTNFLOW_ANALYSIS_EVALUATE_OUTPUT_H_
 
@@ -11,7 +11,7 @@
 
 namespace attnflow {
 
-inline constexpr int kCorrelationsVersion = 1;
+inline constexpr int kCorrelationsVersion = 2;
 
 // Everything in the report, samples included where it has them. Numbers have the fewest digits that read back as the
 // same double; null where there is none. One line for each cell, comparison and sample.

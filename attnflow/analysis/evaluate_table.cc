@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_output.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -330,7 +331,7 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     });
   }
   if (!report.notes.empty()) text += '\n';
-  for (const std::string& note : report.notes) text += wrapped("note: " + clean_line(note), width);
+  for (const Note& note : report.notes) text += wrapped("note: " + clean_line(note_text(note)), width);
   return text;
 }
 
@@ -399,7 +400,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
   }
   if (!report.notes.empty()) {
     text += "## Notes\n\n";
-    for (const std::string& note : report.notes) text += "- " + escaped(note) + '\n';
+    for (const Note& note : report.notes) text += "- " + escaped(note_text(note)) + '\n';
     text += '\n';
   }
   text += settings_markdown(report);

@@ -7,6 +7,7 @@
 
 #include "attnflow/analysis/blank_token.h"
 #include "attnflow/analysis/evaluate_correlations.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/importance.h"
@@ -77,8 +78,8 @@ void score_classifier(Model& model, const Tokenizer& tokenizer, EncodedSample sa
   ScoreResult found = importance_scores(model, tokenizer, samples, questions, scoring);
   result.blank = found.blank;
   if (found.already_blank > 0) {
-    result.notes.push_back(fmt::format("{} of the tokens are {} already, so blanking them changes nothing.",
-                                       found.already_blank, found.blank));
+    result.notes.push_back({NoteCode::kTokensAlreadyBlank,
+                            {{"count", found.already_blank}, {"of", only.tokens.size()}, {"blank", found.blank}}});
   }
   for (std::size_t q = 0; q < questions.size(); ++q) {
     result.scores.push_back({questions[q].method_name, questions[q].target_name, found.scores[q].values.front()});
@@ -173,10 +174,7 @@ void correlate_text(TextEvaluation& result) {
 void note_position(TextEvaluation& result, std::size_t scored) {
   const std::size_t shown = result.report.output_token;
   if (scored == shown) return;
-  result.notes.push_back(
-      fmt::format("Importance is of the prediction at position {}, and the methods' values are of the output token at "
-                  "position {}: they answer different questions.",
-                  scored, shown));
+  result.notes.push_back({NoteCode::kPositionsDiffer, {{"importance", scored}, {"values", shown}}});
 }
 
 }  // namespace

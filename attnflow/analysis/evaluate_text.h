@@ -22,6 +22,7 @@
 
 #include "attnflow/analysis/evaluate_scores.h"
 #include "attnflow/analysis/explain.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"
@@ -58,7 +59,7 @@ struct TextEvaluation {
   // Relevance of the output token, [method][layer][token], methods as report.settings.methods.
   std::vector<std::vector<std::vector<double>>> relevance;
   std::vector<TextCorrelation> correlations;  // by score, tokens, method, layer, the last fastest
-  std::vector<std::string> notes;             // beside the report's, whole sentences
+  std::vector<Note> notes;                    // beside the report's
 };
 
 // Throws what explain_text() throws; Error(kUsage) for options that it cannot use here and for a masked language model

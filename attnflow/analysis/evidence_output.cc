@@ -8,9 +8,11 @@
 
 #include "attnflow/analysis/evaluate_evidence.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -60,7 +62,7 @@ std::string evidence_about(const EvidenceReport& report) {
 std::vector<std::string> remarks(const EvidenceReport& report) {
   std::vector<std::string> lines;
   for (const auto& [reason, count] : report.left_out) lines.push_back(fmt::format("Left out: {} ({}).", count, reason));
-  lines.insert(lines.end(), report.notes.begin(), report.notes.end());
+  for (std::string& text : note_texts(report.notes)) lines.push_back(std::move(text));
   return lines;
 }
 
@@ -82,7 +84,7 @@ std::string evidence_json(const EvidenceReport& report) {
                      {"count", s.count}});
   }
   const Json json = {{"format", "attnflow-evidence"},
-                     {"version", 1},
+                     {"version", 2},
                      {"file", report.file},
                      {"model",
                       {{"name", report.model.name},
@@ -106,7 +108,7 @@ std::string evidence_json(const EvidenceReport& report) {
                        {"evidence_is_first", report.evidence_is_first}}},
                      {"measure", "mean reciprocal rank"},
                      {"cells", std::move(cells)},
-                     {"notes", report.notes}};
+                     {"notes", internal::notes_json(report.notes)}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

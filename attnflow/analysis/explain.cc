@@ -18,6 +18,7 @@
 #include "attnflow/analysis/stop_sink.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/analysis/unknown_words.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/files/array_file.h"
@@ -42,7 +43,7 @@ void add_attention(Report& report, BasicAttentionStack<Weight> stack, const Repo
     } else {
       report.attention =
           Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
-      report.notes.emplace_back("The kept attention is rounded to float32; the values were computed from float64.");
+      report.notes.emplace_back(NoteCode::kAttentionRounded);
     }
   }
   stack = {};
@@ -66,7 +67,7 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
 
 // What the model is given: the text's tokens, but for those that are blanked.
 ModelInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
-                       const std::vector<std::size_t>& blank, std::vector<std::string>& notes) {
+                       const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
   ModelInput input;
   for (const EncodedToken& token : encoding.tokens) {
     input.ids.push_back(token.id);
@@ -81,9 +82,7 @@ ModelInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const 
     }
     input.ids[position] = stand_in.id;
   }
-  notes.push_back(fmt::format("The model sees {} in place of the token{} at {} {}.", stand_in.piece,
-                              blank.size() == 1 ? "" : "s", blank.size() == 1 ? "position" : "positions",
-                              fmt::join(blank, ", ")));
+  notes.push_back({NoteCode::kTokensBlanked, {{"blank", stand_in.piece}, {"positions", blank}}});
   return input;
 }
 
@@ -153,7 +152,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   report.input.tokens = report_tokens(encoding);
   report.notes = info.notes_for(n);
   if (encoding.truncated) {
-    report.notes.push_back(fmt::format("The text was cut at {} tokens, the model's positions.", n));
+    report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
   }
   mark_unknown_words(report);
 
@@ -171,8 +170,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
       options.settings.output_token.kind == OutputToken::Kind::kMask) {
-    report.notes.emplace_back(
-        "--referents WORD,WORD compares the weights of the mask on words of the text, beside the candidates.");
+    report.notes.emplace_back(NoteCode::kReferentsPossible);
   }
   const ModelInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
   std::vector<std::size_t> masks;
@@ -376,8 +374,7 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
   report.settings = options.settings;
   report.input.kind = "attention";
   if (options.any_weights) {
-    report.notes.emplace_back(
-        "Rows of the attention were taken as they are (--any-weights): values need not be shares.");
+    report.notes.emplace_back(NoteCode::kAnyWeights);
   }
   std::visit(
       [&](auto& stack) {

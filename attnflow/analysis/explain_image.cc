@@ -9,6 +9,7 @@
 #include "attnflow/analysis/gradient_graph.h"
 #include "attnflow/analysis/memory_check.h"
 #include "attnflow/analysis/stop_sink.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
@@ -65,10 +66,11 @@ void note_few_classes(Report& report, const ModelInfo& info) {
   const ReportImage& image = *report.input.image;
   const bool sees_little = image.width >= 2 * image.input_width && image.height >= 2 * image.input_height;
   if (info.multi_label || info.labels.size() > kFew || !sees_little) return;
-  report.notes.push_back(fmt::format(
-      "The model sees {} x {} pixels of the picture and knows {} classes ({}): it names one of them whatever "
-      "the picture shows.",
-      image.input_width, image.input_height, info.labels.size(), fmt::join(info.labels, ", ")));
+  report.notes.push_back({NoteCode::kFewClasses,
+                          {{"width", image.input_width},
+                           {"height", image.input_height},
+                           {"classes", info.labels.size()},
+                           {"labels", info.labels}}});
 }
 
 // The picture as the report carries it.

@@ -12,6 +12,8 @@
 
 #include "attnflow/analysis/evaluate_text.h"
 #include "attnflow/analysis/memory_check.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/note_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/random_stack_for_test.h"
@@ -119,7 +121,7 @@ TEST(ExplainText, BlankedTokensAreUnknownToTheModelAlone) {
     EXPECT_EQ(blanked.input.tokens[t].text, plain.input.tokens[t].text);
     EXPECT_FALSE(blanked.input.tokens[t].unknown);
   }
-  EXPECT_EQ(blanked.notes.front(), "The model sees [UNK] in place of the tokens at positions 1, 3.");
+  EXPECT_EQ(blanked.notes.front().text, "The model sees [UNK] in place of the tokens at positions 1, 3.");
   // A mask that is blanked is none: nothing is predicted there.
   EXPECT_EQ(blanked.predictions.size(), 1U);
   options.blank = {blanked.output_token};
@@ -287,13 +289,7 @@ TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
   }
 }
 
-std::vector<std::string> notes_about(const Report& report, const std::string& word) {
-  std::vector<std::string> notes;
-  for (const std::string& note : report.notes) {
-    if (note.find(word) != std::string::npos) notes.push_back(note);
-  }
-  return notes;
-}
+std::vector<Note> notes_of(const Report& report, NoteCode code) { return test::notes_of(report.notes, code); }
 
 // Half of the last token's attention on the first of ten, in both layers.
 TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
@@ -308,14 +304,15 @@ TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
   }
   input.stack = AttentionStack(std::move(weights));
   ExplainOptions options;
-  const std::vector<std::string> notes = notes_about(explain_attention(input, options), "--set-aside first");
+  const std::vector<Note> notes = notes_of(explain_attention(input, options), NoteCode::kAttentionSink);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_NE(notes[0].find("50% of the output token's attention"), std::string::npos) << notes[0];
+  EXPECT_NEAR(test::value_of<double>(notes[0], "share"), 0.5, 1e-7);
+  EXPECT_TRUE(notes[0].text.starts_with("50% of the output token's attention")) << notes[0].text;
   options.settings.output_token = parse_output_token("2");  // of three tokens, half is not much
-  EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kAttentionSink).empty());
   options.settings.output_token = parse_output_token("last");
   options.settings.column_mask = parse_column_mask("first");
-  EXPECT_TRUE(notes_about(explain_attention(input, options), "--set-aside first").empty());
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kAttentionSink).empty());
 }
 
 // With the first of four columns set aside, the second row is (0, 1, 0, 0) in every layer.
@@ -331,11 +328,10 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   ExplainOptions options;
   options.settings.column_mask = parse_column_mask("first");
   const Report report = explain_attention(input, options);
-  const std::vector<std::string> notes = notes_about(report, "--normalize receptive-field");
+  const std::vector<Note> notes = notes_of(report, NoteCode::kSecondTokenSink);
   ASSERT_EQ(notes.size(), 1U);
-  const std::string share = fmt::format("{:.0f}% of what the output token draws on", 100.0 * report.rollout(3, 3, 1));
-  EXPECT_NE(notes[0].find(share), std::string::npos) << notes[0];
-  const auto silent = [&] { return notes_about(explain_attention(input, options), "gathers there").empty(); };
+  EXPECT_NEAR(test::value_of<double>(notes[0], "share"), report.rollout(3, 3, 1), 1e-12);
+  const auto silent = [&] { return notes_of(explain_attention(input, options), NoteCode::kSecondTokenSink).empty(); };
   options.settings.methods = {Method::kRaw};
   EXPECT_TRUE(silent());
   options.settings.methods = {Method::kRollout};
@@ -351,8 +347,9 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   AttentionInput deep;
   deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});
   const Report report = explain_attention(deep, {});
-  const std::vector<std::string> notes = notes_about(report, "degenerate");
+  const std::vector<Note> notes = notes_of(report, NoteCode::kFlowDegenerate);
   ASSERT_EQ(notes.size(), 1U);
+  const std::string text = note_text(notes[0]);
   // The note agrees with the flags of the cells.
   std::vector<std::size_t> mostly;
   for (std::size_t l = 0; l < 8; ++l) {
@@ -365,22 +362,21 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   ASSERT_FALSE(mostly.empty());
   ASSERT_EQ(mostly.back(), 8U);
   ASSERT_EQ(mostly.size(), 9 - mostly.front());  // without a gap
-  EXPECT_NE(notes[0].find("from layers " + std::to_string(mostly.front()) + "-8 is"), std::string::npos) << notes[0];
+  EXPECT_EQ(test::value_of<std::vector<std::size_t>>(notes[0], "layers"), mostly);
+  EXPECT_NE(text.find("from layers " + std::to_string(mostly.front()) + "-8 is"), std::string::npos) << text;
   // Plain words come first.
-  EXPECT_TRUE(
-      notes[0].starts_with("From layer " + std::to_string(mostly.front()) + " on, flow mostly repeats the first"))
-      << notes[0];
+  EXPECT_TRUE(text.starts_with("From layer " + std::to_string(mostly.front()) + " on, flow mostly repeats the first"))
+      << text;
   const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ").";
-  EXPECT_NE(notes[0].find("look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos)
-      << notes[0];
+  EXPECT_NE(text.find("look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos) << text;
   for (const char* part : {"% of the pairs", "layer 1's attention to the input token", "--to-layer", "rollout",
                            "--residual", "--heads", "of the values shown for one output token"}) {
-    EXPECT_NE(notes[0].find(part), std::string::npos) << part << ": " << notes[0];
+    EXPECT_NE(text.find(part), std::string::npos) << part << ": " << text;
   }
 
   AttentionInput shallow;
   shallow.stack = random_stack({.layers = 1, .heads = 1, .tokens = 12, .seed = 1});
-  EXPECT_TRUE(notes_about(explain_attention(shallow, {}), "degenerate").empty());
+  EXPECT_TRUE(notes_of(explain_attention(shallow, {}), NoteCode::kFlowDegenerate).empty());
 }
 
 TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
@@ -398,16 +394,17 @@ TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
   sink.stack = AttentionStack(std::move(weights));
   ExplainOptions options;
   options.settings.layers = {4};
-  const std::vector<std::string> top = notes_about(explain_attention(sink, options), "degenerate");
+  const std::vector<Note> top = notes_of(explain_attention(sink, options), NoteCode::kFlowDegenerate);
   ASSERT_EQ(top.size(), 1U);
-  EXPECT_NE(top[0].find("layer 4's own attention"), std::string::npos) << top[0];
-  EXPECT_EQ(top[0].find("to the input token"), std::string::npos) << top[0];
-  EXPECT_TRUE(top[0].starts_with("At layer 4, most flow values are as large as they can be")) << top[0];
-  EXPECT_NE(top[0].find("(--layers 1-3)."), std::string::npos) << top[0];
+  const std::string text = note_text(top[0]);
+  EXPECT_NE(text.find("layer 4's own attention"), std::string::npos) << text;
+  EXPECT_EQ(text.find("to the input token"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("At layer 4, most flow values are as large as they can be")) << text;
+  EXPECT_NE(text.find("(--layers 1-3)."), std::string::npos) << text;
   // From layer 2 down to layer 1 there is nothing between.
   options.settings.layers = {2};
   options.settings.start_layer = 1;
-  EXPECT_TRUE(notes_about(explain_attention(sink, options), "degenerate").empty());
+  EXPECT_TRUE(notes_of(explain_attention(sink, options), NoteCode::kFlowDegenerate).empty());
 }
 
 TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
@@ -417,17 +414,17 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
   options.any_weights = true;
   options.settings.methods = {Method::kFlow};
   options.settings.flow_tolerance = 1e-12;
-  EXPECT_TRUE(notes_about(explain_attention(input, options), "enclosure").empty());
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kWideGap).empty());
   // Rows that sum to 10^6 leave larger units.
   Tensor<float> weights = std::get<AttentionStack>(input.stack).weights();
   for (float& weight : weights.span()) weight *= 1e6F;
   input.stack = AttentionStack(weights);
   const Report report = explain_attention(input, options);
-  const std::vector<std::string> notes = notes_about(report, "enclosure");
+  const std::vector<Note> notes = notes_of(report, NoteCode::kWideGap);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_NE(notes[0].find("--flow-tolerance 1e-12"), std::string::npos) << notes[0];
+  EXPECT_EQ(test::value_of<double>(notes[0], "tolerance"), 1e-12);
   options.settings.flow_tolerance = 1e-6;
-  EXPECT_TRUE(notes_about(explain_attention(input, options), "enclosure").empty());
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kWideGap).empty());
 }
 
 TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {

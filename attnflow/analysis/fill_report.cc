@@ -12,6 +12,7 @@
 #include "attnflow/analysis/sink_note.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
@@ -48,17 +49,17 @@ void check_finite(const char* method, const Tensor<double>& values, const Settin
 void note_degenerate(Report& report, const Attribution& flow) {
   DegeneracyQuestion question;
   question.to_layer = report.settings.start_layer;
-  question.gradient = report.settings.has_gradients();
+  question.mixing = report.settings.mixing;
   // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
   // their values would count as degenerate.
   const auto shown = row_index(report.flow_output_tokens, report.output_token);
-  const std::optional<std::size_t> only = question.gradient ? shown : std::nullopt;
-  if (only) question.values = fmt::format("values of output token {}", report.output_token);
+  const std::optional<std::size_t> only = report.settings.has_gradients() ? shown : std::nullopt;
+  if (only) question.output_token = report.output_token;
   for (std::size_t l = 0; l < flow.layers.size(); ++l) question.layers.push_back(count_degenerate(flow, l, only));
   if (report.flow_output_tokens.size() > 1 && !only && shown) {
     question.shown = count_degenerate(flow, flow.layers.size() - 1, shown);
   }
-  if (std::string note = degeneracy_note(question); !note.empty()) report.notes.push_back(std::move(note));
+  if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
 }
 
 void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
@@ -70,9 +71,8 @@ void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) 
   for (std::size_t l = 0; l < graph.layers(); ++l) sum += graph.weights(l, output, 0);
   const double mean = sum / static_cast<double>(graph.layers());
   if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
-  std::string note = sink_note(mean, "the output token's attention", display_text(report.input, 0),
-                               "--set-aside first sets that token aside.");
-  if (!note.empty()) report.notes.push_back(std::move(note));
+  auto note = sink_note(NoteCode::kAttentionSink, mean, display_text(report.input, 0));
+  if (note) report.notes.push_back(*std::move(note));
 }
 
 // Before words are put together and values are normalised.
@@ -84,26 +84,23 @@ void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t out
     return;
   }
   const double share = rollout_row(graph, output, settings.layers.back())[1];
-  std::string note = next_sink_note(share, "what the output token draws on", display_text(report.input, 1));
-  if (!note.empty()) report.notes.push_back(std::move(note));
+  auto note = sink_note(NoteCode::kSecondTokenSink, share, display_text(report.input, 1));
+  if (note) report.notes.push_back(*std::move(note));
 }
 
 // What has to be known of values that gradients made.
 void note_gradients(Report& report, const AttentionGraph& graph) {
   if (graph.residual_rule == ResidualRule::kConvex) return;
   if (std::all_of(graph.weights.span().begin(), graph.weights.span().end(), [](double w) { return w == 0.0; })) {
-    report.notes.emplace_back(
-        "No attention weight speaks for the target: its gradient is 0 or negative wherever there is attention, so each "
-        "token draws on itself alone.");
+    report.notes.emplace_back(NoteCode::kNoPositiveAttention);
   } else if (graph.residual_rule == ResidualRule::kAdded && !report.rollout.empty() &&
              report.settings.normalization == Normalization::kNone) {
     const std::size_t last = report.settings.layers.size() - 1;
     double sum = 0.0;
     for (std::size_t j = 0; j < report.rollout.extent(2); ++j) sum += report.rollout(last, report.output_token, j);
     report.notes.push_back(
-        fmt::format("Rollout multiplies I + G as published, so its values are no shares: those of output token {} sum "
-                    "to {:.3g} at layer {}. --mixing gradient-renormalized or --normalize row makes them shares.",
-                    report.output_token, sum, report.settings.layers.back()));
+        {NoteCode::kRolloutNotShares,
+         {{"output_token", report.output_token}, {"layer", report.settings.layers.back()}, {"sum", sum}}});
   }
 }
 
@@ -129,10 +126,8 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
   return groups;
 }
 
-std::string flagged_note(std::size_t flagged) {
-  return fmt::format(
-      "Receptive-field normalisation: {} values have a baseline under uniform attention below {} and are shown as 0.",
-      flagged, kSmallestBaseline);
+Note flagged_note(std::size_t flagged) {
+  return {NoteCode::kSmallBaseline, {{"count", flagged}, {"smallest", kSmallestBaseline}}};
 }
 
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
@@ -198,10 +193,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   if (!report.flow_gap.empty() && settings.normalization == Normalization::kNone) {
     const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
     if (widest > settings.flow_tolerance) {
-      report.notes.push_back(
-          fmt::format("The widest enclosure of a flow is {:.1e}, more than --flow-tolerance {:g}; "
-                      "fewer tokens or layers, or rows that sum to 1, make it narrower.",
-                      widest, settings.flow_tolerance));
+      report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", settings.flow_tolerance}}});
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/graph/normalize.h"
@@ -21,8 +22,8 @@ namespace attnflow {
 // Returns the pieces of each word.
 TokenGroups merge_words(Report& report, std::size_t& output);
 
-// What a report says of values that receptive-field normalisation set to 0.
-std::string flagged_note(std::size_t flagged);
+// On values that receptive-field normalisation set to 0.
+Note flagged_note(std::size_t flagged);
 
 // What a report asks, resolved before the model runs.
 struct ReportQuestion {

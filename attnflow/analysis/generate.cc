@@ -19,6 +19,7 @@
 #include "attnflow/analysis/sink_note.h"
 #include "attnflow/analysis/text_input.h"
 #include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
@@ -146,7 +147,7 @@ class ValueFiller {
     std::sort(outputs.begin(), outputs.end());
     if (options_.flow_tokens.empty()) outputs = report_.output_tokens;
     if (outputs.size() < options_.flow_tokens.size()) {
-      report_.notes.push_back(fmt::format("Flow was asked for tokens that were not generated: there are {}.", count()));
+      report_.notes.push_back({NoteCode::kFlowTokensNotGenerated, {{"tokens", count()}}});
     }
     if (outputs.empty()) return;
     const Shape shape{report_.flow_layers.size(), outputs.size(), columns()};
@@ -253,9 +254,9 @@ double mean_of(const Tensor<double>& values) {
 
 void note_generation_sink(Report& report) {
   if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
-  std::string note = sink_note(mean_of(report.generation->sink_share), "the attention", display_text(report.input, 0),
-                               "--set-aside first sets that token aside.");
-  if (!note.empty()) report.notes.push_back(std::move(note));
+  auto note = sink_note(NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
+                        display_text(report.input, 0));
+  if (note) report.notes.push_back(*std::move(note));
 }
 
 void note_next_generation_sink(Report& report) {
@@ -270,8 +271,8 @@ void note_next_generation_sink(Report& report) {
     for (std::size_t row = 0; row < values.extent(1); ++row) sum += values(l, row, 1);
   }
   const double share = sum / static_cast<double>(values.extent(0) * values.extent(1));
-  std::string note = next_sink_note(share, "what generated tokens draw on, on average", display_text(report.input, 1));
-  if (!note.empty()) report.notes.push_back(std::move(note));
+  auto note = sink_note(NoteCode::kSecondTokenSinkGenerated, share, display_text(report.input, 1));
+  if (note) report.notes.push_back(*std::move(note));
 }
 
 // What the template says before the user does is in every table and picture, and is not the user's.
@@ -279,13 +280,7 @@ void note_own_system_turn(Report& report, const TextCodec& codec, const std::str
   const std::optional<std::string> own = own_system_turn(codec, prompt);
   if (!own) return;
   constexpr std::size_t kMaxCells = 120;
-  report.notes.push_back(
-      own->empty()
-          ? std::string("--chat: the model's template begins with a system's turn by itself; --system TEXT "
-                        "writes into it.")
-          : fmt::format("--chat: the model's template begins with a system's turn of its own, \"{}\"; --system "
-                        "TEXT replaces it, --system \"\" empties it.",
-                        shorten(clean_line(*own), kMaxCells, "...")));
+  report.notes.push_back({NoteCode::kSystemTurn, {{"turn", shorten(clean_line(*own), kMaxCells, "...")}}});
 }
 
 GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt& prompt, const ModelInfo& info,
@@ -345,7 +340,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       // Out of memory, most likely: what was generated until here is worth keeping.
       if (tokens.empty()) throw;
       generation.stopped = "interrupted";
-      report.notes.push_back(fmt::format("The model stopped: {}", error.what()));
+      report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
       break;
     }
     tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
@@ -388,7 +383,7 @@ void fill_values(const GenerateOptions& options, const GenerationSink& sink, con
       report.flow_beside = {};
       report.flow_output_tokens.clear();
       report.flow_layers.clear();
-      report.notes.emplace_back("Interrupted: flow was not computed.");
+      report.notes.emplace_back(NoteCode::kFlowInterrupted);
     }
   }
   values.add_sink_share();
@@ -456,9 +451,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   continue_prompt(decoder, codec, options, prompt, most, sink, report);
   fill_values(options, sink, prompt, report);
   const std::size_t generated = report.generation->tokens.size();
-  for (std::string& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
+  for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
   if (report.generation->stopped == "interrupted") {
-    report.notes.push_back(fmt::format("Interrupted after {} tokens.", generated));
+    report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
   }
   return report;
 }

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "attnflow/analysis/explain.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/gradient_for_test.h"
@@ -101,11 +103,6 @@ Refusal refusal(const auto& action) {
   return {};
 }
 
-bool any_note(const Report& report, const std::string& text) {
-  return std::any_of(report.notes.begin(), report.notes.end(),
-                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
-}
-
 TEST(GradientExplain, PublishedRolloutAndFlowOfRenormalisedRows) {
   GradientModel model(ModelHead::kClassification);
   const Report report = explain(model, by_gradient());
@@ -131,13 +128,13 @@ TEST(GradientExplain, PublishedRolloutAndFlowOfRenormalisedRows) {
       gradient_graph_of(model.stack, model.gradient, {.residual_rule = ResidualRule::kAddedNormalized});
   EXPECT_EQ(report.flow, attention_flow(rows).flow);
   EXPECT_EQ(report.graph, rows.weights);
-  EXPECT_TRUE(any_note(report, "no shares")) << report.notes.size();
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kRolloutNotShares)) << report.notes.size();
 
   const Report shares = explain(model, by_gradient("gradient-renormalized"));
   EXPECT_EQ(shares.rollout, rollout(rows));
   EXPECT_EQ(shares.flow, report.flow);
   EXPECT_EQ(shares.raw, report.raw);
-  EXPECT_FALSE(any_note(shares, "no shares"));
+  EXPECT_FALSE(test::has_note(shares.notes, NoteCode::kRolloutNotShares));
 }
 
 TEST(GradientExplain, TargetsByNameAndNumber) {
@@ -200,7 +197,7 @@ TEST(GradientExplain, WordsNormalisationsAndCertificates) {
             EXPECT_NEAR(sum, 1.0, 1e-12) << how << r;
           }
         }
-        EXPECT_FALSE(any_note(report, "no shares"));
+        EXPECT_FALSE(test::has_note(report.notes, NoteCode::kRolloutNotShares));
       }
     }
   }
@@ -259,8 +256,8 @@ TEST(GradientExplain, SaysWhenNothingSpeaksForTheTarget) {
   GradientModel model(ModelHead::kClassification);
   model.scale = 0.0;
   const Report report = explain(model, by_gradient());
-  EXPECT_TRUE(any_note(report, "No attention weight speaks for the target"));
-  EXPECT_FALSE(any_note(report, "no shares"));
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kNoPositiveAttention));
+  EXPECT_FALSE(test::has_note(report.notes, NoteCode::kRolloutNotShares));
   for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
     EXPECT_EQ(report.rollout(kLayers - 1, 0, j), j == 0 ? 1.0 : 0.0);
   }
@@ -270,11 +267,12 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
   GradientModel model(ModelHead::kClassification);
   model.scale = 100.0;
   const Report report = explain(model, by_gradient());
-  ASSERT_TRUE(any_note(report, "degenerate"));
+  const std::vector<Note> notes = test::notes_of(report.notes, NoteCode::kFlowDegenerate);
+  ASSERT_EQ(notes.size(), 1U);
   // Of the output token alone: the others' rows say nothing about the score.
-  EXPECT_TRUE(any_note(report, "of the values of output token 0 equal a cut"));
-  EXPECT_TRUE(any_note(report, "Another --to-layer or --mixing (or --discard) changes that."));
-  EXPECT_FALSE(any_note(report, "--residual"));
+  EXPECT_EQ(test::value_of<std::size_t>(notes[0], "output_token"), 0U);
+  const std::string text = note_text(notes[0]);
+  EXPECT_TRUE(text.ends_with("Another --to-layer or --mixing (or --discard) changes that.")) << text;
 }
 
 TEST(GradientExplain, RefusesModelsWithoutGradients) {

@@ -7,9 +7,11 @@
 
 #include "attnflow/analysis/evaluate_image.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -72,7 +74,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                       {"insertion", curve.insertion}});
   }
   const Json json = {{"format", "attnflow-image-evaluation"},
-                     {"version", 1},
+                     {"version", 2},
                      {"source", report.source},
                      {"model",
                       {{"name", report.model.name},
@@ -100,7 +102,7 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                        {"blank_probability", report.blank_probability}}},
                      {"removed", report.removed},
                      {"curves", std::move(curves)},
-                     {"notes", report.notes}};
+                     {"notes", internal::notes_json(report.notes)}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -124,7 +126,7 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
                        random ? "" : difference_text(curve.deletion_from_random), area_text(curve.insertion_area),
                        random ? "" : difference_text(curve.insertion_from_random));
   }
-  for (const std::string& line : report.notes) out += "\n" + line + "\n";
+  for (const std::string& line : note_texts(report.notes)) out += "\n" + line + "\n";
   return out;
 }
 
@@ -137,7 +139,7 @@ std::string image_evaluation_table(const ImageEvaluationReport& report) {
     out += fmt::format("{:<{}}  {:<24}  {}\n", curve.method, width, area_text(curve.deletion_area),
                        area_text(curve.insertion_area));
   }
-  for (const std::string& line : report.notes) out += line + "\n";
+  for (const std::string& line : note_texts(report.notes)) out += line + "\n";
   return out;
 }
 

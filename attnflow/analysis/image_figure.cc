@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/figure_text.h"
 #include "attnflow/image/encode_png.h"
@@ -199,7 +200,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   const std::string token = report.input.tokens[maps.output()].text;
   page.subtitles.push_back(fmt::format("What {} drew on in the picture.",
                                        report.input.tokens[maps.output()].role == "patch" ? "patch " + token : token));
-  page.notes = report.notes;
+  page.notes = note_texts(report.notes);
 
   std::vector<Method> methods;
   for (const Method method : options.methods.empty() ? report.settings.methods : options.methods) {

@@ -1,21 +1,24 @@
-// What to say where a decoder's first token takes much of the attention, which rollout multiplies up to nearly
-// everything, and where the second token takes its place.
+// The notes on attention that gathers on a decoder's first token, and on the second where the first is set aside.
 #ifndef ATTNFLOW_ANALYSIS_SINK_NOTE_H_
 #define ATTNFLOW_ANALYSIS_SINK_NOTE_H_
 
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
+
+#include "attnflow/attribution/note.h"
 
 namespace attnflow {
 
-// "" unless `share`, the mean over layers of what falls on the first token, is 0.3 at least. `whose`: "the attention";
-// `remedy`: a sentence on what to do.
-std::string sink_note(double share, std::string_view whose, std::string_view first_token, std::string_view remedy);
-
-// With the first column set aside, row 1 of every layer's matrix is (0, 1, 0, ...): its token draws on itself alone, so
-// what reaches it in a rollout stays there, whatever the model attends to. "" unless `share`, what rollout says of it,
-// is 0.3 at least. `whose`: "what the output token draws on".
-std::string next_sink_note(double share, std::string_view whose, std::string_view second_token);
+// `share` is the mean over layers of what falls on the first token, which rollout multiplies up to nearly everything;
+// or what rollout says of the second. With the first column set aside, row 1 of every layer's matrix is (0, 1, 0, ...):
+// its token draws on itself alone, so what reaches it in a rollout stays there, whatever the model attends to. Nothing
+// below 0.3.
+inline std::optional<Note> sink_note(NoteCode code, double share, std::string token) {
+  constexpr double kMuch = 0.3;
+  if (share < kMuch) return std::nullopt;
+  return Note{code, {{"share", share}, {"token", std::move(token)}}};
+}
 
 }  // namespace attnflow
 

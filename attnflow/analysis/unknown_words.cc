@@ -1,11 +1,10 @@
 #include "attnflow/analysis/unknown_words.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -34,11 +33,11 @@ void mark_unknown_words(Report& report) {
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
   if (count == 0) return;
-  const std::string more = texts.size() > kMaxListed ? fmt::format(" and {} more", texts.size() - kMaxListed) : "";
-  if (texts.size() > kMaxListed) texts.resize(kMaxListed);
-  report.notes.push_back(fmt::format(
-      "{} not in the model's vocabulary and {}: {}{}.", count == 1 ? "1 word is" : fmt::format("{} words are", count),
-      count == 1 ? "looks to it like any other such word" : "look the same to it", fmt::join(texts, ", "), more));
+  const std::size_t listed = std::min(texts.size(), kMaxListed);
+  const std::size_t not_listed = texts.size() - listed;
+  texts.resize(listed);
+  report.notes.push_back(
+      {NoteCode::kUnknownWords, {{"count", count}, {"words", std::move(texts)}, {"not_listed", not_listed}}});
 }
 
 }  // namespace attnflow

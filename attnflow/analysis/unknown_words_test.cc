@@ -31,12 +31,13 @@ TEST(UnknownWords, AreMarkedCountedAndListed) {
   EXPECT_TRUE(report.input.tokens[1].unknown);
   EXPECT_TRUE(report.input.tokens[3].unknown);
   ASSERT_EQ(report.notes.size(), 1U);
-  EXPECT_EQ(report.notes[0], "2 words are not in the model's vocabulary and look the same to it: gadget, doodad.");
+  EXPECT_EQ(report.notes[0].text, "2 words are not in the model's vocabulary and look the same to it: gadget, doodad.");
 
   Report one = report_of({"the", "?gadget"}, "<unk>");
   mark_unknown_words(one);
   ASSERT_EQ(one.notes.size(), 1U);
-  EXPECT_EQ(one.notes[0], "1 word is not in the model's vocabulary and looks to it like any other such word: gadget.");
+  EXPECT_EQ(one.notes[0].text,
+            "1 word is not in the model's vocabulary and looks to it like any other such word: gadget.");
 }
 
 TEST(UnknownWords, KnownTextHasNoNote) {
@@ -55,15 +56,15 @@ TEST(UnknownWords, PiecesOfOneWordAreOneWordAndTextsAreListedOnce) {
   report.input.tokens[1].word = 0;
   mark_unknown_words(report);
   ASSERT_EQ(report.notes.size(), 1U);
-  EXPECT_EQ(report.notes[0], "2 words are not in the model's vocabulary and look the same to it: a, b.");
+  EXPECT_EQ(report.notes[0].text, "2 words are not in the model's vocabulary and look the same to it: a, b.");
 
   std::vector<std::string> many;
   for (char c = 'a'; c <= 'k'; ++c) many.push_back(std::string("?") + c);
   Report long_report = report_of(many);
   mark_unknown_words(long_report);
   ASSERT_EQ(long_report.notes.size(), 1U);
-  EXPECT_NE(long_report.notes[0].find("11 words"), std::string::npos);
-  EXPECT_TRUE(long_report.notes[0].ends_with(": a, b, c, d, e, f, g, h and 3 more.")) << long_report.notes[0];
+  EXPECT_NE(long_report.notes[0].text.find("11 words"), std::string::npos);
+  EXPECT_TRUE(long_report.notes[0].text.ends_with(": a, b, c, d, e, f, g, h and 3 more.")) << long_report.notes[0].text;
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ GradientMixingOptions gradient_mixing_options(const Settings& settings, const st
 }
 
 std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
-                          bool causal, std::vector<std::string>& notes) {
+                          bool causal, std::vector<Note>& notes) {
   using Kind = OutputToken::Kind;
   const std::size_t n = tokens.size();
   const auto find = [&](bool (*is_kind)(std::string_view)) -> std::optional<std::size_t> {
@@ -158,9 +158,7 @@ std::size_t resolve_token(const OutputToken& asked, std::string_view option, con
       if (const auto mask = find(is_mask_piece)) return *mask;
       if (causal) return n - 1;
       if (const auto cls = find(is_class_piece)) return *cls;
-      notes.emplace_back(fmt::format(
-          "No token is marked as a mask or class token, so the output token is position 0; --{} chooses another.",
-          option));
+      notes.emplace_back(NoteCode::kOutputTokenGuessed);
       return 0;
     case Kind::kPosition:
       if (asked.position < n) return asked.position;
@@ -174,7 +172,7 @@ std::size_t resolve_token(const OutputToken& asked, std::string_view option, con
 }
 
 std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
-                                 std::vector<std::string>& notes) {
+                                 std::vector<Note>& notes) {
   const std::vector<InputToken>& tokens = input.tokens;
   if (asked.kind != OutputToken::Kind::kText) return resolve_token(asked, "output-token", tokens, causal, notes);
 
@@ -202,10 +200,7 @@ std::size_t resolve_output_token(const OutputToken& asked, const InputText& inpu
   }
   const std::size_t pieces = found_words.empty() ? 1 : words[found_words.front()].tokens.size();
   if (pieces > 1 && !merges_words) {
-    notes.push_back(
-        fmt::format("\"{}\" is {} tokens; the output token is the last of them, at position {}. --words "
-                    "merges the pieces of words.",
-                    text, pieces, found.front()));
+    notes.push_back({NoteCode::kOutputTokenOfWord, {{"word", text}, {"tokens", pieces}, {"position", found.front()}}});
   }
   return found.front();
 }

@@ -9,7 +9,7 @@
 //     settings.output_token = parse_output_token("keys");
 //     const ResolvedSettings resolved = resolve(settings, {.input = input, .layers = 6, .heads = 2, .causal = false});
 //     assert(resolved.output_token == 3 && resolved.layers.size() == 6);       // "##s" of "key", "##s"
-//     for (const std::string& note : resolved.notes) std::puts(note.c_str());  // says so
+//     assert(resolved.notes.front().code == NoteCode::kOutputTokenOfWord);     // says so
 //     const AttentionGraph graph = attention_graph(stack, resolved.mixing);
 #ifndef ATTNFLOW_ATTRIBUTION_RESOLVE_H_
 #define ATTNFLOW_ATTRIBUTION_RESOLVE_H_
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "attnflow/attribution/input.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/mixing.h"
@@ -39,7 +40,7 @@ struct ResolvedSettings {
   std::size_t output_token = 0;           // a position, before words are merged
   MixingOptions mixing;                   // of Mixing::kAttention
   GradientMixingOptions gradient_mixing;  // of the others
-  std::vector<std::string> notes;         // what had to be guessed, as sentences
+  std::vector<Note> notes;                // what had to be guessed
 };
 
 // Throws Error(kUsage) for layers, heads, tokens or columns that are not there.
@@ -58,10 +59,10 @@ GradientMixingOptions gradient_mixing_options(const Settings& settings, const st
 // that differs in case alone ("Cabinets").
 // Throws Error(kUsage) where there is no such token, or several.
 std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
-                                 std::vector<std::string>& notes);
+                                 std::vector<Note>& notes);
 // The same for a token that is not named by its text, of the option `option` (with dashes).
 std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
-                          bool causal, std::vector<std::string>& notes);
+                          bool causal, std::vector<Note>& notes);
 
 // Mask tokens and class tokens are known by their texts, and so is the token that stands for what the vocabulary lacks.
 bool is_mask_piece(std::string_view piece);

@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
@@ -24,7 +26,7 @@ std::vector<InputToken> tokens_of(std::initializer_list<const char*> pieces) {
 }
 
 std::size_t find_token(const std::string& asked, const std::vector<InputToken>& tokens, bool causal,
-                       std::vector<std::string>& notes) {
+                       std::vector<Note>& notes) {
   return resolve_token(parse_output_token(asked), "output-token", tokens, causal, notes);
 }
 
@@ -40,18 +42,18 @@ TEST(ParseLayers, RangesAndLists) {
 }
 
 TEST(OutputToken, AutoPrefersMaskThenDirectionThenClass) {
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
   EXPECT_EQ(find_token("auto", tokens_of({"[CLS]", "a", "[MASK]", "[SEP]"}), false, notes), 2U);
   EXPECT_EQ(find_token("auto", tokens_of({"[CLS]", "a", "[SEP]"}), false, notes), 0U);
   EXPECT_EQ(find_token("auto", tokens_of({"<s>", "a", "b"}), true, notes), 2U);
   EXPECT_EQ(find_token("all", tokens_of({"<s>", "<mask>"}), false, notes), 1U);
   EXPECT_TRUE(notes.empty());
   EXPECT_EQ(find_token("auto", tokens_of({"a", "b"}), false, notes), 0U);
-  EXPECT_EQ(notes.size(), 1U);
+  EXPECT_EQ(test::codes_of(notes), (std::vector{NoteCode::kOutputTokenGuessed}));
 }
 
 TEST(OutputToken, ByNameOrPosition) {
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
   const auto tokens = tokens_of({"[CLS]", "a", "[SEP]"});
   EXPECT_EQ(find_token("cls", tokens, false, notes), 0U);
   EXPECT_EQ(find_token("last", tokens, false, notes), 2U);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 
@@ -26,7 +27,7 @@ InputText key_input() {
 
 struct Found {
   std::size_t token = 0;
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
 };
 
 Found find(const InputText& input, const std::string& asked, bool merges_words = false) {
@@ -78,9 +79,7 @@ TEST(OutputTokenByText, AWordOfSeveralPiecesIsItsLastOne) {
   const Found found = find(input, "cabinets");
   EXPECT_EQ(found.token, 6U);
   ASSERT_EQ(found.notes.size(), 1U);
-  EXPECT_NE(found.notes[0].find("\"cabinets\" is 2 tokens; the output token is the last of them, at position 6"),
-            std::string::npos)
-      << found.notes[0];
+  EXPECT_EQ(found.notes[0].text, "\"cabinets\" is 2 tokens; the output token is the last of them, at position 6.");
   EXPECT_EQ(find(input, "cabinets", /*merges_words=*/true).token, 6U);
   EXPECT_TRUE(find(input, "cabinets", /*merges_words=*/true).notes.empty());
 }

@@ -15,6 +15,7 @@
 #include "attnflow/analysis/evaluate_correlations.h"
 #include "attnflow/analysis/evaluate_output.h"
 #include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -89,7 +90,7 @@ constexpr std::size_t kUsualWidth = 80;
 struct Samples {
   std::vector<EvaluationSample> samples;
   SampleCounts data;
-  std::vector<std::string> notes;
+  std::vector<Note> notes;
 };
 
 Samples read_file_samples(const EvaluateArguments& arguments, const ModelInfo& info) {
@@ -146,7 +147,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
   } else {
-    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
   phases.print();

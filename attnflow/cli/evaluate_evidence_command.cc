@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_evidence.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -53,7 +54,7 @@ void run_evidence(EvidenceArguments& arguments) {
   } else if (arguments.outputs.empty()) {
     fmt::print("{}", evidence_table(report));
   } else {
-    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }

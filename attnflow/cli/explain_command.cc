@@ -14,6 +14,7 @@
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/referents.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -159,7 +160,7 @@ void run_explain(ExplainArguments& arguments) {
     if (!from_file && !arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
-    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }

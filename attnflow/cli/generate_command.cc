@@ -15,6 +15,7 @@
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generate.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -163,7 +164,7 @@ void run_generate(GenerateArguments& arguments) {
     fmt::print("\n{}", terminal_table(report, table));
   }
   if (!arguments.outputs.empty()) {
-    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
   }
   if (failure) std::rethrow_exception(failure);
   if (interrupted) {

@@ -15,6 +15,7 @@
 #include "attnflow/analysis/image_figure.h"
 #include "attnflow/analysis/image_model.h"
 #include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -102,7 +103,7 @@ void run_image(ImageArguments& arguments) {
     if (!arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
-    for (const std::string& note : report.notes) print_message("note: " + note);
+    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_message("wrote " + output);
   }
 }

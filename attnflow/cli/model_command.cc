@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
@@ -116,7 +117,7 @@ void print_image_input(const ImageInfo& image) {
 }
 
 void print_notes(const std::vector<ModelNote>& notes) {
-  for (const ModelNote& note : notes) fmt::print(stderr, "note: {}\n", note.text);
+  for (const ModelNote& one : notes) fmt::print(stderr, "note: {}\n", note_text(one.note));
 }
 
 void describe_model(const Folder& folder, const LoadOptions& options) {

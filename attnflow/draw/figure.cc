@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/cairo_canvas.h"
 #include "attnflow/draw/figure_data.h"
@@ -56,10 +57,10 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
   if (options.notes && !report.notes.empty()) {
-    const std::size_t shown = std::min(kMaxNotes, report.notes.size());
-    std::vector<std::string> notes(report.notes.begin(), report.notes.begin() + static_cast<std::ptrdiff_t>(shown));
-    if (shown < report.notes.size()) {
-      notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - shown));
+    std::vector<std::string> notes = note_texts(report.notes);
+    if (notes.size() > kMaxNotes) {
+      notes.resize(kMaxNotes);
+      notes.push_back(fmt::format("and {} more notes in the report.", report.notes.size() - kMaxNotes));
     }
     blocks.push_back(notes_block(notes, data.width, measure));
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/layout_checks_for_test.h"
@@ -61,7 +62,7 @@ Report hostile_generation() {
   make.generated = {"</svg>", "\xf0\x9f", "\xe2\x80\x8b"};
   Report report = synthetic_generation(make);
   report.model.name = "<script>&";
-  report.notes = {"A note with <tags> & \x02."};
+  report.notes = {Note("A note with <tags> & \x02.")};
   report.generation->excluded = {{"<rule> & \"", {1}}};
   return report;
 }

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "attnflow/attribution/graph_arcs.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/svg_reader_for_test.h"
@@ -62,7 +63,7 @@ Report hostile_report() {
   Report report =
       synthetic_report({"[CLS]", "<b>&\"'", std::string("\x01\xff\x00 bad", 7), word, "##" + word, "]]>", "[SEP]"});
   report.model.name = "<script>&";
-  report.notes = {"A note with <tags> & \x02."};
+  report.notes = {Note("A note with <tags> & \x02.")};
   report.predictions = {{"masked", 1, {{"\xff", 0.5}}, {{"<his>", 0.25}, {"her", 0.125}}}};
   return report;
 }
@@ -177,7 +178,7 @@ TEST(FigureSvg, ArabicWordsOfTheStripAreNotTornApart) {
 TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
   Report report = synthetic_report(english_pieces(10));
   report.model.name = "some model";
-  report.notes = {"A warning."};
+  report.notes = {Note("A warning.")};
   report.predictions = {{"classification", std::nullopt, {{"POSITIVE", 0.875}}, {}}};
   for (const char* name : {"graph", "heatmap", "strip", "matrix"}) {
     const SvgDocument svg = read_svg(figure_svg(report, view(name)));
@@ -415,8 +416,8 @@ TEST(FigureLayout, NoTwoLabelsOverlapAndNoneLeavesThePage) {
     Report report = synthetic_report(english_pieces(n), n > 200 ? 2 : 6);
     report.output_token = n / 2;
     report.notes = {
-        "A long note that has to be broken into several lines because there is no room for it in one, "
-        "however wide the page is made, which is why it goes on and on and on until it is long enough."};
+        Note("A long note that has to be broken into several lines because there is no room for it in one, "
+             "however wide the page is made, which is why it goes on and on and on until it is long enough.")};
     for (const std::string& name : kViews) expect_clear_labels(report, view(name), fmt::format("{} {}", name, n));
   }
 }

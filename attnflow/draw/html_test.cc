@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/draw/synthetic_generation_for_test.h"
 #include "attnflow/draw/synthetic_picture_for_test.h"
@@ -133,11 +134,11 @@ TEST(Html, LongTitlesEndAtACharacter) {
 TEST(Html, MarkupInPicturesAndGenerationsStaysText) {
   const std::string markup = "</script><img src=x onerror=alert(1)><!-- ";
   Report picture = internal::synthetic_picture({.name = markup, .rows = 1, .columns = 2, .layers = 1});
-  picture.notes = {markup};
+  picture.notes = {Note(markup)};
   picture.predictions[0].choices[0].label = markup;
   internal::SyntheticGeneration make{.prompt = {markup, " b"}, .generated = {markup}, .layers = 1};
   Report generation = internal::synthetic_generation(make);
-  generation.notes = {markup};
+  generation.notes = {Note(markup)};
   generation.generation->excluded = {{markup, {0}}};
   for (const std::string& page : {report_html(picture), report_html(generation)}) {
     EXPECT_EQ(count(page, "</script>"), 2U);  // the page's own

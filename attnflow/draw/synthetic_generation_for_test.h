@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/report/report.h"
 #include "attnflow/rollout/rollout.h"
@@ -209,7 +210,7 @@ inline Report usual_generation(std::size_t m, std::size_t n, std::size_t layers 
     if (piece == "," || piece == "." || piece == "?" || piece == ";") punctuation.tokens.push_back(j);
   }
   report.generation->excluded = {stop_words, punctuation};
-  report.notes = {"43% of the attention falls on the first token, 'It', on average over layers."};
+  report.notes = {Note(NoteCode::kAttentionSinkGenerated, {{"share", 0.43}, {"token", "It"}})};
   return report;
 }
 

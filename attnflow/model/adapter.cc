@@ -1,7 +1,6 @@
 #include "attnflow/model/adapter.h"
 
-#include <fmt/format.h>
-
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 
@@ -25,12 +24,8 @@ std::optional<Adapter> find_adapter(const Folder& folder) {
 std::vector<ModelNote> adapter_notes(const Folder& folder) {
   const std::optional<Adapter> adapter = find_adapter(folder);
   if (!adapter) return {};
-  const std::string of = adapter->base.empty() ? "" : " of " + internal::quote_name(adapter->base);
-  return {
-      {fmt::format("An adapter{} (adapter_config.json) lies beside the weights and is not applied: the numbers are "
-                   "those of the weights alone. If it is not in them yet, merge it (merge_and_unload of peft) and "
-                   "save the result.",
-                   of)}};
+  const std::string base = adapter->base.empty() ? "" : internal::quote_name(adapter->base);
+  return {{Note{NoteCode::kAdapterNotApplied, {{"base", base}}}}};
 }
 
 }  // namespace attnflow

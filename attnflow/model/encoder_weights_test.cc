@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/model/model_for_test.h"
 
@@ -112,7 +113,7 @@ TEST(EncoderWeights, AnAdapterBesideTheWeightsIsNoted) {
   const ModelCopy model("bert_base");
   EXPECT_TRUE(read_model_info(model.path()).notes.empty());
   test::put(model.path() / "adapter_config.json", R"({"base_model_name_or_path": "org/base", "peft_type": "LORA"})");
-  const std::vector<std::string> notes = read_model_info(model.path()).notes_for(1);
+  const std::vector<std::string> notes = note_texts(read_model_info(model.path()).notes_for(1));
   ASSERT_EQ(notes.size(), 1U);
   for (const char* word : {"\"org/base\"", "not applied", "merge_and_unload"}) {
     EXPECT_NE(notes[0].find(word), std::string::npos) << notes[0];

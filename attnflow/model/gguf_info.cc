@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
@@ -108,12 +109,7 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
       header.number("llama.attention.sliding_window").value_or(0) != 0 || !is_first_mistral(header)) {
     return {};
   }
-  return {
-      {fmt::format("This is Mistral 7B v0.1 or made of it, whose tokens see the {0} before them. The GGUF file does "
-                   "not say so, and each sees all: beyond {0} tokens the numbers are not those of the model that was "
-                   "trained. Its Hugging Face folder keeps the window.",
-                   kWindow),
-       kWindow}};
+  return {{Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow}};
 }
 
 GgufInfo read_gguf_info(const std::filesystem::path& file) {

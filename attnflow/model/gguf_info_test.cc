@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/files/gguf.h"
 
@@ -111,7 +112,7 @@ TEST_F(MadeUpGguf, AMistralWithoutItsWindowIsNoted) {
   const std::vector<ModelNote> named = notes({word("general.name", "mistralai_Mistral-7B-Instruct-v0.1")});
   ASSERT_EQ(named.size(), 1U);
   EXPECT_EQ(named[0].beyond, 4096U);
-  EXPECT_NE(named[0].text.find("window"), std::string::npos);
+  EXPECT_EQ(named[0].note.code, NoteCode::kWindowNotApplied);
   ModelInfo info;
   info.notes = named;
   EXPECT_TRUE(info.notes_for(4096).empty());

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/files/folder.h"
@@ -25,7 +26,7 @@ enum class ModelHead { kNone, kMaskedLm, kClassification, kCausalLm };
 
 // What a user should know beside the numbers: something lies in the model's files that these do not show.
 struct ModelNote {
-  std::string text;
+  Note note;
   std::size_t beyond = 0;  // it concerns inputs of more tokens than this
 };
 
@@ -49,12 +50,12 @@ struct ModelInfo {
   std::vector<ModelNote> notes = {};
 
   // Those that concern an input of so many tokens.
-  std::vector<std::string> notes_for(std::size_t tokens) const {
-    std::vector<std::string> texts;
-    for (const ModelNote& note : notes) {
-      if (tokens > note.beyond) texts.push_back(note.text);
+  std::vector<Note> notes_for(std::size_t tokens) const {
+    std::vector<Note> found;
+    for (const ModelNote& one : notes) {
+      if (tokens > one.beyond) found.push_back(one.note);
     }
-    return texts;
+    return found;
   }
 };
 

@@ -1,5 +1,5 @@
-// One array of the report document in a compact encoding (docs/report-format.md, version 2); not part of the library's
-// interface.
+// One array of the report document in a compact encoding (docs/report-format.md, "Compact documents"); not part of the
+// library's interface.
 #ifndef ATTNFLOW_REPORT_COMPACT_ARRAY_H_
 #define ATTNFLOW_REPORT_COMPACT_ARRAY_H_
 

@@ -1,7 +1,5 @@
 #include "attnflow/report/compact_json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/compact_array.h"
 #include "attnflow/report/compact_plan.h"
 #include "attnflow/report/report_array_table.h"
@@ -31,51 +30,30 @@ using internal::RowSource;
 
 // When fewer of a row can be kept, what is needed least goes.
 constexpr std::size_t kLeastBesideExpendable = 4;
-constexpr const char* kAllNumbers = "a json or npz file has all numbers.";
-
-std::string name_for_people(const std::string& array) {
-  if (array == "raw" || array == "graph") return "raw attention";
-  if (array == "attention") return "the attention of single heads";
-  if (array == "flow_gap") return "the gaps of flow values";
-  const auto words = [&](std::string_view ending, const char* text) -> std::optional<std::string> {
-    if (!array.ends_with(ending)) return std::nullopt;
-    return name_for_people(array.substr(0, array.size() - ending.size())) + text;
-  };
-  if (const auto name = words("_generated", " on generated tokens")) return *name;
-  if (const auto name = words("_normalized", " after normalization")) return *name;
-  return array;
-}
 
 // What a document says of the numbers that it does not keep.
-std::vector<std::string> notes_on(const CompactArrays& arrays) {
-  std::vector<std::string> notes;
-  std::vector<std::string> shares;
+std::vector<Note> notes_on(const CompactArrays& arrays) {
+  std::vector<Note> notes;
   std::vector<std::string> undefined;
+  std::vector<std::string> top;
+  std::vector<std::size_t> mean;
+  std::vector<std::size_t> least;
+  // Rounded down, so that what is kept is never overstated.
+  const auto percent = [](double share) { return static_cast<std::size_t>(std::floor(100.0 * share)); };
   for (const CompactEntry& entry : arrays.entries) {
     if (entry.array.undefined && entry.encoding != CompactEncoding::kFloat32) {
-      undefined.push_back(name_for_people(entry.name));
+      undefined.push_back(entry.name);
     }
     if (entry.encoding != CompactEncoding::kTop) continue;
-    // Rounded down, so that what is kept is never overstated.
-    shares.push_back(fmt::format("{:.0f}% of {} (at least {:.0f}% of a row)",
-                                 std::floor(100.0 * entry.array.mean_share), name_for_people(entry.name),
-                                 std::floor(100.0 * entry.array.least_share)));
+    top.push_back(entry.name);
+    mean.push_back(percent(entry.array.mean_share));
+    least.push_back(percent(entry.array.least_share));
   }
-  if (!shares.empty()) {
-    notes.push_back(
-        fmt::format("There is no room here for all values: the largest of each row are kept, on average {}, and "
-                    "the others stand for their mean; {}",
-                    internal::joined(shares), kAllNumbers));
+  if (!top.empty()) {
+    notes.push_back({NoteCode::kLargestKept, {{"arrays", top}, {"mean_percent", mean}, {"least_percent", least}}});
   }
-  if (!undefined.empty()) {
-    notes.push_back(fmt::format("Values of {} that are not defined are shown as 0 here; {}",
-                                internal::joined(undefined), kAllNumbers));
-  }
-  if (!arrays.left_out.empty()) {
-    std::vector<std::string> names;
-    for (const std::string& name : arrays.left_out) names.push_back(name_for_people(name));
-    notes.push_back(fmt::format("There is no room here for {}; {}", internal::joined(names), kAllNumbers));
-  }
+  if (!undefined.empty()) notes.push_back({NoteCode::kUndefinedValues, {{"arrays", undefined}}});
+  if (!arrays.left_out.empty()) notes.push_back({NoteCode::kLeftOut, {{"arrays", arrays.left_out}}});
   return notes;
 }
 
@@ -104,7 +82,7 @@ std::size_t rest_of(std::size_t limit, std::size_t taken) {
 }
 
 // Room for the notes that are added.
-constexpr std::size_t kNoteBytes = 2000;
+constexpr std::size_t kNoteBytes = 4000;
 
 CompactLimits limits_of(const CompactOptions& options, bool attention, std::size_t taken, std::size_t least_kept) {
   const std::size_t aim = attention ? options.bytes_with_attention : options.bytes;
@@ -147,16 +125,16 @@ void add_exact_row(const Report& report, Method method, Entries& entries) {
   entries.add(to_text(method) + "_exact", internal::encode_bytes("f32", std::as_bytes(std::span(values)), &shape));
 }
 
-// What goes before anything else is made worse, and how readers are told.
+// What goes before anything else is made worse, as a note names it.
 struct Expendable {
   const char* name;
   bool (*names)(std::string_view array);
 };
 constexpr std::array<Expendable, 4> kExpendable = {{
-    {"the attention of single heads", [](std::string_view array) { return array == "attention"; }},
-    {"the columns of generated tokens", [](std::string_view array) { return array.ends_with("_generated"); }},
-    {"normalized values", [](std::string_view array) { return array.ends_with("_normalized"); }},
-    {"raw attention", [](std::string_view array) { return array == "raw"; }},
+    {"attention", [](std::string_view array) { return array == "attention"; }},
+    {"generated", [](std::string_view array) { return array.ends_with("_generated"); }},
+    {"normalized", [](std::string_view array) { return array.ends_with("_normalized"); }},
+    {"raw", [](std::string_view array) { return array == "raw"; }},
 }};
 
 // The first after `last` that there is something of; null: none. Raw attention goes where a generation has rollout.
@@ -183,13 +161,22 @@ std::string document(std::string head, const Entries& entries) {
 // Fewer and fewer values of each row.
 constexpr std::array<std::size_t, 8> kLeastKept = {16, 12, 8, 6, 4, 3, 2, 1};
 
-std::string left_out_layers(std::size_t before, std::size_t after) {
-  return fmt::format("{} of the {} layers", before - after, before);
-}
+// What a document has no room for: arrays, and some of the layers.
+struct LeftOut {
+  std::vector<std::string> arrays;
+  std::size_t layers_before = 0;
+  std::size_t layers_after = 0;
 
-std::string no_room_note(const std::vector<std::string>& gone) {
-  return fmt::format("There is no room here for {}; {}", internal::joined(gone), kAllNumbers);
-}
+  std::vector<Note> notes() const {
+    if (arrays.empty() && layers_after == layers_before) return {};
+    NoteValues values = {{"arrays", arrays}};
+    if (layers_after < layers_before) {
+      values.emplace("layers_left_out", layers_before - layers_after);
+      values.emplace("layers", layers_before);
+    }
+    return {Note{NoteCode::kLeftOut, std::move(values)}};
+  }
+};
 
 }  // namespace
 
@@ -204,7 +191,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
   degenerate.add_bytes("flow_degenerate", report.flow_degenerate);
   taken += degenerate.text().size();
 
-  const auto finished = [&](const Report& shown, const CompactArrays& arrays, const std::vector<std::string>& gone) {
+  const auto finished = [&](const Report& shown, const CompactArrays& arrays, const LeftOut& left_out) {
     Entries entries;
     for (const CompactEntry& entry : arrays.entries) {
       entries.add(entry.name, entry.array.json);
@@ -214,25 +201,24 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
       }
     }
     entries.add_bytes("flow_degenerate", shown.flow_degenerate);
-    std::vector<std::string> notes;
-    if (!gone.empty()) notes.push_back(no_room_note(gone));
-    for (std::string& note : notes_on(arrays)) notes.push_back(std::move(note));
+    std::vector<Note> notes = left_out.notes();
+    for (Note& note : notes_on(arrays)) notes.push_back(std::move(note));
     return document(internal::report_head(shown, notes), entries);
   };
 
   std::vector<CompactSource> sources = sources_of(report);
-  std::vector<std::string> gone;
+  LeftOut left_out;
   const Expendable* next = next_expendable(report, sources, nullptr);
   for (;;) {
     const bool has_attention = std::any_of(sources.begin(), sources.end(), [](const auto& s) { return s.attention; });
     for (const std::size_t least : kLeastKept) {
       if (next != nullptr && least < kLeastBesideExpendable) break;
       if (const auto arrays = fit_arrays(sources, limits_of(options, has_attention, taken, least))) {
-        return finished(report, *arrays, gone);
+        return finished(report, *arrays, left_out);
       }
     }
     if (next == nullptr) break;
-    gone.emplace_back(next->name);
+    left_out.arrays.emplace_back(next->name);
     std::erase_if(sources, [&](const CompactSource& source) { return next->names(source.name); });
     next = next_expendable(report, sources, next);
   }
@@ -254,10 +240,9 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
       limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
     }
     if (const auto arrays = fit_arrays(sources_of(smaller), limits)) {
-      if (smaller.settings.layers.size() < layers) {
-        gone.push_back(left_out_layers(layers, smaller.settings.layers.size()));
-      }
-      return finished(smaller, *arrays, gone);
+      left_out.layers_before = layers;
+      left_out.layers_after = smaller.settings.layers.size();
+      return finished(smaller, *arrays, left_out);
     }
   }
 }

@@ -1,4 +1,5 @@
-// The report document in few bytes: what pages and servers hand to a browser (version 2 of docs/report-format.md).
+// The report document in few bytes: what pages and servers hand to a browser (docs/report-format.md, "Compact
+// documents").
 //
 // Problem. A report of 512 tokens, 12 layers and 12 heads holds 44 million numbers, 350 MB as JSON. A page shows two or
 // three digits of them, and of most rows a few values.

@@ -12,6 +12,7 @@
 #include <random>
 #include <span>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/compact_rows.h"
@@ -85,7 +86,7 @@ std::string dtype(const json& document, const char* array) {
 
 std::string notes_of(const json& document) {
   std::string all;
-  for (const json& note : document["notes"]) all += note.get<std::string>() + "\n";
+  for (const json& note : document["notes"]) all += note["text"].get<std::string>() + "\n";
   return all;
 }
 
@@ -101,11 +102,11 @@ void expect_row_of_floats(const Tensor<double>& exact, const Tensor<double>& fou
 TEST(CompactReportJson, SmallReportsKeepFloat32) {
   Report report = test::small_report();
   report.attention = attention_like<float>({2, 3, 4, 4}, 1, false);
-  report.notes = {"A note."};
+  report.notes = {Note("A note.")};
   const std::string text = compact_report_json(report);
   const json document = json::parse(text);
   EXPECT_EQ(document["version"], 3);
-  EXPECT_EQ(document["notes"], json({"A note."}));
+  EXPECT_EQ(notes_of(document), "A note.\n");
   const Report back = report_from_json(text);
   for (const auto& [a, b] : {std::pair{&report.raw, &back.raw}, std::pair{&report.rollout, &back.rollout},
                              std::pair{&report.flow, &back.flow}, std::pair{&report.flow_gap, &back.flow_gap}}) {
@@ -511,7 +512,7 @@ TEST(CompactGenerationJson, SmallOnesKeepFloat32) {
   EXPECT_EQ(dtype(document, "rollout"), "f32");
   EXPECT_EQ(dtype(document, "flow_gap"), "f32");
   EXPECT_EQ(dtype(document, "flow_degenerate"), "u8");
-  EXPECT_EQ(document["notes"], json({"A note."}));
+  EXPECT_EQ(notes_of(document), "A note.\n");
   EXPECT_EQ(document["input"]["kind"], "generation");
 }
 

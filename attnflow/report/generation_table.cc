@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
@@ -74,7 +75,7 @@ std::vector<std::string> closing_lines(const Report& report, const Content& cont
     lines.push_back(fmt::format("Excluded from the rankings: {}; they hold {:.0f}% of the prompt's share.", rules,
                                 100.0 * content.excluded_share));
   }
-  for (const std::string& note : report.notes) lines.push_back("Note: " + clean_line(note));
+  for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note)));
   return lines;
 }
 

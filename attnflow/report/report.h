@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "attnflow/attribution/input.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/flow/pair_flow.h"
 #include "attnflow/tensor/tensor.h"
@@ -200,7 +201,7 @@ struct Report {
   std::optional<Generation> generation;  // input.kind generation: output_tokens are m - 1, m, ...
   GenerationValues raw_beside, rollout_beside, flow_beside;
 
-  std::vector<std::string> notes;  // warnings, whole sentences
+  std::vector<Note> notes;
 };
 
 // Position of `layer` in settings.layers, or nothing.

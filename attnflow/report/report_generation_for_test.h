@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow::test {
@@ -60,7 +61,7 @@ inline Report small_generation() {
   }
   report.flow_degenerate(0, 0, 3) = 2;
   generation.excluded = {{"punctuation", {3}}, {"tokens 0, 3", {0, 3}}};
-  report.notes = {"A note."};
+  report.notes = {Note("A note.")};
   return report;
 }
 

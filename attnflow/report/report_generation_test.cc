@@ -60,7 +60,7 @@ Report hostile_generation() {
   report.generation->tokens[1].text = long_word;
   report.generation->tokens[1].begin = report.generation->tokens[1].end = 0;
   report.model.name = long_word + "\n";
-  report.notes = {"A note with </script> and a\nbreak, " + long_word};
+  report.notes = {Note("A note with </script> and a\nbreak, " + long_word)};
   report.generation->excluded = {{long_word, {1}}};
   return report;
 }

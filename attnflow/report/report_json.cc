@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_json_parts.h"
 
@@ -124,7 +126,7 @@ Json generation_json(const Generation& generation) {
 
 }  // namespace
 
-std::string internal::report_head(const Report& report, const std::vector<std::string>& more_notes) {
+std::string internal::report_head(const Report& report, const std::vector<Note>& more_notes) {
   std::string out = "{";
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
@@ -175,9 +177,9 @@ std::string internal::report_head(const Report& report, const std::vector<std::s
     field("referents", referents);
   }
   if (report.generation) field("generation", generation_json(*report.generation));
-  Json notes = internal::text_list(report.notes);
-  for (const std::string& note : more_notes) notes.push_back(valid_utf8(note));
-  field("notes", notes);
+  std::vector<Note> notes = report.notes;
+  notes.insert(notes.end(), more_notes.begin(), more_notes.end());
+  field("notes", internal::notes_json(notes));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// The report document as JSON: format "attnflow-report" (docs/report-format.md lists every field). Version 1 is exact;
-// version 2, written by compact_json.h for pages, has fewer bytes and digits. Both are read.
+// The report document as JSON: format "attnflow-report" (docs/report-format.md lists every field). What is written here
+// is exact; compact_json.h writes documents of fewer bytes and digits, for pages. Both are read, and older versions.
 //
 // Writing is deterministic: the same report gives the same bytes. The text is valid UTF-8 and may stand inside an HTML
 // <script> element as it is: '<', U+2028 and U+2029 are written as escapes. In strings that are not valid UTF-8 each

@@ -27,6 +27,7 @@ class Field {
   Field(const nlohmann::json& value, std::string path) : value_(&value), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
+  const nlohmann::json& value() const { return *value_; }
 
   // The member, or nothing when it is missing or null.
   std::optional<Field> find(const char* name) const {

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/attribution/setting_options.h"
 
 namespace attnflow::internal {

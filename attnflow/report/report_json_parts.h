@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/files/half.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/report/report.h"
@@ -39,7 +40,7 @@ Json token_json(const InputToken& token);
 Json choices_json(const std::vector<ReportChoice>& choices);
 
 // All of a document but its arrays: an object that is still open. Notes are added to the report's own.
-std::string report_head(const Report& report, const std::vector<std::string>& more_notes = {});
+std::string report_head(const Report& report, const std::vector<Note>& more_notes = {});
 
 // Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
 template <typename Stored, typename T, typename Convert>

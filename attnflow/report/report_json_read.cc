@@ -12,6 +12,7 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_arrays.h"
 #include "attnflow/report/report_json_field.h"
@@ -403,7 +404,10 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   check_positions("flow_output_tokens", report.flow_output_tokens, first, end);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
-  document.read("notes", report.notes);
+  if (const auto notes = document.find("notes")) {
+    const std::size_t count = notes->length();
+    for (std::size_t i = 0; i < count; ++i) report.notes.push_back(internal::read_note(notes->element(i)));
+  }
   if (const auto arrays = document.find("arrays")) internal::read_report_arrays(*arrays, options, report);
   return report;
 }

@@ -11,6 +11,7 @@
 #include <random>
 #include <tuple>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/report/base64.h"
@@ -83,9 +84,8 @@ Report full_report() {
   }
   report.graph = random_tensor({4, 3, 3}, random);
   report.referents = {{"na\xc3\xafve", {1}}, {"\xd8\xb3\xd9\x84", {0, 2}}};
-  report.notes = {"Flow is degenerate.",
-                  "Zweite \xc3\x9c"
-                  "bersicht."};
+  report.notes = {Note(NoteCode::kWideGap, {{"widest", 3e-4}, {"tolerance", 1e-6}}), Note("Zweite \xc3\x9c"
+                                                                                          "bersicht.")};
   return report;
 }
 
@@ -440,7 +440,36 @@ TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
   EXPECT_TRUE(refused_with(with("/output_tokens", {0, 2, 1}), "output_tokens[2]"));
   EXPECT_TRUE(refused_with(with("/flow_output_tokens", {7}), "flow_output_tokens[0]"));
   EXPECT_TRUE(refused_with(with("/notes", {1}), "notes[0]"));
+  EXPECT_TRUE(refused_with(with("/notes/0/text", nullptr), "notes[0]"));
+  EXPECT_TRUE(refused_with(with("/notes/0/values", 1), "notes[0].values"));
+  EXPECT_TRUE(refused_with(with("/notes/0/values/widest", json::object()), "notes[0].values.widest"));
   EXPECT_TRUE(refused_with(with("/arrays", "x"), "arrays"));
+}
+
+TEST(ReportJson, NotesAreObjectsWithCodes) {
+  Report report = full_report();
+  report.notes = {Note(NoteCode::kOutputTokenOfWord, {{"word", "cabinets"}, {"tokens", 2UL}, {"position", 6UL}}),
+                  Note(NoteCode::kLeftOut, {{"arrays", std::vector<std::string>{"graph"}}}), Note("Mine.")};
+  json document = json::parse(report_to_json(report));
+  EXPECT_EQ(report_from_json(document.dump()).notes, report.notes);
+  const json& first = document["notes"][0];
+  EXPECT_EQ(first["code"], "output-token-of-word");
+  EXPECT_EQ(first["values"], (json{{"word", "cabinets"}, {"tokens", 2}, {"position", 6}}));
+  EXPECT_EQ(first["text"].get<std::string>() + " " + first["advice"].get<std::string>(), note_text(report.notes[0]));
+  EXPECT_FALSE(document["notes"][2].contains("advice"));
+
+  // Of a newer attnflow: the words are kept.
+  document["notes"] = {{{"code", "made-up"}, {"values", {{"share", 0.5}, {"none", nullptr}}}, {"text", "Words."}}};
+  const Report newer = report_from_json(document.dump());
+  ASSERT_EQ(newer.notes.size(), 1U);
+  EXPECT_EQ(newer.notes[0].code, NoteCode::kText);
+  EXPECT_EQ(note_text(newer.notes[0]), "Words.");
+  EXPECT_EQ(newer.notes[0].values, (NoteValues{{"share", 0.5}}));
+
+  // Before version 3 they were sentences.
+  document["version"] = 1;
+  document["notes"] = {"A sentence."};
+  EXPECT_EQ(report_from_json(document.dump()).notes, std::vector{Note("A sentence.")});
 }
 
 TEST(ReportJson, WrongArraysAreRefused) {

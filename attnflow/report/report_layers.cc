@@ -54,12 +54,4 @@ void halve_layers(Report* report) {
   for (Tensor<double>* const array : arrays) *array = first_of(*array, kept);
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string list;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    list += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  }
-  return list;
-}
-
 }  // namespace attnflow::internal

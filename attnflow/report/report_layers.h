@@ -9,9 +9,6 @@ namespace attnflow::internal {
 // Leaves every other layer out of raw, rollout and flow, never the last. Flow with layers of its own keeps them.
 void halve_layers(Report* report);
 
-// "a, b and c".
-std::string joined(const std::vector<std::string>& parts);
-
 }  // namespace attnflow::internal
 
 #endif  // ATTNFLOW_REPORT_REPORT_LAYERS_H_

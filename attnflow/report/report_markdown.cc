@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
@@ -142,7 +143,7 @@ std::string markdown_table(const Report& report) {
   }
   if (!report.notes.empty()) {
     out += "\n";
-    for (const std::string& note : report.notes) out += "- " + escaped(note) + "\n";
+    for (const Note& note : report.notes) out += "- " + escaped(note_text(note)) + "\n";
   }
   return out;
 }

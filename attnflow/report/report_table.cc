@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
@@ -65,7 +66,7 @@ class TableWriter {
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
     if (!report_.notes.empty()) {
       out_ += '\n';
-      for (const std::string& note : report_.notes) paragraph("Note: " + clean_line(note));
+      for (const Note& note : report_.notes) paragraph("Note: " + clean_line(note_text(note)));
     }
     return std::move(out_);
   }

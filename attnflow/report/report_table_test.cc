@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
@@ -196,7 +197,7 @@ TEST(Words, Predictions) {
 TEST(TerminalTable, SmallReport) {
   Report report = small_report();
   report.predictions.push_back({"classification", {}, {{"positive", 0.75}}, {}});
-  report.notes = {"A note."};
+  report.notes = {Note("A note.")};
   // Written out, so that a change of the looks is seen. Values: layer 2, row 0.
   EXPECT_EQ(terminal_table(report),
             "tiny (bert, 2 layers, 3 heads), 4 tokens\n"
@@ -250,9 +251,9 @@ TEST(TerminalTable, MarksWordsThatTheVocabularyLacks) {
 
 TEST(TerminalTable, NoLineIsWiderThanAsked) {
   Report report = polyglot_report();
-  report.notes = {
+  report.notes = {Note(
       "A long note with many words that has to be broken over several lines, and one word that is "
-      "longer-than-any-line-could-hold-because-it-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on."};
+      "longer-than-any-line-could-hold-because-it-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on.")};
   for (const std::size_t width : {40U, 52U, 79U, 80U, 81U, 100U, 132U, 400U}) {
     for (const bool ascii : {false, true}) {
       for (const std::string& line : lines_of(terminal_table(report, {width, false, ascii})))
@@ -321,7 +322,7 @@ TEST(TerminalTable, HostileTextIsHarmless) {
   report.model.name = "name\x1b]0;title\x07";
   report.input.tokens[1] = {"evil\x1b[2J\r\n\u202Etext", {}, {}, false, 0, 0};
   report.predictions.push_back({"classification", {}, {{"label\x1b[31m", 0.5}}, {}});
-  report.notes = {"note\x1b[31m\nsecond line"};
+  report.notes = {Note("note\x1b[31m\nsecond line")};
   const std::string table = terminal_table(report);
   EXPECT_FALSE(contains(table, "\x1b"));
   EXPECT_FALSE(contains(table, "\r"));
@@ -360,7 +361,7 @@ TEST(TerminalTable, LargeAndSmallValues) {
 TEST(MarkdownTable, SmallReport) {
   Report report = small_report();
   report.settings.top_k = 2;
-  report.notes = {"A *note* about | pipes."};
+  report.notes = {Note("A *note* about | pipes.")};
   EXPECT_EQ(
       markdown_table(report),
       "# tiny (bert, 2 layers, 3 heads), 4 tokens\n"

@@ -11,8 +11,10 @@
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/generate.h"
+#include "attnflow/attribution/note.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/report/compact_json.h"
+#include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/serve/api.h"
@@ -33,7 +35,7 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
   const Report& report = evaluation.report;
   Json json;
   json["format"] = "attnflow-text-evaluation";
-  json["version"] = 1;
+  json["version"] = 2;
   json["model"] = {{"name", report.model.name},
                    {"architecture", report.model.architecture},
                    {"layers", report.model.layers},
@@ -64,8 +66,9 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
                                     {"count", one.count},
                                     {"spearman", one.spearman ? Json(*one.spearman) : Json()}});
   }
-  json["notes"] = report.notes;
-  for (const std::string& note : evaluation.notes) json["notes"].push_back(note);
+  std::vector<Note> notes = report.notes;
+  notes.insert(notes.end(), evaluation.notes.begin(), evaluation.notes.end());
+  json["notes"] = internal::notes_json(notes);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -168,7 +171,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
     // What was generated within the time limit is worth having; nobody waits for it after the others.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {
-      report.notes.emplace_back("This server's time limit (attnflow serve --timeout) ended the generation.");
+      report.notes.emplace_back(NoteCode::kTimeLimit);
     }
     return document(report, request.compact);
   });

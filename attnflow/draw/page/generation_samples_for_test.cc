@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/synthetic_generation_for_test.h"
 #include "attnflow/report/report_json.h"
@@ -51,7 +52,7 @@ void write_generation_samples(const std::filesystem::path& folder) {
     make.generated = {markup, "\xe2\x80\xa8", " <img src=x onerror=document.title='run'>"};
     make.layers = 2;
     Report report = synthetic_generation(make);
-    report.notes = {markup};
+    report.notes = {Note(markup)};
     report.generation->excluded = {{markup, {1}}};
     report.model.name = markup;
     for (GeneratedToken& token : report.generation->tokens) token.choices.push_back({markup, 0.01});

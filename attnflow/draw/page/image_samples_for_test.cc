@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/synthetic_picture_for_test.h"
 #include "attnflow/report/report_json.h"
@@ -37,7 +38,10 @@ void write_image_samples(const std::filesystem::path& folder) {
                                        .flow = FlowRows::kOne,
                                        .seen = {0.1875, 0.0, 0.8125, 1.0},
                                        .shrink = 2});
-    report.notes = {"Flow was computed for one output token only."};
+    report.notes = {Note(NoteCode::kFewClasses, {{"width", std::size_t{224}},
+                                                 {"height", std::size_t{224}},
+                                                 {"classes", std::size_t{2}},
+                                                 {"labels", std::vector<std::string>{"cat", "dog"}}})};
     write(folder, "tokens", report);
   }
   {
@@ -69,7 +73,7 @@ void write_image_samples(const std::filesystem::path& folder) {
     // Text that would be markup, or end the script that holds it.
     const std::string markup = "</script><script>document.title='run'</script><!-- <img src=x onerror=alert(1)> & ";
     Report report = synthetic_picture({.name = markup, .rows = 3, .columns = 4, .specials = {markup}, .layers = 2});
-    report.notes = {markup};
+    report.notes = {Note(markup)};
     report.model.name = markup;
     report.predictions[0].choices[0].label = markup;
     write(folder, "markup", report);

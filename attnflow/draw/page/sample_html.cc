@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/note.h"
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/page/generation_samples_for_test.h"
 #include "attnflow/draw/page/image_samples_for_test.h"
@@ -88,7 +89,6 @@ void compute(std::size_t layers, bool flow_row, Report* report) {
   report->flow_degenerate = std::move(flow.degenerate);
   if (flow_row) {
     report->flow_output_tokens = {report->output_token};
-    report->notes.push_back("Flow was computed for one output token only, because the input has more than 128 tokens.");
   } else {
     report->flow_output_tokens = report->output_tokens;
   }
@@ -142,9 +142,12 @@ void write_samples(const std::filesystem::path& folder) {
   }
   {
     Report report = text_report("long-text", many_pieces(128));
-    report.notes = {
-        "98% of the flow values at layer 6 equal the first layer's column sums: the layers between do not "
-        "matter there. Look at fewer layers, at rollout, or at another residual."};
+    report.notes = {Note(NoteCode::kFlowDegenerate, {{"layers", std::vector<std::size_t>{6}},
+                                                     {"start_layer", std::size_t{0}},
+                                                     {"least", 0.98},
+                                                     {"most", 0.98},
+                                                     {"first_layer_share", 1.0},
+                                                     {"mixing", "attention"}})};
     compute(6, false, &report);
     write(folder, "long", report);
   }
@@ -251,7 +254,9 @@ void write_samples(const std::filesystem::path& folder) {
     report.output_token = 8;
     report.predictions = {{"masked", 8, {{"she", 0.41}, {"he", 0.2}}, {{"he", 0.2}, {"she", 0.41}}}};
     report.referents = {{"author", {2}}, {"Brobdingnag", {4}}, {"author", {7}}};
-    report.notes = {"1 word is not in the model's vocabulary and looks to it like any other such word: Brobdingnag."};
+    report.notes = {Note(NoteCode::kUnknownWords, {{"count", std::size_t{1}},
+                                                   {"words", std::vector<std::string>{"Brobdingnag"}},
+                                                   {"not_listed", std::size_t{0}}})};
     compute(4, false, &report);
     write(folder, "referents", report);
     // A referent of several tokens has no flow.
@@ -262,7 +267,7 @@ void write_samples(const std::filesystem::path& folder) {
     // Text that would be markup, or end the script that holds it.
     const std::string markup = "</script><script>document.title='run'</script><!-- <b> & \xe2\x80\xa8";
     Report report = text_report(markup, {{"[CLS]", ""}, {markup, markup}, {"&lt;", " &lt;"}, {"[SEP]", ""}});
-    report.notes = {markup};
+    report.notes = {Note(markup)};
     report.predictions = {{"classification", std::nullopt, {{markup, 0.9}}, {}}};
     compute(2, false, &report);
     write(folder, "markup", report);

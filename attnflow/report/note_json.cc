@@ -1,0 +1,72 @@
+#include "attnflow/report/note_json.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "attnflow/unicode/unicode.h"
+
+namespace attnflow::internal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json value_json(const std::string& value) { return repair_utf8(value, "?"); }
+Json value_json(const std::vector<std::string>& values) {
+  Json list = Json::array();
+  for (const std::string& value : values) list.push_back(value_json(value));
+  return list;
+}
+template <typename T>
+Json value_json(const T& value) {
+  return value;
+}
+
+NoteValue read_value(const Field& field) {
+  const nlohmann::json& json = field.value();
+  if (json.is_string()) return field.string();
+  if (json.is_number_unsigned()) return json.get<std::size_t>();
+  if (json.is_number()) return json.get<double>();
+  if (field.length() > 0 && json.front().is_string()) {
+    std::vector<std::string> texts;
+    field.get(texts);
+    return texts;
+  }
+  std::vector<std::size_t> counts;
+  field.get(counts);
+  return counts;
+}
+
+}  // namespace
+
+Json notes_json(const std::vector<Note>& notes) {
+  Json list = Json::array();
+  for (const Note& note : notes) {
+    Json values = Json::object();
+    for (const auto& [name, value] : note.values) {
+      values[name] = std::visit([](const auto& one) { return value_json(one); }, value);
+    }
+    Json& json = list.emplace_back(Json{{"code", to_text(note.code)}, {"values", std::move(values)}});
+    json["text"] = value_json(note.text);
+    if (!note.advice.empty()) json["advice"] = value_json(note.advice);
+  }
+  return list;
+}
+
+Note read_note(const Field& json) {
+  if (json.value().is_string()) return Note(json.string());
+  Note note(json.at("text").string());
+  json.read("advice", note.advice);
+  std::string code;
+  json.read("code", code);
+  note.code = find_note_code(code).value_or(NoteCode::kText);
+  if (const std::optional<Field> values = json.find("values")) {
+    for (const auto& [name, value] : values->value().items()) {
+      if (const std::optional<Field> field = values->find(name.c_str())) note.values.emplace(name, read_value(*field));
+    }
+  }
+  return note;
+}
+
+}  // namespace attnflow::internal
