@@ -37,9 +37,8 @@
 //
 //     write_report_npz("report.npz", report);  // numpy.load("report.npz")["rollout"]
 //     assert(read_npz("report.npz", "rollout").to_double("rollout") == report.rollout);
-//     for (const NamedArray& named : report_arrays(report)) {
-//       std::printf("%s %s\n", named.name.c_str(), shape_to_string(named.array.shape).c_str());
-//     }
+//     write_report_npz("generation.npz", generation);
+//     assert(read_npz("generation.npz", "rollout").shape == (Shape{1, 2, 1}));  // [n, m, l]
 #ifndef ATTNFLOW_REPORT_REPORT_ARRAYS_H_
 #define ATTNFLOW_REPORT_REPORT_ARRAYS_H_
 

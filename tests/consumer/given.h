@@ -25,7 +25,6 @@
 #include "attnflow/graph/attention_replay.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
-#include "attnflow/report/generation_report.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/rollout/rollout.h"
@@ -69,7 +68,7 @@ struct Given {
   AttentionGraph graph = attention_graph(stack);
   InputText input = some_input();
   Report report = some_report(input, graph);
-  GenerationReport generation = some_generation(graph);
+  Report generation = some_generation(graph);
 
  private:
   // [layer, head, query, key]: different weights, rows that sum to 1.
@@ -121,19 +120,22 @@ struct Given {
   }
 
   // The prompt "The keys", continued by " rust".
-  static GenerationReport some_generation(const AttentionGraph& graph) {
-    GenerationReport report;
+  static Report some_generation(const AttentionGraph& graph) {
+    Report report;
     report.settings.methods = {Method::kRollout};
     report.settings.layers = {kLayers};
     report.model = {"tiny.gguf", "llama", kLayers, kHeads, true};
-    report.prompt = "The keys";
-    report.prompt_tokens = {{"The", 0, 3, false, 0}, {" keys", 3, 8, false, 1}};
-    report.text = " rust";
-    report.tokens = {{5, " rust", 0, 5, false, 0.5, {}}};
-    report.stopped = "length";
+    report.input.kind = "generation";
+    report.input.text = "The keys";
+    report.input.tokens = {{"The", 0, 3, false, 0}, {" keys", 3, 8, false, 1}};
+    report.generation.emplace();
+    report.generation->text = " rust";
+    report.generation->tokens = {{5, " rust", 0, 5, false, 0.5, {}}};
+    report.generation->stopped = "length";
+    report.output_token = 1;
+    report.output_tokens = {1};
     const std::vector<double> row = rollout_row(graph, 1, kLayers);
-    report.rollout.prompt = Tensor<double>({1, 2, 1}, {row[0], row[1]});
-    report.sink_share = Tensor<double>({1, 1}, {0.5});
+    report.rollout = Tensor<double>({1, 1, 2}, {row[0], row[1]});
     return report;
   }
 };
