@@ -222,7 +222,7 @@ TEST(CompactReportJson, AttentionThatDoesNotFitIsLeftOut) {
   EXPECT_LE(text.size(), options.max_bytes);
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "attention"), "none");
-  EXPECT_NE(notes_of(document).find("no room here for the attention of single heads;"), std::string::npos);
+  EXPECT_NE(notes_of(document).find("no room here for the attention of single heads."), std::string::npos);
   EXPECT_EQ(report_from_json(text).raw.shape(), report.raw.shape());
 }
 
@@ -513,7 +513,7 @@ TEST(CompactGenerationJson, WhatIsNeededLeastGoesFirst) {
   EXPECT_EQ(document["settings"]["layers"].back(), 40);
   EXPECT_EQ(document["arrays"]["rollout"]["shape"][2], document["settings"]["layers"].size());
   const std::string notes = notes_of(document);
-  EXPECT_NE(notes.find("the columns of generated tokens, normalised values"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("the columns of generated tokens, normalized values"), std::string::npos) << notes;
 }
 
 TEST(CompactGenerationJson, SmallOnesKeepFloat32) {
