@@ -330,7 +330,7 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   const Report report = explain_attention(input, options);
   const std::vector<Note> notes = notes_of(report, NoteCode::kSecondTokenSink);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_EQ(test::value_of<double>(notes[0], "share"), report.rollout(3, 3, 1));
+  EXPECT_DOUBLE_EQ(test::value_of<double>(notes[0], "share"), report.rollout(3, 3, 1));
   const auto silent = [&] { return notes_of(explain_attention(input, options), NoteCode::kSecondTokenSink).empty(); };
   options.settings.methods = {Method::kRaw};
   EXPECT_TRUE(silent());
