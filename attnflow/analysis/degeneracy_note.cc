@@ -1,6 +1,9 @@
 #include "attnflow/analysis/degeneracy_note.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace attnflow {
@@ -25,8 +28,17 @@ std::optional<Note> degeneracy_note(const DegeneracyQuestion& question) {
   const double columns = static_cast<double>(all.first_layer_column) / static_cast<double>(all.degenerate());
   const bool reaches_last = layers.back() == question.layers.back().layer;
   const bool all_from_first = layers.front() == question.layers[question.layers.size() - layers.size()].layer;
-  NoteValues values = {{"layers", layers}, {"start_layer", question.to_layer}, {"least", least},
-                       {"most", most},     {"first_layer_share", columns},     {"mixing", to_text(question.mixing)}};
+  // Two layers above the bottom are the fewest that can be degenerate.
+  const std::size_t bottom = question.to_layer + 1;
+  const std::string fewer =
+      layers.front() == bottom + 1 ? fmt::format("{}", bottom) : fmt::format("{}-{}", bottom, layers.front() - 1);
+  NoteValues values = {{"layers", layers},
+                       {"start_layer", question.to_layer},
+                       {"fewer_layers", fewer},
+                       {"least", least},
+                       {"most", most},
+                       {"first_layer_share", columns},
+                       {"mixing", to_text(question.mixing)}};
   if (layers.size() > 1 && reaches_last && all_from_first) values.emplace("from_layer", layers.front());
   if (question.output_token) values.emplace("output_token", *question.output_token);
   if (question.shown.values > 0 && reaches_last) {

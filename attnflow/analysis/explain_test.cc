@@ -330,7 +330,7 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   const Report report = explain_attention(input, options);
   const std::vector<Note> notes = notes_of(report, NoteCode::kSecondTokenSink);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_NEAR(test::value_of<double>(notes[0], "share"), report.rollout(3, 3, 1), 1e-12);
+  EXPECT_DOUBLE_EQ(test::value_of<double>(notes[0], "share"), report.rollout(3, 3, 1));
   const auto silent = [&] { return notes_of(explain_attention(input, options), NoteCode::kSecondTokenSink).empty(); };
   options.settings.methods = {Method::kRaw};
   EXPECT_TRUE(silent());
@@ -367,9 +367,9 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   // Plain words come first.
   EXPECT_TRUE(text.starts_with("From layer " + std::to_string(mostly.front()) + " on, flow mostly repeats the first"))
       << text;
-  const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ").";
-  EXPECT_NE(text.find("look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos) << text;
-  for (const char* part : {"% of the pairs", "layer 1's attention to the input token", "--to-layer", "rollout",
+  const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ")";
+  EXPECT_NE(text.find("Look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos) << text;
+  for (const char* part : {"% of the values", "layer 1's attention to the input token", "--to-layer", "rollout",
                            "--residual", "--heads", "of the values shown for one output token"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << ": " << text;
   }
@@ -400,7 +400,7 @@ TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
   EXPECT_NE(text.find("layer 4's own attention"), std::string::npos) << text;
   EXPECT_EQ(text.find("to the input token"), std::string::npos) << text;
   EXPECT_TRUE(text.starts_with("At layer 4, most flow values are as large as they can be")) << text;
-  EXPECT_NE(text.find("(--layers 1-3)."), std::string::npos) << text;
+  EXPECT_NE(text.find("(--layers 1-3)"), std::string::npos) << text;
   // From layer 2 down to layer 1 there is nothing between.
   options.settings.layers = {2};
   options.settings.start_layer = 1;

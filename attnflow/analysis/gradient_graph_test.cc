@@ -272,7 +272,7 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
   // Of the output token alone: the others' rows say nothing about the score.
   EXPECT_EQ(test::value_of<std::size_t>(notes[0], "output_token"), 0U);
   const std::string text = note_text(notes[0]);
-  EXPECT_TRUE(text.ends_with("Another --to-layer or --mixing (or --discard) changes that.")) << text;
+  EXPECT_TRUE(text.ends_with("or choose another --to-layer or --mixing (or --discard).")) << text;
 }
 
 TEST(GradientExplain, RefusesModelsWithoutGradients) {

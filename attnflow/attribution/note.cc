@@ -62,8 +62,11 @@ Note::Note(NoteCode of, NoteValues with) : code(of), values(std::move(with)) {
     assert(row.values.find(name) != std::string_view::npos && "the table names the values of a note");
     fields.push_back(fmt::arg(name.c_str(), NoteField{&value}));
   }
-  text = row.made != nullptr ? row.made(*this) : fmt::vformat(row.text, fields);
-  advice = fmt::vformat(row.advice, fields);
+  const auto words = [&](const internal::NoteWords& one) {
+    return one.made != nullptr ? one.made(*this) : fmt::vformat(one.format, fields);
+  };
+  text = words(row.text);
+  advice = words(row.advice);
 }
 
 Note::Note(std::string words) : text(std::move(words)) {}

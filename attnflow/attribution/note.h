@@ -11,7 +11,7 @@
 //     const Note note{NoteCode::kWideGap, {{"widest", 3e-4}, {"tolerance", 1e-6}}};
 //     assert(to_text(note.code) == "wide-gap");
 //     assert(std::get<double>(*note.find("widest")) == 3e-4);
-//     std::puts(note_text(note).c_str());  // The widest interval of a flow is 3.0e-04, ...
+//     assert(note_text(note).starts_with("The widest flow interval is 3.0e-04"));
 #ifndef ATTNFLOW_ATTRIBUTION_NOTE_H_
 #define ATTNFLOW_ATTRIBUTION_NOTE_H_
 

@@ -58,13 +58,8 @@ std::string unknown_words_text(const Note& note) {
 
 std::string system_turn_text(const Note& note) {
   const std::string& turn = text_in(note, "turn");
-  if (turn.empty()) {
-    return "--chat: the model's template begins with a system's turn by itself; --system TEXT writes into it.";
-  }
-  return fmt::format(
-      "--chat: the model's template begins with a system's turn of its own, \"{}\"; --system TEXT replaces it, "
-      "--system \"\" empties it.",
-      turn);
+  return fmt::format("The model's chat template begins with a system turn of its own{}.",
+                     turn.empty() ? "" : ", \"" + turn + '"');
 }
 
 // "4", "4-6", "4-6 and 9"; `layers` is increasing.
@@ -86,8 +81,8 @@ std::string percent_range(double low, double high) {
   return least == most ? least : least + " to " + most;
 }
 
-// What a reader sees, and what to look at instead; then how many values equal a cut at which end of the network. An end
-// is named when it is more than an exception.
+// What a reader sees; then how many values equal a cut at which end of the network. An end is named when it is more
+// than an exception.
 std::string degenerate_text(const Note& note) {
   constexpr double kFew = 0.05;
   const std::vector<std::size_t>& layers = counts_in(note, "layers");
@@ -104,32 +99,32 @@ std::string degenerate_text(const Note& note) {
       only_columns ? fmt::format("flow mostly repeats {}", first)
       : only_rows  ? std::string("most flow values are as large as they can be and hardly tell tokens apart")
                    : fmt::format("flow mostly repeats {} or is as large as it can be", first);
-  // Two layers above the bottom are the fewest that can be degenerate.
-  const std::string fewer =
-      layers.front() == bottom + 1 ? fmt::format("{}", bottom) : fmt::format("{}-{}", bottom, layers.front() - 1);
 
   const std::string columns =
       fmt::format("layer {}'s attention to the input token, the same for every output token", bottom);
   const std::string rows = layers.size() == 1 ? fmt::format("layer {}'s own attention", layers.front())
-                                              : std::string("the attention of the layer looked from");
+                                              : std::string("the attention of the layer of the output token");
   const std::string sums = only_columns ? "sums over " + columns
                            : only_rows  ? "sums over " + rows
                                         : fmt::format("{:.0f}% of these sums over {}, {:.0f}% over {}", 100.0 * share,
                                                       columns, 100.0 * (1.0 - share), rows);
   const NoteValue* const token = note.find("output_token");
-  const std::string values =
-      token == nullptr ? "pairs" : fmt::format("values of output token {}", std::get<std::size_t>(*token));
+  const std::string of = token == nullptr ? "" : fmt::format(" of output token {}", std::get<std::size_t>(*token));
   const std::string shown = note.find("shown") == nullptr
                                 ? std::string()
                                 : fmt::format("; of the values shown for one output token, {} of {}",
                                               count_in(note, "shown_degenerate"), count_in(note, "shown"));
   return fmt::format(
-      "{}, {}: look at rollout instead, or at flow from fewer layers (--layers {}). Flow from {} is mostly degenerate: "
-      "{} of the {} equal a cut at an end of the network ({}), so the layers between do not matter there{}. Another {} "
-      "changes that.",
-      where, what, fewer, named, percent_range(share_in(note, "least"), share_in(note, "most")), values, sums, shown,
-      text_in(note, "mixing") == "attention" ? "--to-layer, --residual or mixing (--heads, --discard)"
-                                             : "--to-layer or --mixing (or --discard)");
+      "{}, {}. Flow from {} is mostly degenerate: {} of the values{} equal a cut at an end of the network ({}), so the "
+      "layers between do not matter there{}.",
+      where, what, named, percent_range(share_in(note, "least"), share_in(note, "most")), of, sums, shown);
+}
+
+std::string degenerate_advice(const Note& note) {
+  return fmt::format("Look at rollout instead, or at flow from fewer layers (--layers {}), or choose another {}.",
+                     text_in(note, "fewer_layers"),
+                     text_in(note, "mixing") == "attention" ? "--to-layer, --residual or mixing (--heads, --discard)"
+                                                            : "--to-layer or --mixing (or --discard)");
 }
 
 // "raw", "flow_generated", ... for people.
@@ -154,7 +149,7 @@ std::vector<std::string> array_names(const Note& note) {
   return names;
 }
 
-constexpr const char* kAllNumbers = "a json or npz file has all numbers.";
+constexpr const char* kAllNumbers = "A .json or .npz file has all numbers.";
 
 std::string largest_kept_text(const Note& note) {
   std::vector<std::string> shares = array_names(note);
@@ -163,14 +158,13 @@ std::string largest_kept_text(const Note& note) {
                             counts_in(note, "least_percent")[i]);
   }
   return fmt::format(
-      "There is no room here for all values: the largest of each row are kept, on average {}, and the others stand for "
-      "their mean; {}",
-      listed(std::move(shares)), kAllNumbers);
+      "There is no room here for all values: the largest of each row are kept, on average {}, and the others are "
+      "replaced by their mean.",
+      listed(std::move(shares)));
 }
 
 std::string undefined_text(const Note& note) {
-  return fmt::format("Values of {} that are not defined are shown as 0 here; {}", listed(array_names(note)),
-                     kAllNumbers);
+  return fmt::format("Undefined values of {} are shown as 0 here.", listed(array_names(note)));
 }
 
 std::string left_out_text(const Note& note) {
@@ -178,7 +172,7 @@ std::string left_out_text(const Note& note) {
   if (note.find("layers") != nullptr) {
     parts.push_back(fmt::format("{} of the {} layers", count_in(note, "layers_left_out"), count_in(note, "layers")));
   }
-  return fmt::format("There is no room here for {}; {}", listed(std::move(parts)), kAllNumbers);
+  return fmt::format("There is no room here for {}.", listed(std::move(parts)));
 }
 
 using internal::NoteRow;
@@ -186,89 +180,97 @@ using Code = NoteCode;
 
 constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kText, "text", "", ""},
-    {Code::kTextCut, "text-cut", "tokens", "The text was cut at {tokens} tokens, the model's positions."},
-    {Code::kUnknownWords, "unknown-words", "count words not_listed", "", "", unknown_words_text},
-    {Code::kTokensBlanked, "tokens-blanked", "blank positions", "", "", blanked_text},
+    {Code::kTextCut, "text-cut", "tokens", "The text was cut to {tokens} tokens, the model's maximum."},
+    {Code::kUnknownWords, "unknown-words", "count words not_listed", unknown_words_text},
+    {Code::kTokensBlanked, "tokens-blanked", "blank positions", blanked_text},
     {Code::kFewClasses, "few-classes", "width height classes labels",
-     "The model sees {width} x {height} pixels of the picture and knows {classes} classes ({labels}): it names one of "
-     "them whatever the picture shows."},
+     "The model sees {width} x {height} pixels of the image and knows {classes} classes ({labels}): it names one of "
+     "them whatever the image shows."},
     {Code::kReferentsPossible, "referents-possible", "",
-     "--referents WORD,WORD compares the weights of the mask on words of the text, beside the candidates."},
+     "The weights of the mask on words of the text can be compared beside the candidates.",
+     "Name the words with --referents WORD,WORD."},
     {Code::kOutputTokenGuessed, "output-token-guessed", "",
-     "No token is marked as a mask or class token, so the output token is position 0; --output-token chooses "
-     "another."},
+     "No token is marked as a mask or class token, so the output token is position 0.",
+     "--output-token chooses another."},
     {Code::kOutputTokenOfWord, "output-token-of-word", "word tokens position",
      "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",
-     "--words merges the pieces of words."},
-    {Code::kSystemTurn, "system-turn", "turn", "", "", system_turn_text},
+     "--words merges the tokens of each word."},
+    {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
+     "--system TEXT replaces it; --system \"\" empties it."},
 
-    {Code::kAdapterNotApplied, "adapter-not-applied", "base", "",
-     "If it is not in them yet, merge it (merge_and_unload of peft) and save the result.", adapter_text},
+    {Code::kAdapterNotApplied, "adapter-not-applied", "base", adapter_text,
+     "If they do not include it yet, merge it (merge_and_unload of peft) and save the result."},
     {Code::kWindowNotApplied, "window-not-applied", "window",
-     "This is Mistral 7B v0.1 or made of it, whose tokens see the {window} before them. The GGUF file does not say so, "
-     "and each sees all: beyond {window} tokens the numbers are not those of the model that was trained.",
+     "This is Mistral 7B v0.1 or a model derived from it, in which each token sees the {window} before it. The GGUF "
+     "file does not say so, and here each token sees all: beyond {window} tokens the numbers are not those of the "
+     "trained model.",
      "Its Hugging Face folder keeps the window."},
 
-    {Code::kAnyWeights, "any-weights", "",
-     "Rows of the attention were taken as they are (--any-weights): values need not be shares."},
+    {Code::kAnyWeights, "any-weights", "", "The attention was taken as it is: its rows, and values, may not sum to 1."},
     {Code::kAttentionRounded, "attention-rounded", "",
-     "The kept attention is rounded to float32; the values were computed from float64."},
+     "The attention in the report is rounded to float32; the values were computed from float64."},
     {Code::kNoPositiveAttention, "no-positive-attention", "",
-     "No attention weight speaks for the target: its gradient is 0 or negative wherever there is attention, so each "
-     "token draws on itself alone."},
+     "No attention weight supports the target: its gradient is 0 or negative wherever there is attention, so each "
+     "token "
+     "depends on itself alone."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
-     "park there what they do not need.",
-     "--set-aside first sets that token aside."},
+     "use it as an attention sink.",
+     "--set-aside first masks it."},
     {Code::kAttentionSinkGenerated, "attention-sink-generated", "share token",
-     "{share:%} of the attention falls on the first token, '{token}', on average over layers: decoders park there what "
-     "they do not need.",
-     "--drop-sink sets that token aside."},
+     "{share:%} of the attention falls on the first token, '{token}', on average over layers: decoders use it as an "
+     "attention sink.",
+     "--drop-sink masks it."},
     {Code::kSecondTokenSink, "second-token-sink", "share token",
-     "With the first token set aside, the second, '{token}', can draw on itself alone, so rollout gathers there: "
-     "{share:%} of what the output token draws on.",
-     "--normalize receptive-field takes that advantage away."},
+     "With the first token masked, the second, '{token}', can attend to itself alone, so rollout accumulates there: "
+     "{share:%} of what the output token depends on.",
+     "--normalize receptive-field removes that advantage."},
     {Code::kSecondTokenSinkGenerated, "second-token-sink-generated", "share token",
-     "With the first token set aside, the second, '{token}', can draw on itself alone, so rollout gathers there: "
-     "{share:%} of what generated tokens draw on, on average.",
-     "--normalize receptive-field takes that advantage away."},
+     "With the first token masked, the second, '{token}', can attend to itself alone, so rollout accumulates there: "
+     "{share:%} of what generated tokens depend on, on average.",
+     "--normalize receptive-field removes that advantage."},
 
     {Code::kRolloutNotShares, "rollout-not-shares", "output_token layer sum",
-     "Rollout multiplies I + G as published, so its values are no shares: those of output token {output_token} sum to "
+     "Rollout multiplies I + G as published, so its values do not sum to 1: those of output token {output_token} sum "
+     "to "
      "{sum:.3g} at layer {layer}.",
      "--mixing gradient-renormalized or --normalize row makes them shares."},
     {Code::kFlowDegenerate, "flow-degenerate",
-     "layers from_layer? start_layer least most first_layer_share output_token? shown? shown_degenerate? mixing", "",
-     "", degenerate_text},
+     "layers from_layer? start_layer fewer_layers least most first_layer_share output_token? shown? shown_degenerate? "
+     "mixing",
+     degenerate_text, degenerate_advice},
     {Code::kWideGap, "wide-gap", "widest tolerance",
-     "The widest enclosure of a flow is {widest:.1e}, more than --flow-tolerance {tolerance:g}; fewer tokens or "
-     "layers, or rows that sum to 1, make it narrower."},
+     "The widest flow interval is {widest:.1e}, wider than the tolerance of {tolerance:g}. Fewer tokens or layers, or "
+     "rows that sum to 1, make it narrower."},
     {Code::kSmallBaseline, "small-baseline", "count smallest",
-     "Receptive-field normalisation: {count} values have a baseline under uniform attention below {smallest} and are "
+     "Receptive-field normalization: {count} values have a baseline under uniform attention below {smallest} and are "
      "shown as 0."},
     {Code::kFlowTokensNotGenerated, "flow-tokens-not-generated", "tokens",
-     "Flow was asked for tokens that were not generated: there are {tokens}."},
+     "Flow was requested for tokens that were not generated: there are {tokens}."},
 
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted: flow was not computed."},
-    {Code::kTimeLimit, "time-limit", "", "This server's time limit (attnflow serve --timeout) ended the generation."},
+    {Code::kTimeLimit, "time-limit", "", "The server's time limit ended the generation.",
+     "attnflow serve --timeout sets it."},
 
-    {Code::kLargestKept, "largest-kept", "arrays mean_percent least_percent", "", "", largest_kept_text},
-    {Code::kUndefinedValues, "undefined-values", "arrays", "", "", undefined_text},
-    {Code::kLeftOut, "left-out", "arrays layers_left_out? layers?", "", "", left_out_text},
+    {Code::kLargestKept, "largest-kept", "arrays mean_percent least_percent", largest_kept_text, kAllNumbers},
+    {Code::kUndefinedValues, "undefined-values", "arrays", undefined_text, kAllNumbers},
+    {Code::kLeftOut, "left-out", "arrays layers_left_out? layers?", left_out_text, kAllNumbers},
 
     {Code::kEmptyLines, "empty-lines", "lines", "{lines} empty lines were left out."},
     {Code::kSamplesTooLong, "samples-too-long", "samples of",
-     "{samples} of {of} samples were left out: they have more tokens than the model has positions (--truncate cuts "
-     "them instead)."},
-    {Code::kSamplesCut, "samples-cut", "samples of", "{samples} of {of} samples were cut at the model's positions."},
-    {Code::kNoLabels, "no-labels", "", "The samples have no labels: the predicted class stands for the correct one."},
+     "{samples} of {of} samples were left out: they have more tokens than the model has positions.",
+     "--truncate cuts them instead."},
+    {Code::kSamplesCut, "samples-cut", "samples of", "{samples} of {of} samples were cut to the model's maximum."},
+    {Code::kNoLabels, "no-labels", "",
+     "The samples have no labels: the predicted class stands in for the correct one."},
     {Code::kTokensAlreadyBlank, "tokens-already-blank", "count of blank",
      "{count} of {of} tokens are {blank} already, so blanking them changes nothing and scores 0."},
     {Code::kScoresAreNoise, "scores-are-noise", "score target samples of",
-     "{score} of {target}: in {samples} of {of} samples the sums over dimensions are no larger than rounding noise, "
-     "and their order means nothing (layer norm removes the mean direction); use gradient, the L2 norm."},
+     "{score} of {target}: in {samples} of {of} samples the sums over dimensions are no larger than rounding noise, so "
+     "their order means nothing (layer norm removes the mean direction).",
+     "Use gradient, the L2 norm."},
     {Code::kOutputTokensGuessed, "output-tokens-guessed", "",
      "Some samples have no mask or class token, so their output token is position 0."},
     {Code::kNoIntervals, "no-intervals", "fewest",
@@ -280,8 +282,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kTrainedOnSamples, "trained-on-samples", "model sources",
      "{model} was trained on {sources}: what is measured there is not held out."},
     {Code::kEvidenceFirst, "evidence-first", "share",
-     "In {share:%} of the samples the evidence holds the first token of the input, where decoders park attention "
-     "anyway, and which 'first token aside' rules out.",
+     "In {share:%} of the samples the evidence contains the first token of the input, which decoders use as an "
+     "attention sink anyway, and which 'first token aside' rules out.",
      "--begin puts another token in front."},
     {Code::kHeadsUnused, "heads-unused", "",
      "--heads and --residual do not apply to the gradient methods, which average over heads and add the identity "

@@ -10,15 +10,22 @@
 
 namespace attnflow::internal {
 
+// A format of the values ({name}; {name:.1e}; {name:%}, a share as a percentage; lists are joined by commas) or, where
+// that is not enough, a function of them.
+struct NoteWords {
+  constexpr NoteWords(const char* words) : format(words) {}                      // NOLINT(google-explicit-constructor)
+  constexpr NoteWords(std::string (*function)(const Note&)) : made(function) {}  // NOLINT(google-explicit-constructor)
+
+  std::string_view format;
+  std::string (*made)(const Note&) = nullptr;
+};
+
 struct NoteRow {
   NoteCode code;
   std::string_view name;
   std::string_view values;  // their names, separated by spaces; "?" behind those that may be missing
-  // A format of the values: {name}, {name:.1e}, {name:%} for a share as a percentage; lists are joined by commas. Where
-  // that is not enough, a function makes the text.
-  std::string_view text;
-  std::string_view advice = {};  // such a format
-  std::string (*made)(const Note&) = nullptr;
+  NoteWords text;
+  NoteWords advice = "";
 };
 
 // In the order of the codes.

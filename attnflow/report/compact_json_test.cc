@@ -222,7 +222,7 @@ TEST(CompactReportJson, AttentionThatDoesNotFitIsLeftOut) {
   EXPECT_LE(text.size(), options.max_bytes);
   const json document = json::parse(text);
   EXPECT_EQ(dtype(document, "attention"), "none");
-  EXPECT_NE(notes_of(document).find("no room here for the attention of single heads;"), std::string::npos);
+  EXPECT_NE(notes_of(document).find("no room here for the attention of single heads."), std::string::npos);
   EXPECT_EQ(report_from_json(text).raw.shape(), report.raw.shape());
 }
 
@@ -246,7 +246,7 @@ TEST(CompactReportJson, UndefinedValuesAreNamed) {
   Report report = report_of({});
   report.rollout(0, 3, 5) = std::numeric_limits<double>::quiet_NaN();
   const std::string text = compact_report_json(report, {.exact_bytes = 0});
-  EXPECT_NE(notes_of(json::parse(text)).find("Values of rollout that are not defined"), std::string::npos);
+  EXPECT_NE(notes_of(json::parse(text)).find("Undefined values of rollout"), std::string::npos);
   EXPECT_EQ(report_from_json(text).rollout(0, 3, 5), 0.0);
 }
 

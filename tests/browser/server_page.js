@@ -83,7 +83,7 @@ export function evaluation() {
   }
   return {
     format: "attnflow-text-evaluation",
-    version: 1,
+    version: 2,
     model: { name: "masked-model", architecture: "bert", layers: 2, heads: 2 },
     input: { text: input.text, text_pair: "", tokens: input.tokens.map((token) => ({ ...token, shown: token.text })) },
     output_token: 0,
@@ -98,7 +98,7 @@ export function evaluation() {
     })),
     relevance: [],
     correlations,
-    notes: ["A note of the evaluation."],
+    notes: [{ code: "made-up", values: {}, text: "A note of the evaluation." }],
   };
 }
 

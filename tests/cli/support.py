@@ -44,6 +44,10 @@ def png(pixels, depth=8):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+def note_codes(document: dict) -> list[str]:
+    return [note["code"] for note in document["notes"]]
+
+
 class CommandTest(unittest.TestCase):
     """Runs the program in an empty folder of its own, self.folder."""
 

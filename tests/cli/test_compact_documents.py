@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-from support import MODELS, PROGRAM, ROOT, CommandTest, random_attention
+from support import MODELS, PROGRAM, ROOT, CommandTest, note_codes, random_attention
 
 SAMPLES = os.environ.get(
     "ATTNFLOW_SAMPLE_DOCUMENTS",
@@ -59,16 +59,13 @@ def rows_of(array: dict, values: np.ndarray) -> np.ndarray:
 class DocumentTest(CommandTest):
     def compare(self, compact: dict, exact: dict) -> set[str]:
         """Checks every array of a compact document; returns the types that it met."""
-        self.assertEqual(exact["version"], 1)
-        self.assertIn(compact["version"], (1, 2))
+        self.assertEqual((exact["version"], compact["version"]), (3, 3))
         for field in exact:
-            if field not in ("version", "notes", "arrays", "flow_gap_max"):
+            if field not in ("notes", "arrays", "flow_gap_max"):
                 self.assertEqual(compact[field], exact[field], field)
         self.assertEqual(compact["notes"][: len(exact["notes"])], exact["notes"])
-        # Pages of version 1 have no attention.
-        optional = {"flow_gap", "graph"} | ({"attention"} if compact["version"] == 1 else set())
-        if missing := exact["arrays"].keys() - compact["arrays"].keys() - optional:
-            self.assertIn("no room", " ".join(compact["notes"]), missing)
+        if missing := exact["arrays"].keys() - compact["arrays"].keys() - {"flow_gap", "graph"}:
+            self.assertIn("left-out", note_codes(compact), missing)
         met = set()
         for name, array in compact["arrays"].items():
             met.add(array["dtype"])
@@ -129,7 +126,6 @@ class SampleDocumentsTest(DocumentTest):
             exact = self.samples / f"{base.removesuffix('-log8').removesuffix('-top')}.json"
             with self.subTest(base):
                 compact = json.loads(path.read_text(encoding="utf-8"))
-                self.assertEqual(compact["version"], 2)
                 met[base] = self.compare(compact, json.loads(exact.read_text(encoding="utf-8")))
                 self.assertLess(path.stat().st_size, 7_200_000)
         self.assertGreater(len(met), 8)

@@ -5,7 +5,7 @@ import io
 import json
 import unittest
 
-from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
+from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, note_codes
 
 SENTENCES = [
     ("the key is on the table", 0),
@@ -61,7 +61,7 @@ class SentencesTest(EvaluateTest):
         done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST, *outputs)
         self.assertEqual(done.stdout, "")
         report = json.loads((self.folder / "out.json").read_text())
-        self.assertEqual((report["format"], report["version"]), ("attnflow-correlations", 1))
+        self.assertEqual((report["format"], report["version"]), ("attnflow-correlations", 2))
         self.assertEqual(report["data"]["used"], len(SENTENCES))
         self.assertNotIn("samples", report)
         rows = list(csv.DictReader(io.StringIO((self.folder / "out.csv").read_text())))
@@ -83,8 +83,8 @@ class SentencesTest(EvaluateTest):
                 enough = one["count"] >= 10
                 self.assertEqual((one["low"] is None, one["high"] is None), (not enough, not enough), one)
                 self.assertIsNotNone(one["mean"])
-            notes = [note for note in report["notes"] if "fewer than 10 samples" in note]
-            self.assertEqual(len(notes), 1 if count < 10 else int(any(c["count"] < 10 for c in report["cells"])))
+            few = any(cell["count"] < 10 for cell in report["cells"])
+            self.assertEqual(note_codes(report).count("no-intervals"), int(few or count < 10))
             printed = self.run_program(*sentences, *FAST, "-o", "few.md", "-o", "few.csv")
             rows = list(csv.DictReader(io.StringIO((self.folder / "few.csv").read_text())))
             self.assertEqual({row["low"] == "" for row in rows if int(row["count"]) < 10} - {True}, set())
@@ -149,13 +149,13 @@ class SentencesTest(EvaluateTest):
         self.assertEqual(report["accuracy"], [])
         self.assertFalse(report["data"]["labelled"])
         self.assertEqual(report["data"]["empty_lines"], 1)
-        self.assertTrue(any("no labels" in note for note in report["notes"]))
+        self.assertIn("no-labels", note_codes(report))
 
     def test_long_samples_are_counted_or_cut(self):
         (self.folder / "long.tsv").write_text("the key is here\t0\n" + "the key " * 30 + "\t1\nit is here\t1\n")
         report = self.evaluate("sentences", "long.tsv", "--model", BERT)
         self.assertEqual((report["data"]["used"], report["data"]["too_long"]), (2, 1))
-        self.assertTrue(any("left out" in note for note in report["notes"]))
+        self.assertIn("samples-too-long", note_codes(report))
         report = self.evaluate("sentences", "long.tsv", "--model", BERT, "--truncate")
         self.assertEqual((report["data"]["used"], report["data"]["truncated"]), (3, 1))
         (self.folder / "long.tsv").write_text("the key " * 30 + "\t1\n")
@@ -170,7 +170,7 @@ class SentencesTest(EvaluateTest):
     def test_sums_that_are_noise_are_named(self):
         for model, noise in (("megatron_bert_classification", True), ("bert_classification", False)):
             report = self.evaluate("sentences", self.data, "--model", MODELS / model, "--scores", "gradient-sum")
-            self.assertEqual(any("rounding noise" in note for note in report["notes"]), noise, model)
+            self.assertEqual("scores-are-noise" in note_codes(report), noise, model)
 
 
 class OtherTasksTest(EvaluateTest):
@@ -213,7 +213,7 @@ class OtherTasksTest(EvaluateTest):
         self.assertIn("was trained on book1: what is measured there is not held out.", done.stderr)
         report = json.loads((self.folder / "a.json").read_text())
         self.assertEqual(report["data"]["caveat"], warning)
-        self.assertIn("was trained on book1", report["notes"][0])
+        self.assertEqual(report["notes"][0]["values"]["sources"], ["book1"])
         rows = [line for line in (self.folder / "a.md").read_text().splitlines() if line.startswith("| all (12) |")]
         self.assertEqual(len(rows), 1)
         self.assertIn(f": {warning} |", rows[0])

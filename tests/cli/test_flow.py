@@ -139,21 +139,24 @@ class CertificateTest(CommandTest):
 class DegeneracyTest(CommandTest):
     def notes(self, *arguments):
         report = json.loads(self.run_program("explain", *arguments, "--json").stdout)
-        return [note for note in report["notes"] if "degenerate" in note]
+        return [note for note in report["notes"] if note["code"] == "flow-degenerate"]
 
     def test_deep_flow_says_so_once(self):
         path = self.save_attention(random_attention(layers=9, heads=4, tokens=10))
         notes = self.notes("--attention", path)
         self.assertEqual(len(notes), 1)
-        for part in ("-9 is mostly degenerate", "% of the pairs", "attention", "--to-layer", "rollout", "--residual"):
-            self.assertIn(part, notes[0])
+        text, advice = notes[0]["text"], notes[0]["advice"]
         self.run_program("explain", "--attention", path, "-o", "a.npz")
         degenerate = np.load(self.folder / "a.npz")["flow_degenerate"] != 0
         first = next(layer for layer in range(9) if degenerate[layer].mean() > 0.5) + 1
-        self.assertIn(f"layers {first}-9", notes[0])
+        self.assertEqual(notes[0]["values"]["layers"], list(range(first, 10)))
+        self.assertEqual(notes[0]["values"]["from_layer"], first)
         # Plain words first, and what to look at instead.
-        self.assertTrue(notes[0].startswith(f"From layer {first} on, flow mostly repeats the first layer's"), notes[0])
-        self.assertIn(f"look at rollout instead, or at flow from fewer layers (--layers 1-{first - 1}).", notes[0])
+        self.assertTrue(text.startswith(f"From layer {first} on, flow mostly repeats the first layer's"), text)
+        self.assertIn(f"Flow from layers {first}-9 is mostly degenerate", text)
+        self.assertIn(f"Look at rollout instead, or at flow from fewer layers (--layers 1-{first - 1})", advice)
+        for option in ("--to-layer", "--residual"):
+            self.assertIn(option, advice)
         # In the terminal, and beside files, it stands once.
         for more in ((), ("-o", "a.json")):
             done = self.run_program("explain", "--attention", path, *more)
@@ -182,8 +185,8 @@ class ToleranceTest(CommandTest):
                 *("--flow-tolerance", "1e-12", "--json"),
             )
             report = json.loads(done.stdout)
-            notes = [note for note in report["notes"] if "--flow-tolerance 1e-12" in note]
-            self.assertEqual(len(notes), int(named), report["notes"])
+            notes = [note for note in report["notes"] if note["code"] == "wide-gap"]
+            self.assertEqual([note["values"]["tolerance"] for note in notes], [1e-12] if named else [])
             self.assertEqual(report["flow_gap_max"] > 1e-12, named)
 
 

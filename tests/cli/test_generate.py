@@ -233,11 +233,11 @@ class GenerateTest(CommandTest):
             with self.subTest(options):
                 done = self.generate("-n", 1, "-o", "a.json", *options, model=GGUF)
                 notes = json.loads((self.folder / "a.json").read_text())["notes"]
-                found = [note for note in notes if "system's turn of its own" in note]
+                found = [note for note in notes if note["code"] == "system-turn"]
                 self.assertEqual(len(found), int(announced), notes)
-                self.assertEqual(done.stderr.count("system's turn of its own"), int(announced))
                 for note in found:
-                    self.assertIn("--system TEXT", note)
+                    self.assertIn("--system TEXT", note["advice"])
+                    self.assertIn(f"note: {note['text']} {note['advice']}\n", done.stderr)
 
     def test_interrupted_generation_keeps_what_is_there(self):
         # Small models have said all they can when the signal comes, and are in the middle of flow.

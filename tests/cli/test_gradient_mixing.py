@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
-from support import MODELS, ROOT, UNSUPPORTED, USAGE, CommandTest, png, random_attention
+from support import MODELS, ROOT, UNSUPPORTED, USAGE, CommandTest, note_codes, png, random_attention
 
 GOLDEN = ROOT / "tests" / "golden" / "gradient_mixing"
 
@@ -63,7 +63,7 @@ class GradientMixingTest(CommandTest):
                 self.assertEqual(report["target"]["kind"], "class")
                 self.assertEqual(report["target"]["label"], choices[0]["label"])
                 self.assertEqual(report["settings"]["mixing"], "gradient")
-                self.assertTrue(any("no shares" in note for note in report["notes"]), report["notes"])
+                self.assertIn("rollout-not-shares", note_codes(report))
                 self.check_laws(made)
                 # The score is read at the class token: the top layer's other rows have no gradient.
                 self.assertEqual(np.abs(made["raw"][-1, 1:]).max(), 0)

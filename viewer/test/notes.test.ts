@@ -1,15 +1,14 @@
 // What the page says of what it shows: the report's notes and the settings, as they are chosen.
 import { describe, expect, test } from "vitest";
 import { Viewer } from "../src/context";
-import type { ReportDocument } from "../src/report/document";
-import { degenerateShown, notesHere, type NotePlace } from "../src/report/notes";
+import { readNotes, type Note, type ReportDocument } from "../src/report/document";
+import { degenerateShown, isOfValues, KINDS, notesHere, type NotePlace } from "../src/report/notes";
 import { Report } from "../src/report/report";
 import { notesShown } from "../src/views/notes";
 import { settingsShown } from "../src/views/settings";
 import text from "./fixtures/text.json?raw";
+import format from "../../docs/report-format.md?raw";
 
-const DEGENERATE =
-  "From layer 3 on, flow mostly repeats the first layer's attention: look at rollout instead, or at flow from fewer layers (--layers 1-2). Flow from layers 3-6 is mostly degenerate: 60% to 98% of the values equal a cut at an end of the network (sums over layer 1's attention to the input token, the same for every output token), so the layers between do not matter there. Another --to-layer, --residual or mixing (--heads, --discard) changes that.";
 const place: NotePlace = {
   methods: ["rollout"],
   asWritten: true,
@@ -20,98 +19,80 @@ const place: NotePlace = {
 };
 const everywhere: NotePlace = { ...place, methods: ["raw", "rollout", "flow"] };
 
-/** Sentences as attnflow writes them. */
-const NOTES = [
-  DEGENERATE,
-  DEGENERATE.replace(/Another .*/, "Another --to-layer or --mixing (or --discard) changes that."),
-  "The widest enclosure of a flow is 3.0e-04, more than --flow-tolerance 1e-06; fewer tokens or layers, or rows that sum to 1, make it narrower.",
-  "Rollout multiplies I + G as published, so its values are no shares: those of output token 6 sum to 1.3 at layer 6. --mixing gradient-renormalized or --normalize row makes them shares.",
-  "--referents WORD,WORD compares the weights of the mask on words of the text, beside the candidates.",
-  "Rows of the attention were taken as they are (--any-weights): values need not be shares.",
-  "No token is marked as a mask or class token, so the output token is position 0; --output-token chooses another.",
-  '"cabinets" is 2 tokens; the output token is the last of them, at position 6. --words merges the pieces of words.',
-  "There is no room here for flow; a json or npz file has all numbers.",
-  "43% of the attention falls on the first token, 'It', on average over layers: decoders park there what they do not need. --drop-sink sets that token aside.",
-  "With the first token set aside, the second, 'name', can draw on itself alone, so rollout gathers there: 63% of what generated tokens draw on, on average. --normalize receptive-field takes that advantage away.",
-  "--chat: the model's template begins with a system's turn by itself; --system TEXT writes into it.",
-  '--chat: the model\'s template begins with a system\'s turn of its own, "You are kind."; --system TEXT replaces it, --system "" empties it.',
-];
+/** Codes and their values, as documented; a test of C++ holds the page to attnflow's own table. */
+const DOCUMENTED = new Map(
+  [...format.matchAll(/^\| `([a-z-]+)` \|([^|]*)\| /gm)]
+    .filter(({ index }) => index > format.indexOf("| code | values | meaning |") && index < format.indexOf("## Arrays"))
+    .map(([, code, values]) => [code, [...values.matchAll(/`(\w+)\??`/g)].map(([, name]) => name)]),
+);
+
+/** A note whose values are their names. */
+const noteOf = (code: string): Note => ({
+  code,
+  values: Object.fromEntries((DOCUMENTED.get(code) ?? []).map((name) => [name, `<${name}>`])),
+  text: `A note of ${code}.`,
+  advice: "--option does something about it.",
+});
+const said = (code: string, where: NotePlace) => notesHere([noteOf(code)], where).map(({ text }) => text);
 
 describe("notes", () => {
-  test("are worded as attnflow words them, else the page does not know them", () => {
-    const files = import.meta.glob<string>("../../attnflow/{analysis,attribution,report,model}/*.cc", {
-      query: "?raw",
-      import: "default",
-      eager: true,
-    });
-    // Sentences are cut into lines there.
-    const sources = Object.values(files)
-      .join("\n")
-      .replaceAll(/"\s*\n\s*"/g, "");
-    expect(sources.length).toBeGreaterThan(100_000);
-    for (const part of [
-      "is mostly degenerate",
-      "The widest enclosure of a flow",
-      "more than --flow-tolerance ",
-      "Flow was asked for",
-      "Rollout multiplies I + G",
-      " --mixing gradient-renormalized or --normalize row makes them shares.",
-      "Receptive-field normalisation: ",
-      "--referents WORD,WORD compares",
-      "Rows of the attention were taken as they are (--any-weights)",
-      "No token is marked as a mask or class token",
-      " --words merges",
-      "a json or npz file has all numbers",
-      "--drop-sink sets that token aside.",
-      "--set-aside first sets that token aside.",
-      "--normalize receptive-field takes that advantage away.",
-      "--chat: the model's template begins",
-      "; --system TEXT ",
-    ]) {
-      expect(sources, part).toContain(part);
+  test("have codes and values that attnflow documents", () => {
+    expect(DOCUMENTED.size).toBeGreaterThan(30);
+    for (const code of Object.keys(KINDS)) {
+      expect(DOCUMENTED.has(code), code).toBe(true);
+      expect(said(code, everywhere).join()).not.toContain("undefined");
     }
   });
 
   test("name no option of a command in the server's page", () => {
     for (const recipe of [true, false]) {
-      for (const note of NOTES) {
-        const [said] = notesHere([note], { ...everywhere, recipe });
-        expect(said).not.toMatch(/--[a-z]|npz/);
-        expect(said).toMatch(/\.$/);
+      for (const code of DOCUMENTED.keys()) {
+        const [sentences] = said(code, { ...everywhere, recipe });
+        expect(sentences).not.toMatch(/--[a-z]/);
+        expect(sentences).toMatch(/\.$/);
       }
     }
   });
 
-  test("name the page's controls, and the command where only that helps", () => {
-    const [degenerate] = notesHere([DEGENERATE], everywhere);
-    expect(degenerate).toContain("fewer layers (“Layer” 1-2).");
-    expect(degenerate).toMatch(/Another “Down to” or “Residual” above changes that\.$/);
+  test("advise what the page's controls do, and the command where only that helps", () => {
     const file = { ...everywhere, served: false };
-    expect(notesHere([DEGENERATE], { ...file, recipe: false })[0]).toMatch(/Another --to-layer, .* changes that\.$/);
-    expect(notesHere([NOTES[7]], file)).toEqual([
-      '"cabinets" is 2 tokens; the output token is the last of them, at position 6. “Whole words” above merges the pieces of words.',
+    expect(said("flow-degenerate", everywhere)).toEqual([
+      "A note of flow-degenerate. Look at rollout instead, or at flow from fewer layers (“Layer” <fewer_layers>), or choose another “Down to” above.",
     ]);
-    expect(notesHere([NOTES[8]], file)).toEqual([NOTES[8]]);
-    expect(notesHere([NOTES[10]], file)[0]).toContain("“Normalise: by receptive field” above takes that advantage");
-    expect(notesHere([NOTES[11]], file)[0]).toContain("attnflow generate --system TEXT writes into it.");
+    const attention = { ...noteOf("flow-degenerate"), values: { mixing: "attention" } };
+    expect(notesHere([attention], everywhere)[0].text).toMatch(/choose another “Down to” or “Residual” above\.$/);
+    for (const code of ["flow-degenerate", "second-token-sink", "text-cut", "a-newer-one"]) {
+      expect(said(code, { ...file, recipe: false })).toEqual([`A note of ${code}. --option does something about it.`]);
+    }
+    expect(said("output-token-of-word", file)).toEqual([
+      "A note of output-token-of-word. “Whole words” above merges the tokens of each word.",
+    ]);
+    expect(said("second-token-sink", file)[0]).toContain("“Normalise: by receptive field” above");
   });
 
   test("stand only where they apply", () => {
-    const applies = (note: string, change: Partial<NotePlace>) =>
-      notesHere([note], { ...place, ...change }).length === 1;
-    for (const note of [DEGENERATE, NOTES[2], "Flow was computed for one output token only."]) {
-      expect(applies(note, {})).toBe(false);
-      expect(applies(note, { methods: ["flow"] })).toBe(true);
-      expect(applies(note, { methods: ["flow"], asWritten: false })).toBe(false);
+    const applies = (code: string, change: Partial<NotePlace>) => said(code, { ...place, ...change }).length === 1;
+    for (const code of ["flow-degenerate", "wide-gap", "flow-tokens-not-generated"]) {
+      expect(isOfValues(noteOf(code))).toBe(true);
+      expect(applies(code, {})).toBe(false);
+      expect(applies(code, { methods: ["flow"] })).toBe(true);
+      expect(applies(code, { methods: ["flow"], asWritten: false })).toBe(false);
     }
-    expect(applies(NOTES[3], {})).toBe(true);
-    expect(applies(NOTES[3], { methods: ["raw"] })).toBe(false);
-    expect(applies(NOTES[6], { ownToken: false })).toBe(false);
-    expect(applies(NOTES[7], { words: true })).toBe(false);
-    for (const note of ["The text was cut at 512 tokens, the model's positions.", "A sentence that nobody knows."]) {
-      expect(applies(note, { methods: [], asWritten: false, ownToken: false, words: true })).toBe(true);
-      expect(notesHere([note, note], place)).toEqual([note]);
+    expect(applies("rollout-not-shares", {})).toBe(true);
+    expect(applies("rollout-not-shares", { methods: ["raw"] })).toBe(false);
+    expect(applies("output-token-guessed", { ownToken: false })).toBe(false);
+    expect(applies("output-token-of-word", { words: true })).toBe(false);
+    for (const code of ["text-cut", "a-newer-one"]) {
+      expect(isOfValues(noteOf(code))).toBe(false);
+      expect(applies(code, { methods: [], asWritten: false, ownToken: false, words: true })).toBe(true);
+      expect(notesHere([noteOf(code), noteOf(code)], place)).toHaveLength(1);
     }
+  });
+
+  test("of older documents are sentences", () => {
+    expect(readNotes(["A sentence."])).toEqual([{ code: "text", values: {}, text: "A sentence." }]);
+    expect(readNotes([noteOf("text-cut")])).toEqual([noteOf("text-cut")]);
+    expect(readNotes(undefined)).toEqual([]);
   });
 });
 
@@ -119,7 +100,7 @@ describe("what is shown", async () => {
   const made = (JSON.parse(text) as { report: ReportDocument }).report;
   const report = await Report.read({
     ...made,
-    notes: [DEGENERATE, "The text was cut at 6 tokens, the model's positions."],
+    notes: ["flow-degenerate", "text-cut"].map(noteOf),
   });
   const open = () => {
     const viewer = new Viewer(report);

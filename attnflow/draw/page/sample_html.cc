@@ -144,6 +144,7 @@ void write_samples(const std::filesystem::path& folder) {
     Report report = text_report("long-text", many_pieces(128));
     report.notes = {Note(NoteCode::kFlowDegenerate, {{"layers", std::vector<std::size_t>{6}},
                                                      {"start_layer", std::size_t{0}},
+                                                     {"fewer_layers", "1-5"},
                                                      {"least", 0.98},
                                                      {"most", 0.98},
                                                      {"first_layer_share", 1.0},

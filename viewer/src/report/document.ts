@@ -141,6 +141,20 @@ export interface GenerationFields {
   dropped: { rule: string; tokens: number[] }[];
 }
 
+/** What a reader should know beside the numbers (docs/report-format.md, "Notes"). */
+export interface Note {
+  code: string;
+  values: Readonly<Record<string, number | string | readonly (number | string)[]>>;
+  /** what is so */
+  text: string;
+  /** what to do about it, in terms of the command line */
+  advice?: string;
+}
+
+/** The notes of a document of any version: before version 3 they were sentences. */
+export const readNotes = (notes: readonly (Note | string)[] = []): Note[] =>
+  notes.map((note) => (typeof note === "string" ? { code: "text", values: {}, text: note } : note));
+
 export interface ReportDocument {
   format: "attnflow-report";
   version: number;
@@ -162,12 +176,12 @@ export interface ReportDocument {
   flow_gap_max?: number;
   referents?: { text: string; tokens: number[] }[];
   generation?: GenerationFields;
-  notes: string[];
+  notes: Note[];
   arrays: Record<string, EncodedArray>;
 }
 
 /** The newest version that this page reads. */
-export const NEWEST_VERSION = 2;
+export const NEWEST_VERSION = 3;
 
 /** Checks what everything else relies on; throws with a sentence for the user. */
 export function checkDocument(value: unknown): ReportDocument {
@@ -184,5 +198,5 @@ export function checkDocument(value: unknown): ReportDocument {
       `this page reads reports up to version ${NEWEST_VERSION}, and found version ${version}; open it with a newer attnflow`,
     );
   }
-  return document as ReportDocument;
+  return { ...(document as ReportDocument), notes: readNotes(document.notes) };
 }

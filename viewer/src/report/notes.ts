@@ -1,7 +1,6 @@
-// The notes of a report where they are read: in a page, beside what is chosen. The report has them as sentences for
-// whoever ran the command, so a table of its phrases says what each is about, and names the page's controls for the
-// command's options. A sentence that no entry knows is shown as it is.
-import type { Method } from "./document";
+// The notes of a report where they are read: in a page, beside what is chosen. A note says what is so, and advises whoever
+// ran the command; a table says of what is shown each kind depends, and which of the page's controls does what is advised.
+import type { Method, Note } from "./document";
 
 /** What is shown, as far as notes depend on it. */
 export interface NotePlace {
@@ -19,18 +18,78 @@ export interface NotePlace {
   recipe: boolean;
 }
 
-interface Phrase {
-  says: RegExp;
+/** A note as the page says it. */
+export type ShownNote = Pick<Note, "code" | "text">;
+
+interface Kind {
   /** of values, which other settings change: not of the input */
   ofValues?: boolean;
   /** absent: always */
   applies?(place: NotePlace): boolean;
-  /** the sentence in the page; absent: as it is */
-  here?(note: string, place: NotePlace): string;
+  /** what to do in the page; absent or "": what to do on the command line, where there is one */
+  advice?(place: NotePlace, note: Note): string;
 }
 
-const DEGENERATE_FLOW = /Flow from layers? .* is mostly degenerate/;
-export const isOfDegenerateFlow = (note: string): boolean => DEGENERATE_FLOW.test(note);
+const shows = (method: Method) => (place: NotePlace) => place.asWritten && place.methods.includes(method);
+const inRecipe =
+  (advice: string) =>
+  ({ recipe }: NotePlace) =>
+    recipe ? advice : "";
+const onServer =
+  (advice: string) =>
+  ({ served }: NotePlace) =>
+    served ? advice : "";
+
+const SECOND_TOKEN_SINK: Kind = {
+  ofValues: true,
+  applies: (place) => place.ownToken && shows("rollout")(place),
+  advice: inRecipe("“Normalise: by receptive field” above removes that advantage."),
+};
+
+/** By code; docs/report-format.md lists all of them. */
+export const KINDS: Readonly<Record<string, Kind>> = {
+  "flow-degenerate": {
+    ofValues: true,
+    applies: shows("flow"),
+    advice({ recipe, served }, { values }) {
+      const look = `Look at rollout instead, or at flow from fewer layers (“Layer” ${String(values.fewer_layers)})`;
+      const another = values.mixing === "attention" ? "“Down to” or “Residual”" : "“Down to”";
+      return recipe ? `${look}, or choose another ${another} above.` : served ? `${look}.` : "";
+    },
+  },
+  "wide-gap": { ofValues: true, applies: shows("flow") },
+  "flow-tokens-not-generated": { ofValues: true, applies: shows("flow") },
+  "rollout-not-shares": {
+    ofValues: true,
+    applies: shows("rollout"),
+    advice: inRecipe("“Normalise: rows” above makes them shares."),
+  },
+  "small-baseline": { ofValues: true, applies: ({ asWritten }) => asWritten },
+  "referents-possible": { advice: onServer("Name the words in “Words of the text to compare”, under Options.") },
+  "output-token-guessed": {
+    applies: ({ ownToken }) => ownToken,
+    advice: () => "“Output token” above chooses another.",
+  },
+  "output-token-of-word": {
+    applies: ({ ownToken, words }) => ownToken && !words,
+    advice: () => "“Whole words” above merges the tokens of each word.",
+  },
+  "attention-sink": {
+    applies: ({ asWritten, ownToken }) => asWritten && ownToken,
+    advice: inRecipe("“Set aside” above can mask it in every layer."),
+  },
+  "attention-sink-generated": {
+    advice({ served }) {
+      const masks = served ? "“Without attention on the first token”, under Options," : "attnflow generate --drop-sink";
+      return `“Filters” leaves it out of rankings and colours; ${masks} masks it in every layer.`;
+    },
+  },
+  "second-token-sink": SECOND_TOKEN_SINK,
+  "second-token-sink-generated": SECOND_TOKEN_SINK,
+  "system-turn": { advice: onServer("“System prompt”, under Options, replaces it.") },
+};
+
+export const isOfDegenerateFlow = ({ code }: ShownNote): boolean => code === "flow-degenerate";
 
 /** "° 7 of 12 values at layer 5 repeat …": of the flow that is shown; "" where its flags are not known. */
 export function degenerateShown(
@@ -52,119 +111,18 @@ export function degenerateShown(
   return `° ${count} of ${all} flow values shown (${where}) ${repeat}. About other layers and tokens`;
 }
 
-const flowShown = ({ methods, asWritten }: NotePlace) => asWritten && methods.includes("flow");
-/** What only a command can do, where there is one. */
-const byCommand = ({ served }: NotePlace, sentence: string) => (served ? "" : ` ${sentence}`);
-
-const PHRASES: readonly Phrase[] = [
-  {
-    says: DEGENERATE_FLOW,
-    ofValues: true,
-    applies: flowShown,
-    here(note, place) {
-      const another = note.includes("--residual") ? "Another “Down to” or “Residual”" : "Another “Down to”";
-      return note
-        .replace(/ \(--layers ([\d-]+)\)/, " (“Layer” $1)")
-        .replace(/ Another (--to-layer.*) changes that\.$/, (_, options: string) =>
-          place.recipe ? ` ${another} above changes that.` : byCommand(place, `Another ${options} changes that.`),
-        );
-    },
-  },
-  {
-    says: /^The widest enclosure of a flow/,
-    ofValues: true,
-    applies: flowShown,
-    here: (note) => note.replace(/more than --flow-tolerance (\S+);/, "more than the $1 that were asked for;"),
-  },
-  { says: /^Flow (?:was computed for|was asked for)|^\d+% of the flow values/, ofValues: true, applies: flowShown },
-  {
-    says: /^Rollout multiplies I \+ G/,
-    ofValues: true,
-    applies: ({ methods, asWritten }) => asWritten && methods.includes("rollout"),
-    here: (note, place) =>
-      note.replace(/ --mixing gradient-renormalized or --normalize row makes them shares\.$/, (options) =>
-        place.recipe ? " “Normalise: rows” above makes them shares." : byCommand(place, options.trim()),
-      ),
-  },
-  { says: /^Receptive-field normalisation: /, ofValues: true, applies: ({ asWritten }) => asWritten },
-  {
-    says: /^--referents WORD,WORD compares/,
-    here: (note, { served }) =>
-      served
-        ? note.replace("--referents WORD,WORD", "“Words of the text to compare”, under Options,")
-        : `attnflow explain ${note}`,
-  },
-  {
-    says: /^Rows of the attention were taken as they are/,
-    here: (note) => note.replace(" (--any-weights)", ""),
-  },
-  {
-    says: /^No token is marked as a mask or class token/,
-    applies: ({ ownToken }) => ownToken,
-    here: (note) => note.replace(/; --output-token chooses another/, "; “Output token” above chooses another"),
-  },
-  {
-    says: /the output token is the last of them, at position \d+\. --words/,
-    applies: ({ ownToken, words }) => ownToken && !words,
-    here: (note) => note.replace(/ --words merges/, " “Whole words” above merges"),
-  },
-  {
-    says: /a json or npz file has all numbers\.$/,
-    here: (note, { served }) => (served ? note.replace(/; a json or npz file has all numbers\.$/, ".") : note),
-  },
-  {
-    says: /--drop-sink sets that token aside\.$/,
-    here: (note, { served }) =>
-      note.replace(
-        /--drop-sink sets that token aside\.$/,
-        `“Filters” leaves it out of rankings and colours; ${
-          served ? "“Without attention on the first token”, under Options, sets" : "attnflow generate --drop-sink sets"
-        } it aside in every layer.`,
-      ),
-  },
-  {
-    says: /--set-aside first sets that token aside\.$/,
-    applies: ({ asWritten, ownToken }) => asWritten && ownToken,
-    here: (note, place) =>
-      note.replace(/ --set-aside first sets that token aside\.$/, (sentence) =>
-        place.recipe ? " “Set aside” above can leave it out in every layer." : byCommand(place, sentence.trim()),
-      ),
-  },
-  {
-    says: /--normalize receptive-field takes that advantage away\.$/,
-    ofValues: true,
-    applies: ({ methods, asWritten, ownToken }) => asWritten && ownToken && methods.includes("rollout"),
-    here: (note, place) =>
-      note.replace(
-        / (--normalize receptive-field) (takes that advantage away\.)$/,
-        (_, option: string, rest: string) =>
-          place.recipe
-            ? ` “Normalise: by receptive field” above ${rest}`
-            : byCommand(place, `attnflow's ${option} ${rest}`),
-      ),
-  },
-  {
-    says: /^--chat: the model's template begins/,
-    here(note, { served }) {
-      const options = served ? "“System prompt”, under Options," : "attnflow generate --system TEXT";
-      return note
-        .replace(/^--chat: the model's template/, "The model's chat template")
-        .replace(/; --system TEXT replaces it, --system "" empties it\.$/, `; ${options} replaces it.`)
-        .replace(/; --system TEXT writes/, `; ${options} writes`);
-    },
-  },
-];
-
 /** Whether a note is of values, which other settings change: it is not of the input. */
-export const isOfValues = (note: string): boolean =>
-  PHRASES.some(({ says, ofValues }) => Boolean(ofValues) && says.test(note));
+export const isOfValues = ({ code }: Note): boolean => KINDS[code]?.ofValues === true;
 
 /** The notes that apply to what is shown, each once, in the page's words. */
-export function notesHere(notes: readonly string[], place: NotePlace): string[] {
-  const said = notes.flatMap((note) => {
-    const phrase = PHRASES.find(({ says }) => says.test(note));
-    if (phrase?.applies?.(place) === false) return [];
-    return [phrase?.here?.(note, place) ?? note];
-  });
-  return [...new Set(said)];
+export function notesHere(notes: readonly Note[], place: NotePlace): ShownNote[] {
+  const said = new Map<string, ShownNote>();
+  for (const note of notes) {
+    const kind: Kind = KINDS[note.code] ?? {};
+    if (kind.applies?.(place) === false) continue;
+    const advice = kind.advice?.(place, note) || (place.served ? "" : note.advice);
+    const text = advice ? `${note.text} ${advice}` : note.text;
+    said.set(text, { code: note.code, text });
+  }
+  return [...said.values()];
 }

@@ -97,7 +97,7 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
   const { report } = viewer;
   // The page says the others already.
   const said = notesHere(
-    notes.filter((note) => !report.document.notes.includes(note)),
+    notes.filter(({ text }) => !report.document.notes.some((note) => note.text === text)),
     { methods: METHODS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
   );
   const strips = report.n <= MOST_TOKENS && scores.every(({ values }) => values.length === report.n);
@@ -141,9 +141,9 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
           </div>
         </ViewerContext.Provider>
       )}
-      {said.map((note) => (
-        <p class="help note" key={note}>
-          {note}
+      {said.map(({ text }) => (
+        <p class="help note" key={text}>
+          {text}
         </p>
       ))}
     </div>

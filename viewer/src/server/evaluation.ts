@@ -1,5 +1,5 @@
 // The answer of POST /api/v1/evaluate: importance scores of a text's tokens, and how each method ranks them.
-import type { Method } from "../report/document";
+import type { Method, Note } from "../report/document";
 
 export interface Score {
   /** blank-out, gradient */
@@ -31,7 +31,7 @@ interface EvaluationDocument {
   layers: number[];
   scores: Score[];
   correlations: Correlation[];
-  notes: string[];
+  notes: Note[];
 }
 
 /** Columns of the table that belong together: one score over some of the tokens. */
@@ -53,8 +53,8 @@ export class Evaluation {
   /** Takes a parsed document. Throws with a sentence for the user. */
   constructor(value: unknown) {
     const document = value as Partial<EvaluationDocument> | null;
-    if (document?.format !== "attnflow-text-evaluation" || document.version !== 1) {
-      throw new Error(`expected an evaluation of attnflow, version 1, found ${JSON.stringify(value)?.slice(0, 80)}`);
+    if (document?.format !== "attnflow-text-evaluation" || document.version !== 2) {
+      throw new Error(`expected an evaluation of attnflow, version 2, found ${JSON.stringify(value)?.slice(0, 80)}`);
     }
     this.document = document as EvaluationDocument;
     for (const { score, tokens, count } of this.document.correlations) {

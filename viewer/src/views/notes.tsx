@@ -2,7 +2,7 @@
 import { NoteList } from "../components/note_list";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
-import { degenerateShown, isOfValues, notesHere, type NotePlace } from "../report/notes";
+import { degenerateShown, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
 import { WordReport } from "../report/words";
 
 /** Methods whose values stand in views of their own, not only beside others. */
@@ -13,7 +13,7 @@ export function methodsShown({ state, report }: Viewer): Method[] {
 }
 
 /** Notes of the report, and of the server's answer where its values are shown. */
-export function notesShown(viewer: Viewer): string[] {
+export function notesShown(viewer: Viewer): ShownNote[] {
   const { report, state, explanation, askServer } = viewer;
   const { choices } = state;
   const methods = methodsShown(viewer);
@@ -31,10 +31,10 @@ export function notesShown(viewer: Viewer): string[] {
     const result = explanation.value.result(method, choices.layer.value, choices.token.value);
     return result?.source === "server" && result.from ? [result.from] : [];
   });
+  const own = notesHere(report.document.notes, place);
   const values = answers.flatMap(({ document }) => document.notes.filter(isOfValues));
-  return [
-    ...new Set([...notesHere(report.document.notes ?? [], place), ...notesHere(values, { ...place, asWritten: true })]),
-  ];
+  const others = notesHere(values, { ...place, asWritten: true });
+  return [...own, ...others.filter(({ text }) => !own.some((note) => note.text === text))];
 }
 
 export function Notes() {
