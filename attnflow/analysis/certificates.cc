@@ -11,29 +11,29 @@
 namespace attnflow {
 namespace {
 
-ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedPair& pair, std::size_t to_layer) {
+ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedPair& pair, std::size_t start_layer) {
   const PairFlow flow = flow_of_pair(network, pair.output_token, pair.input_token);
   const PairFlow other =
       flow_of_pair(network, pair.output_token, pair.input_token, {.minimum_cut = MinimumCut::kNearestInput});
   ReportCertificate certificate;
   static_cast<FlowCertificate&>(certificate) = certify(network, pair.output_token, pair.input_token, flow);
-  certificate.layer = to_layer + network.depth();
-  certificate.to_layer = to_layer;
+  certificate.layer = start_layer + network.depth();
+  certificate.start_layer = start_layer;
   certificate.output_token = pair.output_token;
   certificate.input_token = pair.input_token;
   certificate.flow = flow.flow;
   certificate.flow_gap = flow.flow_gap;
   // Layers of the network count from 1; those of the graph from the layer looked down to.
   certificate.cut_shares = cut_shares(network, flow);
-  for (CutShare& share : certificate.cut_shares) share.layer += to_layer;
+  for (CutShare& share : certificate.cut_shares) share.layer += start_layer;
   certificate.only_minimum_cut = other.minimum_cut == flow.minimum_cut;
   for (const FlowArc& arc : flow.minimum_cut) {
     certificate.minimum_cut.push_back(
-        {to_layer + arc.layer, arc.from, arc.to, network.layers[arc.layer - 1](arc.from, arc.to)});
+        {start_layer + arc.layer, arc.from, arc.to, network.layers[arc.layer - 1](arc.from, arc.to)});
   }
   certificate.unit_exponent = flow.fixed_point.exponent;
   certificate.arc_flows = flow.arc_flows;
-  for (FlowArc& arc : certificate.arc_flows) arc.layer += to_layer;
+  for (FlowArc& arc : certificate.arc_flows) arc.layer += start_layer;
   return certificate;
 }
 

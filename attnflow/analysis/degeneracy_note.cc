@@ -29,11 +29,11 @@ std::optional<Note> degeneracy_note(const DegeneracyQuestion& question) {
   const bool reaches_last = layers.back() == question.layers.back().layer;
   const bool all_from_first = layers.front() == question.layers[question.layers.size() - layers.size()].layer;
   // Two layers above the bottom are the fewest that can be degenerate.
-  const std::size_t bottom = question.to_layer + 1;
+  const std::size_t bottom = question.start_layer + 1;
   const std::string fewer =
       layers.front() == bottom + 1 ? fmt::format("{}", bottom) : fmt::format("{}-{}", bottom, layers.front() - 1);
   NoteValues values = {{"layers", layers},
-                       {"start_layer", question.to_layer},
+                       {"start_layer", question.start_layer},
                        {"fewer_layers", fewer},
                        {"least", least},
                        {"most", most},

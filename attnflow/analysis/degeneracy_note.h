@@ -14,7 +14,7 @@ namespace attnflow {
 
 struct DegeneracyQuestion {
   std::vector<DegeneracyCounts> layers;  // every layer computed, increasing
-  std::size_t to_layer = 0;
+  std::size_t start_layer = 0;
   std::optional<std::size_t> output_token = {};  // when the values are of one alone
   Mixing mixing = Mixing::kAttention;
   DegeneracyCounts shown = {};  // of the last layer: those that views show first; values = 0: not told apart

@@ -295,7 +295,7 @@ void drop_intervals(CorrelationReport& report) {
 
 void note_degenerate_share(CorrelationReport& report) {
   DegeneracyQuestion question;
-  question.to_layer = report.options.settings.start_layer;
+  question.start_layer = report.options.settings.start_layer;
   question.layers = report.degeneracy;
   if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
 }

@@ -146,17 +146,17 @@ class Measurement {
     question_ = &question;
     const std::size_t n = question.ids.size();
     MixingOptions mixing = mixing_options(options_.settings, {}, decoder_.info().heads);
-    MixingOptions dropped = mixing;
-    dropped.set_aside = {0};
+    MixingOptions without_first = mixing;
+    without_first.mask_columns = {0};
     GraphSink plain(decoder_.info().layers, mixing, n);
-    GraphSink aside(decoder_.info().layers, dropped, n);
-    Tee tee({&plain, &aside});
+    GraphSink masked(decoder_.info().layers, without_first, n);
+    Tee tee({&plain, &masked});
     decoder_.clear();
     const Tensor<float> logits = decoder_.append(question.ids, &tee, options_.stop_token);
     target_ = token_probability(logits.span(), question.good) - token_probability(logits.span(), question.bad);
     right = target_ > 0.0;
     GraphSource plain_source(plain.take(), /*causal=*/true);
-    GraphSource aside_source(aside.take(), /*causal=*/true);
+    GraphSource masked_source(masked.take(), /*causal=*/true);
     const std::unique_ptr<AttentionSource> uniform = plain_source.uniform();
 
     std::vector<double> ranks;
@@ -164,11 +164,11 @@ class Measurement {
       const Query query = query_of(method, n);
       const Tensor<double> baseline = attribute(*uniform, query, attribute_options()).values;
       const Attribution found[2] = {attribute(plain_source, query, attribute_options()),
-                                    attribute(aside_source, query, attribute_options())};
+                                    attribute(masked_source, query, attribute_options())};
       for (const EvidenceVariant variant : kVariants) {
-        const bool drop =
+        const bool is_masked =
             variant == EvidenceVariant::kDropFirst || variant == EvidenceVariant::kReceptiveFieldDropFirst;
-        Attribution values = found[drop ? 1 : 0];
+        Attribution values = found[is_masked ? 1 : 0];
         if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldDropFirst) {
           values.baseline = baseline;
           normalize(values, Normalization::kReceptiveField);
@@ -276,9 +276,10 @@ void check_evidence_options(const EvidenceOptions& options) {
   const Settings usual;
   if (options.settings.column_mask != usual.column_mask || options.settings.normalization != usual.normalization ||
       options.settings.discard != usual.discard) {
-    throw Error(ErrorKind::kUsage,
-                "evidence: expected no set_aside, normalize or discard, since every method is scored with and without "
-                "the first token and receptive-field normalization, found one of them");
+    throw Error(
+        ErrorKind::kUsage,
+        "evidence: expected no mask_columns, normalize or discard, since every method is scored with and without "
+        "the first token and receptive-field normalization, found one of them");
   }
   for (const std::string& score : options.scores) {
     if (score != "gradient" && score != "gradient-x-input" && score != "blank-out") {
@@ -303,11 +304,11 @@ void check_evidence_memory(const std::vector<EvidenceQuestion>& questions, const
       "Remove the longest prefixes from the file");
 }
 
-std::vector<std::size_t> quarters(std::size_t to_layer, std::size_t layers) {
+std::vector<std::size_t> quarters(std::size_t start_layer, std::size_t layers) {
   std::set<std::size_t> chosen;
-  const std::size_t span = layers - to_layer;
+  const std::size_t span = layers - start_layer;
   for (std::size_t quarter = 1; quarter <= 4; ++quarter) {
-    chosen.insert(to_layer + std::max<std::size_t>(1, quarter * span / 4));
+    chosen.insert(start_layer + std::max<std::size_t>(1, quarter * span / 4));
   }
   return {chosen.begin(), chosen.end()};
 }
@@ -321,7 +322,7 @@ std::string_view variant_name(EvidenceVariant variant) {
     case EvidenceVariant::kReceptiveField:
       return "receptive field";
     case EvidenceVariant::kDropFirst:
-      return "first token aside";
+      return "first token masked";
     case EvidenceVariant::kReceptiveFieldDropFirst:
       return "both";
   }

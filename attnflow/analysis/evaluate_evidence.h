@@ -14,7 +14,7 @@
 // computation), by
 //
 //     raw, rollout, flow       of the last position, at each layer and as the mean over layers; each as it is, with
-//                              receptive-field normalisation (graph/normalize.h), with the first token set aside, and
+//                              receptive-field normalisation (graph/normalize.h), with the first token masked, and
 //                              with both
 //     gradient                 L2 norm of the gradient of p(right) - p(wrong) at the pieces' embeddings, summed
 //     gradient-x-input         |gradient x embedding|, summed over the pieces
@@ -58,7 +58,7 @@ struct EvidenceSample {
 std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path);
 
 struct EvidenceOptions {
-  Settings settings;                     // method, heads, residual, to_layer, flow_tolerance are looked at
+  Settings settings;                     // method, heads, residual, start_layer, flow_tolerance are looked at
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
   std::vector<std::string> scores;       // gradient, gradient-x-input, blank-out; random is always there
   std::string begin;                     // put before every prefix, such as a token that begins a text
@@ -72,7 +72,7 @@ struct EvidenceOptions {
 
 // How a method's values were treated before they were ranked.
 enum class EvidenceVariant { kPlain, kReceptiveField, kDropFirst, kReceptiveFieldDropFirst };
-std::string_view variant_name(EvidenceVariant variant);  // "as it is", "receptive field", "first token aside", "both"
+std::string_view variant_name(EvidenceVariant variant);  // "as it is", "receptive field", "first token masked", "both"
 
 struct EvidenceCell {
   std::string method;  // raw, rollout, flow, or a score's name

@@ -52,7 +52,7 @@ struct PictureSet {
 enum class PictureBlank { kMean, kBlack };
 
 struct ImageEvaluationOptions {
-  Settings settings;  // heads, residual, layers (the last counts), to_layer, set_aside, discard, output_token
+  Settings settings;  // heads, residual, layers (the last counts), start_layer, mask_columns, discard, output_token
   std::vector<std::string> methods = {"raw", "rollout", "flow", "gradient-rollout"};
   bool own_class = false;  // the probability of the picture's own class instead of the predicted one
   PictureBlank blank = PictureBlank::kMean;

@@ -249,7 +249,7 @@ std::string settings_markdown(const CorrelationReport& report) {
   text += row("tokens", fmt::format("{}, {} of them special; {:.1f} a sample", data.tokens, data.special_tokens,
                                     static_cast<double>(data.tokens) / static_cast<double>(data.used)));
   text += row("heads, residual", fmt::format("{}, {}", to_text(settings.heads), settings.residual));
-  if (settings.column_mask != ColumnMask{}) text += row("set aside", to_text(settings.column_mask));
+  if (settings.column_mask != ColumnMask{}) text += row("masked columns", to_text(settings.column_mask));
   if (settings.discard > 0.0) {
     text += row("discarded", fmt::format("the smallest {:g}%{}", 100.0 * settings.discard,
                                          settings.discard_keep_special ? ", special tokens kept" : ""));

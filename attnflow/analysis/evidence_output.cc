@@ -95,7 +95,7 @@ std::string evidence_json(const EvidenceReport& report) {
                       {{"method", to_texts(report.settings.methods)},
                        {"heads", to_text(report.settings.heads)},
                        {"residual", report.settings.residual},
-                       {"to_layer", report.settings.start_layer},
+                       {"start_layer", report.settings.start_layer},
                        {"layers", report.settings.layers},
                        {"begin", report.begin},
                        {"seed", report.seed}}},

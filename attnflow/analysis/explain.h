@@ -27,13 +27,14 @@ namespace attnflow {
 inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
 struct ExplainOptions {
-  Settings settings;                      // what to compute; `layers` empty: all above to_layer
-  bool keep_attention = false;            // Report::attention is filled
-  bool only_output_token = false;         // decoders: the row of one output token, without matrices (fill_report.h)
-  std::vector<std::string> certificates;  // "OUT,IN": pairs whose flow is proven, from the last layer down to to_layer
-  bool truncate = false;                  // text that is too long for the model is cut instead of refused
-  std::vector<std::string> candidates;    // words whose probability at the mask is reported
-  std::vector<std::string> referents;     // words of the text whose weights are compared (analysis/referents.h)
+  Settings settings;               // what to compute; `layers` empty: all above start_layer
+  bool keep_attention = false;     // Report::attention is filled
+  bool only_output_token = false;  // decoders: the row of one output token, without matrices (fill_report.h)
+  std::vector<std::string>
+      certificates;                     // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
+  bool truncate = false;                // text that is too long for the model is cut instead of refused
+  std::vector<std::string> candidates;  // words whose probability at the mask is reported
+  std::vector<std::string> referents;   // words of the text whose weights are compared (analysis/referents.h)
   // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
   std::vector<std::size_t> blank;
   bool renormalize = false;        // array files: rows are divided by their sums

@@ -144,7 +144,7 @@ TEST(ExplainImage, PredictionsAreTheModelsByFallingProbability) {
   EXPECT_TRUE(explain(headless).predictions.empty());
 }
 
-TEST(ExplainImage, PatchesAsOutputTokensAndColumnsSetAside) {
+TEST(ExplainImage, PatchesAsOutputTokensAndColumnsMaskColumns) {
   PictureModel model;
   ExplainOptions options;
   options.settings.output_token = parse_output_token("1,2");
@@ -163,7 +163,7 @@ TEST(ExplainImage, PatchesAsOutputTokensAndColumnsSetAside) {
     EXPECT_NEAR(row_sum(aside.raw, r), 1.0, 1e-12);  // what a step changed is renormalised exactly
   }
   model.changeable_info().image->leading = {TokenRole::kClass, TokenRole::kClass};
-  expect_error(ErrorKind::kUsage, {"--set-aside registers"}, [&] { explain(model, options); });
+  expect_error(ErrorKind::kUsage, {"--mask-columns registers"}, [&] { explain(model, options); });
 }
 
 TEST(ExplainImage, KeepsAttentionAndThePicture) {

@@ -315,7 +315,7 @@ TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
   EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kAttentionSink).empty());
 }
 
-// With the first of four columns set aside, the second row is (0, 1, 0, 0) in every layer.
+// With the first of four columns masked, the second row is (0, 1, 0, 0) in every layer.
 TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   AttentionInput input;
   Tensor<float> weights({4, 1, 4, 4});
@@ -369,7 +369,7 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
       << text;
   const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ")";
   EXPECT_NE(text.find("Look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos) << text;
-  for (const char* part : {"% of the values", "layer 1's attention to the input token", "--to-layer", "rollout",
+  for (const char* part : {"% of the values", "layer 1's attention to the input token", "--start-layer", "rollout",
                            "--residual", "--heads", "of the values shown for one output token"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << ": " << text;
   }
@@ -446,11 +446,11 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
       const ReportCertificate& certificate = report.certificates[c];
       EXPECT_TRUE(certificate.holds()) << certificate.problem;
       EXPECT_EQ(certificate.layer, 4U);
-      EXPECT_EQ(certificate.to_layer, m);
+      EXPECT_EQ(certificate.start_layer, m);
       EXPECT_EQ(certificate.output_token, pairs[c][0]);
       EXPECT_EQ(certificate.input_token, pairs[c][1]);
       EXPECT_EQ(certificate.low, certificate.flow);
-      const FlowResult all = attention_flow(graph, {.layers = {4}, .to_layer = m});
+      const FlowResult all = attention_flow(graph, {.layers = {4}, .start_layer = m});
       EXPECT_NEAR(certificate.flow, all.flow(0, pairs[c][0], pairs[c][1]), 1e-15);
       // What the report holds is a proof by itself: the same arcs, counted from layer m, are checked again.
       PairFlow again{.flow = certificate.flow,

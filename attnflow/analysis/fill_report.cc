@@ -48,7 +48,7 @@ void check_finite(const char* method, const Tensor<double>& values, const Settin
 
 void note_degenerate(Report& report, const Attribution& flow) {
   DegeneracyQuestion question;
-  question.to_layer = report.settings.start_layer;
+  question.start_layer = report.settings.start_layer;
   question.mixing = report.settings.mixing;
   // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
   // their values would count as degenerate.

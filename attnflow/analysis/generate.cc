@@ -242,7 +242,7 @@ std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenF
     ExcludedTokens& found = excluded.emplace_back();
     found.rule = result.rules.front().reason;
     for (std::size_t j = 0; j < tokens.size(); ++j) {
-      if (result.dropped[j]) found.tokens.push_back(j);
+      if (result.excluded[j]) found.tokens.push_back(j);
     }
   }
   return excluded;
@@ -289,7 +289,7 @@ GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt&
   const std::size_t m = prompt.ids.size();
   GenerationSinkOptions keep;
   keep.layers = info.layers;
-  keep.to_layer = settings.start_layer;
+  keep.start_layer = settings.start_layer;
   keep.first_row = m - 1;
   keep.mixing = mixing_options(settings, prompt.tokens, info.heads);
   keep.rollout = settings.wants(Method::kRollout);

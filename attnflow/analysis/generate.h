@@ -46,8 +46,8 @@ struct GenerationStep {
 };
 
 struct GenerateOptions {
-  // What to compute. Used: method, heads, residual, set_aside, layers, to_layer, words, flow_tolerance, top_k;
-  // normalize: none or receptive-field (values beside the plain ones); layers empty: all above to_layer.
+  // What to compute. Used: method, heads, residual, mask_columns, layers, start_layer, words, flow_tolerance, top_k;
+  // normalize: none or receptive-field (values beside the plain ones); layers empty: all above start_layer.
   Settings settings;
   std::size_t tokens = 64;  // n, at most
   SamplingOptions sampling;

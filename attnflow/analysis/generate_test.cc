@@ -161,7 +161,7 @@ TEST(Generate, ReportsTheShareOfTheFirstTokenAndMasksItOnRequest) {
   options.settings.column_mask = parse_column_mask("first");
   const Report masked = generate(decoder, ByteCodec(), kPrompt, options);
   MixingOptions aside;
-  aside.set_aside = {0};
+  aside.mask_columns = {0};
   for (std::size_t t = 0; t < plain.generation->tokens.size(); ++t) {
     const std::size_t n = kPromptTokens + t;
     for (std::size_t l = 1; l <= 4; ++l) {
@@ -182,7 +182,7 @@ TEST(Generate, ReportsTheShareOfTheFirstTokenAndMasksItOnRequest) {
   EXPECT_EQ(test::has_note(masked.notes, NoteCode::kSecondTokenSinkGenerated), gathered >= 0.3) << gathered;
 }
 
-TEST(Generate, LayersAndToLayer) {
+TEST(Generate, LayersAndStartLayer) {
   ScriptedDecoder decoder("ab", kPromptTokens);
   GenerateOptions options = options_for({"raw", "rollout"});
   options.settings.layers = {3, 4};

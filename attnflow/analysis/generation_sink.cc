@@ -8,7 +8,7 @@ namespace {
 
 IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) {
   IncrementalRolloutOptions rollout;
-  rollout.layers = options.layers - options.to_layer;
+  rollout.layers = options.layers - options.start_layer;
   rollout.columns = options.columns;
   rollout.first_row = options.first_row;
   rollout.mixing = options.mixing;
@@ -32,7 +32,7 @@ Tensor<double> rows_of(const RowQuestion& question, const auto& row_of) {
 }  // namespace
 
 GenerationSink::GenerationSink(const GenerationSinkOptions& options) : options_(options), rows_(options.layers) {
-  assert(options.to_layer < options.layers);
+  assert(options.start_layer < options.layers);
   if (options.rollout) rollout_.emplace(rollout_options(options));
   if (options.graph_tokens > 0) {
     graph_.residual = options.mixing.residual;
@@ -46,11 +46,11 @@ void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorVie
   const std::size_t queries = attention.extent(1);
   const std::size_t keys = attention.extent(2);
   const std::size_t end = query_begin + queries;
-  const bool rolls = rollout_ && layer > options_.to_layer;
+  const bool rolls = rollout_ && layer > options_.start_layer;
   if (!rolls && end <= options_.first_row && graph_.weights.empty()) return;
 
   const Tensor<double> weights = fused_rows(attention, options_.mixing);
-  if (rolls) rollout_->fused_layer(layer - options_.to_layer, query_begin, weights.view());
+  if (rolls) rollout_->fused_layer(layer - options_.start_layer, query_begin, weights.view());
   if (!graph_.weights.empty()) {
     const std::size_t n = options_.graph_tokens;
     double* rows = graph_.weights.data() + ((layer - 1) * n + query_begin) * n;
@@ -74,7 +74,7 @@ std::span<const double> GenerationSink::raw(std::size_t layer, std::size_t posit
 }
 
 std::span<const double> GenerationSink::rollout(std::size_t layer, std::size_t position) const {
-  return rollout_->row(layer - options_.to_layer, position);
+  return rollout_->row(layer - options_.start_layer, position);
 }
 
 std::size_t GenerationSink::tokens() const {
@@ -112,7 +112,7 @@ Tensor<double> GenerationSource::raw(const RowQuestion& question, const Attribut
   return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
 }
 
-// All rows are down to the sink's to_layer, which the question's is.
+// All rows are down to the sink's start_layer, which the question's is.
 Tensor<double> GenerationSource::rollout(const RowQuestion& question, const AttributeOptions&) {
   return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
 }

@@ -17,7 +17,7 @@ namespace attnflow::internal {
 
 struct GenerationSinkOptions {
   std::size_t layers = 0;
-  std::size_t to_layer = 0;
+  std::size_t start_layer = 0;
   std::size_t first_row = 0;  // m - 1: the first position that chooses a token
   std::size_t columns = 0;    // of rollout; 0: all
   MixingOptions mixing;
@@ -33,7 +33,7 @@ class GenerationSink : public AttentionSink {
 
   // W_l[position], [position + 1]. `layer` from 1, position from first_row on.
   std::span<const double> raw(std::size_t layer, std::size_t position) const;
-  // Row of the product of the layers above to_layer up to `layer`.
+  // Row of the product of the layers above start_layer up to `layer`.
   std::span<const double> rollout(std::size_t layer, std::size_t position) const;
   // The share of W_l[position], as the mean over heads before any step, that falls on position 0.
   double first_share(std::size_t layer, std::size_t position) const;
@@ -59,7 +59,7 @@ class GenerationSink : public AttentionSink {
   AttentionGraph graph_;
 };
 
-// The rows that a generation has kept, as a source: of positions from first_row on, and of layers above to_layer.
+// The rows that a generation has kept, as a source: of positions from first_row on, and of layers above start_layer.
 class GenerationSource : public AttentionSource {
  public:
   // `sink` must outlive the source.

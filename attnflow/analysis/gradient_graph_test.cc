@@ -272,7 +272,7 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
   // Of the output token alone: the others' rows say nothing about the score.
   EXPECT_EQ(test::value_of<std::size_t>(notes[0], "output_token"), 0U);
   const std::string text = note_text(notes[0]);
-  EXPECT_TRUE(text.ends_with("or choose another --to-layer or --mixing (or --discard).")) << text;
+  EXPECT_TRUE(text.ends_with("or choose another --start-layer or --mixing (or --discard).")) << text;
 }
 
 TEST(GradientExplain, RefusesModelsWithoutGradients) {
@@ -326,7 +326,7 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   refuses("--heads mean", [](ExplainOptions& o) { o.settings.heads = parse_heads("1"); });
   refuses("does not allow --residual", [](ExplainOptions& o) { o.settings.residual = 0.25; });
   refuses("--target: expected", [](ExplainOptions& o) { o.settings.target = ""; });
-  refuses("--set-aside", [](ExplainOptions& o) { o.settings.column_mask = parse_column_mask("99"); });
+  refuses("--mask-columns", [](ExplainOptions& o) { o.settings.column_mask = parse_column_mask("99"); });
   refuses("--target: expected --mixing gradient", [](ExplainOptions& o) {
     o.settings.mixing = Mixing::kAttention;
     o.settings.target = "Yes";

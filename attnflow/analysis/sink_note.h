@@ -1,4 +1,4 @@
-// The notes on attention that gathers on a decoder's first token, and on the second where the first is set aside.
+// The notes on attention that gathers on a decoder's first token, and on the second where the first is masked.
 #ifndef ATTNFLOW_ANALYSIS_SINK_NOTE_H_
 #define ATTNFLOW_ANALYSIS_SINK_NOTE_H_
 
@@ -11,7 +11,7 @@
 namespace attnflow {
 
 // `share` is the mean over layers of what falls on the first token, which rollout multiplies up to nearly everything;
-// or what rollout says of the second. With the first column set aside, row 1 of every layer's matrix is (0, 1, 0, ...):
+// or what rollout says of the second. With the first column masked, row 1 of every layer's matrix is (0, 1, 0, ...):
 // its token draws on itself alone, so what reaches it in a rollout stays there, whatever the model attends to. Nothing
 // below 0.3.
 inline std::optional<Note> sink_note(NoteCode code, double share, std::string token) {

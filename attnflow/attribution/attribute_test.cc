@@ -143,7 +143,7 @@ TEST(Attribute, OneOutputHasTheRowOfAll) {
 TEST(Attribute, AReplayGivesTheRowsOfTheGraph) {
   const AttentionStack stack = test_stack(true);
   for (const HeadFusion fusion : {HeadFusion::kMax, HeadFusion::kSingle}) {
-    const MixingOptions mixing{.heads = fusion, .head = 2, .residual = 0.4, .set_aside = {0}};
+    const MixingOptions mixing{.heads = fusion, .head = 2, .residual = 0.4, .mask_columns = {0}};
     GraphSource graph(attention_graph(stack, mixing), true);
     StackReplay replay(stack);
     ReplaySource rows(replay, mixing);

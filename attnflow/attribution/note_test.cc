@@ -58,7 +58,7 @@ TEST(Note, HasTheWordsOfItsCode) {
   EXPECT_EQ(sink.text,
             "43% of the output token's attention falls on the first token, 'The', on average over layers: decoders use "
             "it as an attention sink.");
-  EXPECT_EQ(note_text(sink), sink.text + " --set-aside first masks it.");
+  EXPECT_EQ(note_text(sink), sink.text + " --mask-columns first masks it.");
   const Note gap{NoteCode::kWideGap, {{"widest", 3.04e-4}, {"tolerance", 1e-6}}};
   EXPECT_TRUE(gap.text.starts_with("The widest flow interval is 3.0e-04, wider than the tolerance of 1e-06."))
       << gap.text;

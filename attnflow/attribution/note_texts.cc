@@ -123,8 +123,8 @@ std::string degenerate_text(const Note& note) {
 std::string degenerate_advice(const Note& note) {
   return fmt::format("Look at rollout instead, or at flow from fewer layers (--layers {}), or choose another {}.",
                      text_in(note, "fewer_layers"),
-                     text_in(note, "mixing") == "attention" ? "--to-layer, --residual or mixing (--heads, --discard)"
-                                                            : "--to-layer or --mixing (or --discard)");
+                     text_in(note, "mixing") == "attention" ? "--start-layer, --residual or mixing (--heads, --discard)"
+                                                            : "--start-layer or --mixing (or --discard)");
 }
 
 // "raw", "flow_generated", ... for people.
@@ -216,11 +216,11 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",
-     "--set-aside first masks it."},
+     "--mask-columns first masks it."},
     {Code::kAttentionSinkGenerated, "attention-sink-generated", "share token",
      "{share:%} of the attention falls on the first token, '{token}', on average over layers: decoders use it as an "
      "attention sink.",
-     "--drop-sink masks it."},
+     "--mask-columns first masks it."},
     {Code::kSecondTokenSink, "second-token-sink", "share token",
      "With the first token masked, the second, '{token}', can attend to itself alone, so rollout accumulates there: "
      "{share:%} of what the output token depends on.",
@@ -283,7 +283,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "{model} was trained on {sources}: what is measured there is not held out."},
     {Code::kEvidenceFirst, "evidence-first", "share",
      "In {share:%} of the samples the evidence contains the first token of the input, which decoders use as an "
-     "attention sink anyway, and which 'first token aside' rules out.",
+     "attention sink anyway, and which 'first token masked' rules out.",
      "--begin puts another token in front."},
     {Code::kHeadsUnused, "heads-unused", "",
      "--heads and --residual do not apply to the gradient methods, which average over heads and add the identity "

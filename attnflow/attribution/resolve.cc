@@ -77,33 +77,34 @@ MixingOptions mixing_options(const Settings& settings, const std::vector<InputTo
   if (needs_special && special.empty()) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("{}: expected tokens marked as special, found none; name positions with --set-aside 0,5, or "
+        fmt::format("{}: expected tokens marked as special, found none; name positions with --mask-columns 0,5, or "
                     "store a bool array 'special' beside the attention",
-                    mask == Mask::kSpecial ? "--set-aside special" : "--discard-keep-special"));
+                    mask == Mask::kSpecial ? "--mask-columns special" : "--discard-keep-special"));
   }
   switch (mask) {
     case Mask::kNone:
       break;
     case Mask::kFirst:
-      mixing.set_aside = {0};
+      mixing.mask_columns = {0};
       break;
     case Mask::kSpecial:
-      mixing.set_aside = special;
+      mixing.mask_columns = special;
       break;
     case Mask::kRegisters:
       for (std::size_t t = 0; t < tokens.size(); ++t) {
-        if (tokens[t].role == "register") mixing.set_aside.push_back(t);
+        if (tokens[t].role == "register") mixing.mask_columns.push_back(t);
       }
-      if (mixing.set_aside.empty()) {
-        throw Error(ErrorKind::kUsage, "--set-aside registers: expected a model with registers (DINOv2), found none");
+      if (mixing.mask_columns.empty()) {
+        throw Error(ErrorKind::kUsage,
+                    "--mask-columns registers: expected a model with registers (DINOv2), found none");
       }
       break;
     case Mask::kPositions:
-      mixing.set_aside = settings.column_mask.positions;
-      for (const std::size_t position : mixing.set_aside) {
+      mixing.mask_columns = settings.column_mask.positions;
+      for (const std::size_t position : mixing.mask_columns) {
         if (position < tokens.size()) continue;
-        throw Error(ErrorKind::kUsage,
-                    fmt::format("--set-aside: expected positions from 0 to {}, found {}", tokens.size() - 1, position));
+        throw Error(ErrorKind::kUsage, fmt::format("--mask-columns: expected positions from 0 to {}, found {}",
+                                                   tokens.size() - 1, position));
       }
       break;
   }
@@ -124,7 +125,7 @@ GradientMixingOptions gradient_mixing_options(const Settings& settings, const st
   MixingOptions mixing = mixing_options(removal, tokens, 1);
   GradientMixingOptions options;
   options.residual_rule = settings.mixing == Mixing::kGradient ? ResidualRule::kAdded : ResidualRule::kAddedNormalized;
-  options.set_aside = std::move(mixing.set_aside);
+  options.mask_columns = std::move(mixing.mask_columns);
   options.discard = mixing.discard;
   options.discard_keeps = std::move(mixing.discard_keeps);
   return options;

@@ -92,13 +92,14 @@ std::vector<SettingOption> make_table() {
                                  {0.0, 1.0, true, "share"}),
       row<&Settings::discard_keep_special>("discard_keep_special", kWhole,
                                            "Keep the weights of special tokens when discarding"),
-      row<&Settings::column_mask>(
-          "set_aside", kWhole | kForGenerate | kForImageCurves,
-          "Mask these key tokens: none, first, special, registers (of images), or positions such as 0,5", {},
-          SettingForm::kPositionsToo),
+      row<&Settings::column_mask>("mask_columns", kWhole | kForGenerate | kForImageCurves,
+                                  "Mask attention to these tokens, so that nothing is attributed to them: none, first "
+                                  "(a decoder's attention sink), "
+                                  "special, registers (of images), or positions such as 0,5",
+                                  {}, SettingForm::kPositionsToo),
       row<&Settings::layers>("layers", kAll, "Layers to start from, such as 6, 1-6 or 1,3,6 (default: all)", {},
                              SettingForm::kRangesToo, {1.0}),
-      number<&Settings::start_layer>("to_layer", kAll, "Layer to go down to; 0 is the input", {}),
+      number<&Settings::start_layer>("start_layer", kAll, "Layer at which paths end; 0 is the input", {}),
       row<&Settings::output_token>("output_token", kWhole,
                                    "auto (the mask if any, else the class token or the first; causal models: the "
                                    "last), cls, mask, last, all, a position, or a word or token that occurs once",

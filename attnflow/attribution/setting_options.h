@@ -69,7 +69,7 @@ struct SettingOption {
   // Throws Error(kUsage). Takes the type that get() gives, and layers as text, too.
   void (*set)(Settings& settings, const SettingValue& value);
 
-  std::string dashed() const;  // "set-aside"
+  std::string dashed() const;  // "mask-columns"
 };
 
 // In the order of --help and of a report's settings.

@@ -134,7 +134,7 @@ HeadChoice parse_heads(std::string_view text) {
 
 ColumnMask parse_column_mask(std::string_view text) {
   if (const auto kind = find(kMasks, text)) return {.kind = *kind};
-  return {.kind = ColumnMask::Kind::kPositions, .positions = parse_positions(text, "set-aside")};
+  return {.kind = ColumnMask::Kind::kPositions, .positions = parse_positions(text, "mask-columns")};
 }
 
 OutputToken parse_output_token(std::string_view text) {

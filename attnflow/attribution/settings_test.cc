@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
 
 namespace attnflow::settings_test {
 namespace {
@@ -67,12 +69,12 @@ TEST(MixingOptions, ColumnsByName) {
   settings.column_mask = parse_column_mask("special");  // not the mask: it stands for a word
   settings.discard_keep_special = true;
   MixingOptions mixing = mixing_options(settings, tokens, 4);
-  EXPECT_EQ(mixing.set_aside, (std::vector<std::size_t>{0, 3}));
+  EXPECT_EQ(mixing.mask_columns, (std::vector<std::size_t>{0, 3}));
   EXPECT_EQ(mixing.discard_keeps, (std::vector<std::size_t>{0, 3}));
   settings.column_mask = parse_column_mask("1,3");
   settings.heads = parse_heads("3");
   mixing = mixing_options(settings, tokens, 4);
-  EXPECT_EQ(mixing.set_aside, (std::vector<std::size_t>{1, 3}));
+  EXPECT_EQ(mixing.mask_columns, (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(mixing.heads, HeadFusion::kSingle);
   EXPECT_EQ(mixing.head, 3U);
   EXPECT_THROW(mixing_options(settings, tokens, 3), Error);
@@ -149,6 +151,13 @@ TEST(SettingOptions, EachSetsWhatItGets) {
                                    [](const SettingOption& option) { return option.name == std::string("layers"); });
   layers->set(settings, std::string("4-6"));
   EXPECT_EQ(settings.layers, (std::vector<std::size_t>{4, 5, 6}));
+}
+
+TEST(SettingOptions, AreInTheDocumentation) {
+  const std::string page = read_file(std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "docs" / "explain.md");
+  for (const SettingOption& option : setting_options()) {
+    EXPECT_NE(page.find("`--" + option.dashed()), std::string::npos) << option.name;
+  }
 }
 
 TEST(SettingOptions, SayTheirRange) {

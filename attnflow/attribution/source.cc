@@ -42,7 +42,7 @@ class Rows {
 
 FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                          const AttributeOptions& options) {
-  FlowOptions flow{.layers = question.layers, .to_layer = question.start_layer};
+  FlowOptions flow{.layers = question.layers, .start_layer = question.start_layer};
   flow.tolerance = tolerance;
   flow.threads = options.threads;
   flow.progress = options.progress;
@@ -169,7 +169,7 @@ Tensor<double> ReplaySource::rollout(const RowQuestion& question, const Attribut
       ReplayRolloutOptions ask;
       ask.output_token = question.positions[p];
       ask.layer = question.layers[l];
-      ask.to_layer = question.start_layer;
+      ask.start_layer = question.start_layer;
       ask.mixing = mixing_;
       ask.stop_token = options.stop_token;
       rows.set(l, p, replay_rollout(attention_, ask));

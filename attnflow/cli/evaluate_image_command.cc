@@ -119,7 +119,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
       ->group(how);
   arguments->read_settings = add_settings(task, options.settings, kForImageCurves, {.compute = how},
                                           {{"layers", "The last of these is used; default: the model's last layer"},
-                                           {"set_aside", "Same as for attnflow image"}});
+                                           {"mask_columns", "Same as for attnflow image"}});
   task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")
       ->capture_default_str()
       ->group(how);

@@ -43,7 +43,6 @@ struct GenerateArguments {
   std::string device = "cpu";
   bool allow_unused_weights = false;
   bool json = false;
-  bool drop_sink = false;
   ReadSettings read_settings;
   GenerateOptions options;
 };
@@ -93,12 +92,6 @@ FigureOptions figure_of(const GenerateArguments& arguments) {
 void run_generate(GenerateArguments& arguments) {
   GenerateOptions& options = arguments.options;
   arguments.read_settings(options.settings);
-  if (arguments.drop_sink) {
-    if (options.settings.column_mask.kind != ColumnMask::Kind::kNone) {
-      throw Error(ErrorKind::kUsage, "--drop-sink and --set-aside are mutually exclusive");
-    }
-    options.settings.column_mask = parse_column_mask("first");
-  }
   options.flow_layers = parse_layers(arguments.flow_layers);
   if (!arguments.flow_tokens.empty()) options.flow_tokens = parse_positions(arguments.flow_tokens, "flow-tokens");
   std::sort(options.flow_tokens.begin(), options.flow_tokens.end());
@@ -214,7 +207,6 @@ void add_generate_command(CLI::App& app) {
       command, options.settings, kForGenerate, {.compute = how, .show = show},
       {{"normalize", "none, or receptive-field: also report values corrected for the advantage of early tokens"},
        {"words", "Merge subword tokens of the prompt into words"}});
-  command->add_flag("--drop-sink", arguments->drop_sink, "Mask the first token (attention sink)")->group(how);
   command->add_flag("--generated-columns", options.generated_columns, "Also keep the values on generated tokens")
       ->group(how);
   command
@@ -225,21 +217,22 @@ void add_generate_command(CLI::App& app) {
       ->group(how);
 
   TokenFilterOptions& filter = options.filter;
-  comma_list(command->add_option("--drop-stop-words", filter.stop_words,
+  comma_list(command->add_option("--exclude-stop-words", filter.stop_words,
                                  "Exclude stop words of these languages from rankings (en, de, fr, es, it, pt, nl)"))
       ->type_name("LANGUAGE")
       ->group(show);
-  command->add_flag("--drop-punctuation", filter.punctuation, "Exclude tokens without letters or digits from rankings")
-      ->group(show);
-  command->add_flag("--drop-special", filter.special, "Exclude special tokens from rankings")->group(show);
   command
-      ->add_option("--drop-matching", filter.patterns,
+      ->add_flag("--exclude-punctuation", filter.punctuation, "Exclude tokens without letters or digits from rankings")
+      ->group(show);
+  command->add_flag("--exclude-special", filter.special, "Exclude special tokens from rankings")->group(show);
+  command
+      ->add_option("--exclude-matching", filter.patterns,
                    "Exclude tokens that match this regular expression from rankings. May be repeated")
       ->type_name("REGEX")
       ->take_all()
       ->allow_extra_args(false)
       ->group(show);
-  comma_list(command->add_option("--drop-tokens", filter.indices,
+  comma_list(command->add_option("--exclude-tokens", filter.indices,
                                  "Exclude the tokens at these positions from rankings, such as 0,3-7"))
       ->type_name("POSITIONS")
       ->group(show);

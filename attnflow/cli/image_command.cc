@@ -127,7 +127,7 @@ void add_image_command(CLI::App& app) {
       add_settings(command, settings, kForImage, {.compute = how, .show = show},
                    {{"output_token", "auto (the class token), cls, all, a position, or a patch as row,column from 0"},
                     {"discard_keep_special", "Keep the weights of the class token and of registers when discarding"},
-                    {"set_aside",
+                    {"mask_columns",
                      "Mask these key tokens and renormalize rows: none, first, special (everything except patches), "
                      "registers, or positions such as 0,5"},
                     {"top_k", "Number of patches and classes in rankings"}});

@@ -63,8 +63,16 @@ std::string nearest_option(const CLI::App& command, std::string_view typed) {
 }
 
 // Options that have another name now.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kRenamed = {
-    {{"--most-megapixels", "--max-megapixels"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRenamed = {
+    {{"--most-megapixels", "--max-megapixels"},
+     {"--to-layer", "--start-layer"},
+     {"--set-aside", "--mask-columns"},
+     {"--drop-sink", "--mask-columns first"},
+     {"--drop-stop-words", "--exclude-stop-words"},
+     {"--drop-punctuation", "--exclude-punctuation"},
+     {"--drop-special", "--exclude-special"},
+     {"--drop-matching", "--exclude-matching"},
+     {"--drop-tokens", "--exclude-tokens"}}};
 
 std::string unexpected(const CLI::App& app, const std::vector<std::string>& extras) {
   const CLI::App& command = command_of(app);
@@ -76,7 +84,7 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& extr
   }
   const std::string typed = option->substr(0, option->find('='));
   for (const auto& [before, now] : kRenamed) {
-    if (typed == before) return fmt::format("{} is now called {}", before, now);
+    if (typed == before) return fmt::format("{} is now {}", before, now);
   }
   const std::string nearest = typed.starts_with("--") ? nearest_option(command, typed) : "";
   if (nearest.empty()) return fmt::format("{} has no option {}; {}", full_name(command), typed, help);

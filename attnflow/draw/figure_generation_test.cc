@@ -182,7 +182,7 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
     }
     if (name == "overview" || name == "matrix") {
       EXPECT_NE(text.find("Each pixel shows the largest of"), std::string::npos) << name;
-      EXPECT_NE(text.find("Not every row and column is labelled."), std::string::npos) << name;
+      EXPECT_NE(text.find("Not every row and column is labeled."), std::string::npos) << name;
     }
   }
 }

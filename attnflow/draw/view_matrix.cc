@@ -68,8 +68,8 @@ std::string unlabelled_note(const FigureData& data, const Grid& grid) {
       lay_out_column_labels(data.measure, grid.columns, grid.cell_width).shown.size() < grid.columns.size();
   const bool rows = lay_out_row_labels(data.measure, grid.rows, grid.cell_height).shown.size() < grid.rows.size();
   if (!columns && !rows) return "";
-  return rows && columns ? " Not every row and column is labelled."
-                         : fmt::format(" Not every {} is labelled.", rows ? "row" : "column");
+  return rows && columns ? " Not every row and column is labeled."
+                         : fmt::format(" Not every {} is labeled.", rows ? "row" : "column");
 }
 
 std::string caption(const FigureData& data, Method method) {

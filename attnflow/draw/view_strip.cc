@@ -218,7 +218,7 @@ std::string caption(const FigureData& data, const Strip& strip, const std::vecto
   }
   std::string text = fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method),
                                  strip.shown ? "; bars above and below mark it" : ", on average");
-  if (!strip.generated.empty()) text += " Generated tokens are coloured too, on the same scale.";
+  if (!strip.generated.empty()) text += " Generated tokens are colored too, on the same scale.";
   if (texts[0].left_out + texts[1].left_out > 0) {
     text += fmt::format(" Not shown: {} of the {} prompt tokens and {} of the {} generated ones.", texts[0].left_out,
                         data.tokens, texts[1].left_out, data.generated_labels.size());

@@ -90,8 +90,8 @@ TEST(FlowBadInput, QuestionsOutOfRangeAreRefused) {
   const AttentionGraph graph = random_graph(3, 4, 2);
   expect_usage_error([&] { attention_flow(graph, {.layers = {0}}); }, "found 0");
   expect_usage_error([&] { attention_flow(graph, {.layers = {2, 4}}); }, "found 4");
-  expect_usage_error([&] { attention_flow(graph, {.layers = {1}, .to_layer = 1}); }, "found 1");
-  expect_usage_error([&] { attention_flow(graph, {.to_layer = 3}); }, "found 3");
+  expect_usage_error([&] { attention_flow(graph, {.layers = {1}, .start_layer = 1}); }, "found 1");
+  expect_usage_error([&] { attention_flow(graph, {.start_layer = 3}); }, "found 3");
   expect_usage_error([&] { attention_flow(graph, {.output_token = 4}); }, "found 4");
   const TokenGroups empty_group{{0, 1}, {}, {2, 3}};  // a word of no pieces: its sink receives nothing
   const FlowResult grouped = attention_flow(graph, {.input_groups = &empty_group});

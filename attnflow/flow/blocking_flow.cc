@@ -335,9 +335,10 @@ class Augmenter {
     const std::int64_t wanted = layer.distance[p] + 1;
     std::uint32_t& arc = layer.arc[p];
     std::size_t forward_arcs = 1;
-    const auto take = [&](std::int64_t* flow, std::int64_t room, bool forward, std::size_t to_layer, std::size_t to) {
+    const auto take = [&](std::int64_t* flow, std::int64_t room, bool forward, std::size_t start_layer,
+                          std::size_t to) {
       step = {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(p), flow, room, forward};
-      next_layer = to_layer;
+      next_layer = start_layer;
       next_node = to;
       return true;
     };

@@ -31,7 +31,7 @@ struct Problem {
   std::vector<std::int64_t> sink_size;       // by sink: input tokens that it stands for
   std::int64_t tolerance_units = 0;
 
-  std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.to_layer; }
+  std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.start_layer; }
   // Arcs that leave the output tokens of the wanted layer.
   const Block& top(std::size_t wanted) const {
     return tops.empty() ? below.layers[depth_of(wanted) - 1] : tops[wanted];
@@ -245,7 +245,7 @@ void check_memory(const AttentionGraph& graph, const Problem& problem) {
   const internal::FlowSize size{
       .tokens = graph.tokens(),
       .input_tokens = options.input_groups != nullptr ? options.input_groups->size() : graph.tokens(),
-      .depth = problem.layers.back() - options.to_layer,
+      .depth = problem.layers.back() - options.start_layer,
       .layers = problem.layers.size(),
       .one_head = graph.one_head(),
       .one_output_token = options.output_token.has_value(),
@@ -265,7 +265,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
                 fmt::format("flow: expected a tolerance of at least 0, found {}", options.tolerance));
   }
   Problem problem{.options = options,
-                  .layers = resolve_layers(options.layers, options.to_layer, graph.layers()),
+                  .layers = resolve_layers(options.layers, options.start_layer, graph.layers()),
                   .below = {},
                   .tops = {},
                   .inner_cut_arcs = {},
@@ -283,7 +283,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   // One fixed point for all layers, so that values of one network bound those of the next.
   LayeredNetwork below;
   LayeredNetwork tops;
-  for (std::size_t k = options.to_layer + 1; k <= problem.layers.back(); ++k) below.layers.push_back(graph.below(k));
+  for (std::size_t k = options.start_layer + 1; k <= problem.layers.back(); ++k) below.layers.push_back(graph.below(k));
   validate_network(below);
   if (graph.one_head()) {
     for (const std::size_t l : problem.layers) tops.layers.push_back(graph.top(l));

@@ -96,8 +96,9 @@ struct FlowCounts {
 };
 
 struct FlowOptions {
-  std::vector<std::size_t> layers = {};  // the l wanted, increasing, in (to_layer, L]; empty: all of to_layer + 1 ... L
-  std::size_t to_layer = 0;              // m
+  std::vector<std::size_t> layers =
+      {};                       // the l wanted, increasing, in (start_layer, L]; empty: all of start_layer + 1 ... L
+  std::size_t start_layer = 0;  // m
   std::optional<std::size_t> output_token = {};  // only this row; all rows when absent
   const TokenGroups* input_groups = nullptr;     // words: pieces with one common sink; columns are then groups
   double tolerance = 1e-6;                       // when a value counts as equal to an end cut

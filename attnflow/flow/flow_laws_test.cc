@@ -108,7 +108,7 @@ TEST(FlowLaws, LiesBetweenRolloutAndTheEndCuts) {
 TEST(FlowLaws, ClosedFormsOfOneAndTwoLayers) {
   for_each_graph([](const AttentionGraph& graph, const FlowResult&) {
     for (std::size_t m = 0; m < graph.layers(); ++m) {
-      const FlowResult flow = attention_flow(graph, {.to_layer = m});
+      const FlowResult flow = attention_flow(graph, {.start_layer = m});
       const Tensor<double> one = graph.top(m + 1);
       const Tensor<double> below = graph.below(m + 1);
       for (std::size_t i = 0; i < graph.tokens(); ++i) {
@@ -130,7 +130,7 @@ TEST(FlowLaws, NoMoreThanTheTwoHalvesLetThrough) {
   for_each_graph([](const AttentionGraph& graph, const FlowResult& flow) {
     const std::size_t n = graph.tokens();
     for (std::size_t m = 1; m < graph.layers(); ++m) {
-      const FlowResult upper = attention_flow(graph, {.to_layer = m});
+      const FlowResult upper = attention_flow(graph, {.start_layer = m});
       for (std::size_t l = m + 1; l <= graph.layers(); ++l) {
         for (std::size_t i = 0; i < n; ++i) {
           for (std::size_t j = 0; j < n; ++j) {

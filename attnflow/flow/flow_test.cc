@@ -62,12 +62,12 @@ TEST(AttentionFlow, EnclosesTheExactMaximumForEveryPairAndSpan) {
     const AttentionGraph graph = graph_of(c);
     const std::size_t n = graph.tokens();
     for (std::size_t m = 0; m < graph.layers(); ++m) {
-      const FlowResult all = attention_flow(graph, {.to_layer = m, .threads = 2});
+      const FlowResult all = attention_flow(graph, {.start_layer = m, .threads = 2});
       ASSERT_EQ(all.flow.shape(), (Shape{graph.layers() - m, n, n}));
       for (std::size_t l = m + 1; l <= graph.layers(); ++l) {
         const LayeredNetwork network = attention_network(graph, l, m);
         for (std::size_t i = 0; i < n; ++i) {
-          const FlowResult row = attention_flow(graph, {.layers = {l}, .to_layer = m, .output_token = i});
+          const FlowResult row = attention_flow(graph, {.layers = {l}, .start_layer = m, .output_token = i});
           for (std::size_t j = 0; j < n; ++j) {
             const std::size_t w = l - m - 1;
             expect_encloses(all.flow(w, i, j), all.flow_gap(w, i, j), naive_max_flow(network, i, j));

@@ -16,7 +16,7 @@ namespace {
 struct Variant {
   std::string suffix;
   MixingOptions mixing = {};
-  std::size_t to_layer = 0;
+  std::size_t start_layer = 0;
 };
 
 void check(const std::string& stack, const Variant& variant) {
@@ -25,7 +25,7 @@ void check(const std::string& stack, const Variant& variant) {
   const Tensor<double> expected = golden_flow(stack, "flow" + variant.suffix);
   const Tensor<double> scipy_low = golden_flow(stack, "scipy_low" + variant.suffix);
   const Tensor<double> scipy_high = golden_flow(stack, "scipy_high" + variant.suffix);
-  const FlowResult found = attention_flow(graph, {.to_layer = variant.to_layer});
+  const FlowResult found = attention_flow(graph, {.start_layer = variant.start_layer});
   ASSERT_EQ(found.flow.shape(), expected.shape());
   const double up = std::numeric_limits<double>::infinity();
   for (std::size_t w = 0; w < expected.extent(0); ++w) {

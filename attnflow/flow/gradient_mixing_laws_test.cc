@@ -34,7 +34,7 @@ TEST(GradientMixing, RolloutIsThePublishedRecurrence) {
       const Case one = random_case(causal, 5.0);
       const AttentionGraph graph = gradient_graph_of(one.stack, one.gradient, {.residual_rule = rule});
       for (std::size_t m = 0; m < kLayers; ++m) {
-        const Tensor<double> values = rollout(graph, {.layers = {}, .to_layer = m, .threads = 2});
+        const Tensor<double> values = rollout(graph, {.layers = {}, .start_layer = m, .threads = 2});
         for (std::size_t l = m + 1; l <= kLayers; ++l) {
           const auto truth = naive_gradient_rollout(one.stack, one.gradient, l, m, rule);
           for (std::size_t i = 0; i < kTokens; ++i) {

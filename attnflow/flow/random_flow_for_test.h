@@ -28,7 +28,7 @@ struct RandomFlowOptions {
 struct RandomFlow {
   AttentionGraph graph;
   std::vector<std::size_t> layers;  // wanted
-  std::size_t to_layer = 0;
+  std::size_t start_layer = 0;
   std::optional<TokenGroups> groups;
   std::string name;
 };
@@ -150,12 +150,12 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
       }
     }
   }
-  question.to_layer = chosen(0.3) ? integer(0, layers - 1) : 0;
-  for (std::size_t l = question.to_layer + 1; l <= layers; ++l) {
+  question.start_layer = chosen(0.3) ? integer(0, layers - 1) : 0;
+  for (std::size_t l = question.start_layer + 1; l <= layers; ++l) {
     if (!chosen(0.2)) question.layers.push_back(l);
   }
   if (question.layers.empty()) question.layers.push_back(layers);
-  question.name += ", to layer " + std::to_string(question.to_layer);
+  question.name += ", to layer " + std::to_string(question.start_layer);
   if (chosen(0.2)) {
     // Words of one to three positions; every third time any sets of positions.
     std::vector<std::size_t> order(n);

@@ -36,7 +36,7 @@ class Truth {
   explicit Truth(const RandomFlow& question) : question_(question) {
     LayeredNetwork below;
     LayeredNetwork tops;
-    for (std::size_t k = question.to_layer + 1; k <= question.layers.back(); ++k) {
+    for (std::size_t k = question.start_layer + 1; k <= question.layers.back(); ++k) {
       below.layers.push_back(question.graph.below(k));
     }
     for (const std::size_t l : question.layers) tops.layers.push_back(question.graph.top(l));
@@ -64,7 +64,7 @@ class Truth {
     dinic_.emplace(units_);
   }
 
-  std::size_t depth(std::size_t wanted) const { return question_.layers[wanted] - question_.to_layer; }
+  std::size_t depth(std::size_t wanted) const { return question_.layers[wanted] - question_.start_layer; }
   std::size_t sinks() const { return units_.layers[0].extent(1); }
   double row_sum() const { return row_sum_; }
   const FixedPoint& fixed_point() const { return units_.fixed_point; }
@@ -154,7 +154,7 @@ class Truth {
 FlowOptions ask(const RandomFlow& question, std::size_t number) {
   FlowOptions options;
   options.layers = question.layers;
-  options.to_layer = question.to_layer;
+  options.start_layer = question.start_layer;
   if (question.groups) options.input_groups = &*question.groups;
   options.threads = number % 16 == 0 ? 3 : 1;
   options.tolerance = number % 3 == 0 ? 1e-3 : 1e-6;
@@ -176,7 +176,7 @@ void check_question(const RandomFlow& question, std::size_t number, std::size_t 
   ASSERT_EQ(all.flow.shape(), (Shape{question.layers.size(), n, sinks}));
   // One unit an arc that a cut can have, and roundings; tiny numbers have a unit of their own (FixedPoint).
   const auto tokens = static_cast<double>(n);
-  const auto depth = static_cast<double>(question.layers.back() - question.to_layer);
+  const auto depth = static_cast<double>(question.layers.back() - question.start_layer);
   const double max_gap = (tokens * tokens * (depth + 1.0) * 0x1p-59 + 0x1p-50) *
                          (truth.row_sum() > 0.0 ? std::max(truth.row_sum(), 0x1p-900) : 1.0);
   std::size_t pair = number;

@@ -45,7 +45,7 @@ Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<co
   check_layer(attention, gradient);
   const std::size_t heads = attention.extent(0);
   const std::size_t n = attention.extent(1);
-  internal::check_removal(options.set_aside, options.discard, options.discard_keeps, n);
+  internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, n);
   Tensor<double> weights({n, n});
   for (std::size_t h = 0; h < heads; ++h) {
     const float* w = attention.data() + h * n * n;
@@ -55,7 +55,7 @@ Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<co
     }
   }
   for (double& weight : weights.span()) weight /= static_cast<double>(heads);
-  std::vector<bool> changed = internal::set_columns_aside(weights, options.set_aside);
+  std::vector<bool> changed = internal::mask_columns(weights, options.mask_columns);
   if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
   return weights;
 }

@@ -29,8 +29,8 @@
 // token; in a decoder the last position), so G_L is 0 in all other rows, and only the rows of these positions say
 // anything about y. Aggregating the top layer alone, other output tokens get the identity.
 //
-// The other steps of mixing. Heads are fused by their mean; max, min and one head are not defined here. Setting columns
-// aside makes G's columns 0: such a token passes on only what the residual brings. Discarding makes the smallest share
+// The other steps of mixing. Heads are fused by their mean; max, min and one head are not defined here. Masking columns
+// makes G's columns 0: such a token passes on only what the residual brings. Discarding makes the smallest share
 // of G's n^2 weights 0; clipped weights are 0 already and go first. Neither renormalises: a row of G has no sum to go
 // back to. Raw values are G_l. Of finished values (graph/normalize.h), row normalisation is as ever; receptive-field
 // normalisation divides by the same method's value under G's row sums spread evenly over what each query sees
@@ -65,7 +65,7 @@ namespace attnflow {
 
 struct GradientMixingOptions {
   ResidualRule residual_rule = ResidualRule::kAdded;  // kAdded: as published. kConvex is refused
-  std::vector<std::size_t> set_aside = {};            // key positions whose weights become 0
+  std::vector<std::size_t> mask_columns = {};         // key positions whose weights become 0
   double discard = 0.0;                               // q in [0, 1)
   std::vector<std::size_t> discard_keeps = {};        // key positions that discard leaves alone
 };

@@ -47,12 +47,12 @@ TEST(GradientWeights, MatchTheDefinition) {
   }
 }
 
-TEST(GradientWeights, ColumnsSetAsideAndDiscardedAreZeroAndNothingIsScaledUp) {
+TEST(GradientWeights, ColumnsMaskColumnsAndDiscardedAreZeroAndNothingIsScaledUp) {
   const Tensor<float> attention({1, 3, 3}, {0.5F, 0.25F, 0.25F, 0.5F, 0.5F, 0.0F, 0.25F, 0.5F, 0.25F});
   const Tensor<float> gradient({1, 3, 3}, {2.0F, 4.0F, 8.0F, 1.0F, 1.0F, 9.0F, -1.0F, 4.0F, 1.0F});
   // G: {1, 1, 2}, {0.5, 0.5, 0}, {0, 2, 0.25}.
   GradientMixingOptions options;
-  options.set_aside = {1};
+  options.mask_columns = {1};
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view(), options),
             Tensor<double>({3, 3}, {1, 0, 2, 0.5, 0, 0, 0, 0, 0.25}));
   options = {};
@@ -125,7 +125,7 @@ TEST(GradientGraph, RefusesWhatIsNoGradientOfAttention) {
   EXPECT_THROW(gradient_weights(good[0], good[0]), Error);
 
   GradientMixingOptions options;
-  options.set_aside = {2};
+  options.mask_columns = {2};
   EXPECT_THROW(gradient_weights(good.view(), good.view(), options), Error);
   options = {};
   options.discard = std::nan("");

@@ -8,23 +8,23 @@
 
 namespace attnflow {
 
-std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t to_layer,
+std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count) {
-  if (to_layer >= layer_count) {
+  if (start_layer >= layer_count) {
     throw Error(ErrorKind::kUsage, fmt::format("to-layer: expected a layer from 0 to {} (below the last of {} layers), "
                                                "found {}",
-                                               layer_count - 1, layer_count, to_layer));
+                                               layer_count - 1, layer_count, start_layer));
   }
   std::vector<std::size_t> resolved = layers;
   if (resolved.empty()) {
-    for (std::size_t l = to_layer + 1; l <= layer_count; ++l) resolved.push_back(l);
+    for (std::size_t l = start_layer + 1; l <= layer_count; ++l) resolved.push_back(l);
   }
   std::sort(resolved.begin(), resolved.end());
   resolved.erase(std::unique(resolved.begin(), resolved.end()), resolved.end());
   for (const std::size_t l : resolved) {
-    if (l <= to_layer || l > layer_count) {
+    if (l <= start_layer || l > layer_count) {
       throw Error(ErrorKind::kUsage, fmt::format("layers: expected layers from {} to {} (above to-layer {}), found {}",
-                                                 to_layer + 1, layer_count, to_layer, l));
+                                                 start_layer + 1, layer_count, start_layer, l));
     }
   }
   return resolved;

@@ -15,9 +15,9 @@
 namespace attnflow {
 
 // The layers that options stand for in a graph of `layer_count` layers, increasing, each once: `layers`, or all of
-// to_layer + 1 ... layer_count when it is empty. Throws Error(kUsage) for a layer outside (to_layer, layer_count], or
-// to_layer >= layer_count.
-std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t to_layer,
+// start_layer + 1 ... layer_count when it is empty. Throws Error(kUsage) for a layer outside (start_layer,
+// layer_count], or start_layer >= layer_count.
+std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count);
 
 }  // namespace attnflow

@@ -55,7 +55,7 @@ Tensor<double> fused(TensorView<const Weight> attention, HeadFusion fusion, std:
 template <typename Weight>
 Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& options) {
   const std::size_t keys = attention.extent(2);
-  internal::check_removal(options.set_aside, options.discard, options.discard_keeps, keys);
+  internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, keys);
   // Before heads are fused: a maximum would hide a NaN, and a sum a negative weight.
   for (const Weight w : attention.span()) {
     if (!(w >= 0 && std::isfinite(w))) {  // written so that NaN fails
@@ -66,7 +66,7 @@ Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& op
     }
   }
   Tensor<double> weights = fused(attention, options.heads, options.head);
-  std::vector<bool> changed = internal::set_columns_aside(weights, options.set_aside);
+  std::vector<bool> changed = internal::mask_columns(weights, options.mask_columns);
   if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
     if (changed[q]) renormalize_row({weights.data() + q * keys, keys});
@@ -98,7 +98,7 @@ Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions
   }
   MixingOptions seen = options;
   const std::size_t keys = attention.extent(2);
-  std::erase_if(seen.set_aside, [keys](std::size_t k) { return k >= keys; });
+  std::erase_if(seen.mask_columns, [keys](std::size_t k) { return k >= keys; });
   return fused_weights(attention, seen);
 }
 

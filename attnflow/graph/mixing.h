@@ -13,7 +13,7 @@
 // Order of steps, each optional but the first and the last:
 //   1. fuse heads: mean (the paper), or one head, or max or min with every row then divided by its sum, also when there
 //      is one head only;
-//   2. set columns aside: weights of chosen keys (a sink, special tokens) become 0;
+//   2. mask columns: weights of chosen keys (a sink, special tokens) become 0;
 //   3. discard: of the n^2 weights that step 2 left, the floor(q n^2) smallest become 0. Those that are 0 already
 //      count; of equal weights the one later in [query, key] goes first;
 //   4. divide by their sum those rows in which step 2 or 3 made a weight 0 that was not; a row left with nothing
@@ -38,7 +38,7 @@
 // Example:
 //
 //     const AttentionGraph paper = attention_graph(stack);  // mean over heads, rho = 0.5
-//     const AttentionGraph without_first = attention_graph(stack, {.heads = HeadFusion::kMax, .set_aside = {0}});
+//     const AttentionGraph without_first = attention_graph(stack, {.heads = HeadFusion::kMax, .mask_columns = {0}});
 //     assert(without_first.weights(5, 1, 0) == 0.0);  // W_6: nothing comes from position 0
 //     const Tensor<double> matrix = paper.top(6);     // A_6, [query, key], with the residual
 //
@@ -63,7 +63,7 @@ struct MixingOptions {
   HeadFusion heads = HeadFusion::kMean;
   std::size_t head = 0;                         // kSingle: which head, from 0
   double residual = 0.5;                        // rho in [0, 1]
-  std::vector<std::size_t> set_aside = {};      // key positions whose weights become 0
+  std::vector<std::size_t> mask_columns = {};   // key positions whose weights become 0
   double discard = 0.0;                         // q in [0, 1)
   std::vector<std::size_t> discard_keeps = {};  // key positions that discard leaves alone
 };
@@ -80,7 +80,7 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
 Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options);
 
 // The same for some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end before
-// the last position, and positions set aside may lie behind them. Rows are treated each on its own, so the result is
+// the last position, and masked positions may lie behind them. Rows are treated each on its own, so the result is
 // what fused_weights() gives for them as part of the whole layer, to the bit. Throws Error(kUsage) for discard, whose
 // smallest weights are those of a whole layer; Error(kBadFile) as above.
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options);

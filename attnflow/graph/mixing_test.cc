@@ -29,12 +29,12 @@ TEST(FusedWeights, NothingIsRenormalisedThatNoStepChanged) {
   EXPECT_EQ(weights(0, 1), static_cast<double>(0.4F));
 }
 
-TEST(FusedWeights, SetAsideMovesTheRestUpAndLeavesEmptyRowsEmpty) {
+TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLeavesEmptyRowsEmpty) {
   const Tensor<float> one({1, 3, 3}, {1.0F, 0.0F, 0.0F, 0.5F, 0.5F, 0.0F, 0.5F, 0.25F, 0.25F});
   MixingOptions options;
-  options.set_aside = {0};
+  options.mask_columns = {0};
   EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {0, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
-  options.set_aside = {3};
+  options.mask_columns = {3};
   EXPECT_THROW(fused_weights(one.view(), options), Error);
 }
 

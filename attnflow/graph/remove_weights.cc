@@ -20,9 +20,9 @@ void check_positions(const std::vector<std::size_t>& positions, std::size_t n, c
 
 }  // namespace
 
-void check_removal(const std::vector<std::size_t>& set_aside, double discard,
+void check_removal(const std::vector<std::size_t>& mask_columns, double discard,
                    const std::vector<std::size_t>& discard_keeps, std::size_t keys) {
-  check_positions(set_aside, keys, "set-aside");
+  check_positions(mask_columns, keys, "mask-columns");
   check_positions(discard_keeps, keys, "columns kept by discard");
   if (!(discard >= 0.0 && discard < 1.0)) {
     throw Error(ErrorKind::kUsage,
@@ -30,7 +30,7 @@ void check_removal(const std::vector<std::size_t>& set_aside, double discard,
   }
 }
 
-std::vector<bool> set_columns_aside(Tensor<double>& matrix, const std::vector<std::size_t>& keys) {
+std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::size_t>& keys) {
   std::vector<bool> changed(matrix.extent(0), false);
   for (const std::size_t k : keys) {
     for (std::size_t q = 0; q < matrix.extent(0); ++q) {

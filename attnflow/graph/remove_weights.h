@@ -1,4 +1,4 @@
-// Steps 2 and 3 of mixing (graph/mixing.h): setting columns aside, and discarding the smallest weights.
+// Steps 2 and 3 of mixing (graph/mixing.h): masking columns, and discarding the smallest weights.
 #ifndef ATTNFLOW_GRAPH_REMOVE_WEIGHTS_H_
 #define ATTNFLOW_GRAPH_REMOVE_WEIGHTS_H_
 
@@ -10,11 +10,11 @@
 namespace attnflow::internal {
 
 // Throws Error(kUsage) unless the positions are below `keys` and 0 <= discard < 1.
-void check_removal(const std::vector<std::size_t>& set_aside, double discard,
+void check_removal(const std::vector<std::size_t>& mask_columns, double discard,
                    const std::vector<std::size_t>& discard_keeps, std::size_t keys);
 
 // Sets the columns of these keys to 0. Returns the rows that this changed.
-std::vector<bool> set_columns_aside(Tensor<double>& matrix, const std::vector<std::size_t>& keys);
+std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::size_t>& keys);
 
 // Sets the smallest share of all weights to 0, those of the keys `keep` left alone, and marks the rows that this
 // changed.

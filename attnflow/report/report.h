@@ -110,7 +110,7 @@ struct ReportCutArc {
 // at most `high`.
 struct ReportCertificate : FlowCertificate {
   std::size_t layer = 0;
-  std::size_t to_layer = 0;
+  std::size_t start_layer = 0;
   std::size_t output_token = 0;
   std::size_t input_token = 0;
   double flow = 0.0;
@@ -183,7 +183,7 @@ struct Report {
   std::vector<std::size_t> flow_output_tokens;  // positions of the rows of flow; a subset of output_tokens
   std::vector<std::size_t> flow_layers;         // of a generation: the layers of flow. Empty: settings.layers
 
-  // W_l: fused (and discarded, set aside) attention without the residual; with gradient mixing, gradient-weighted.
+  // W_l: fused (and masked, discarded) attention without the residual; with gradient mixing, gradient-weighted.
   Tensor<double> raw;
   Tensor<double> rollout;
   Tensor<double> flow;                   // certified lower end of the enclosure

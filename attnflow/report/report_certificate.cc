@@ -36,7 +36,8 @@ CertificateText certificate_text(const Report& report, const ReportCertificate& 
       "Flow from output token {} of layer {} to input token {}{}: {:.6g}, {}",
       token_name(report, certificate.output_token, ellipsis), certificate.layer,
       token_name(report, certificate.input_token, ellipsis),
-      certificate.to_layer == 0 ? std::string() : fmt::format(" of layer {}", certificate.to_layer), certificate.flow,
+      certificate.start_layer == 0 ? std::string() : fmt::format(" of layer {}", certificate.start_layer),
+      certificate.flow,
       certificate.flow_gap == 0.0 ? "exactly" : fmt::format("or at most {:.1e} more", certificate.flow_gap));
   if (certificate.holds()) {
     text.sentences.push_back(fmt::format(

@@ -43,7 +43,7 @@ Report report_with_certificate() {
 TEST(Certificate, RoundTripKeepsEveryBit) {
   Report report = report_with_certificate();
   report.certificates.push_back(certificate());
-  report.certificates[1].to_layer = 1;
+  report.certificates[1].start_layer = 1;
   report.certificates[1].cut_shares.pop_back();
   report.certificates[1].separates = false;
   report.certificates[1].high = std::numeric_limits<double>::infinity();
@@ -86,7 +86,7 @@ TEST(Certificate, WrongFieldsAreRefusedByTheirPlace) {
   expect_refused("/certificates/0", 1, "certificates[0]");
   expect_refused("/certificates/0/layer", 3, "certificates[0]");
   expect_refused("/certificates/0/layer", nullptr, "certificates[0]");
-  expect_refused("/certificates/0/to_layer", 2, "certificates[0]");
+  expect_refused("/certificates/0/start_layer", 2, "certificates[0]");
   expect_refused("/certificates/0/output_token", 4, "certificates[0]");
   expect_refused("/certificates/0/input_token", 4, "certificates[0]");
   expect_refused("/certificates/0/flow", "x", "certificates[0].flow");

@@ -80,7 +80,7 @@ Json certificate_json(const ReportCertificate& certificate) {
     flows.push_back(Json::array({arc.layer, arc.from, arc.to, arc.units}));
   }
   return {{"layer", certificate.layer},
-          {"to_layer", certificate.to_layer},
+          {"start_layer", certificate.start_layer},
           {"output_token", certificate.output_token},
           {"input_token", certificate.input_token},
           {"flow", certificate.flow},

@@ -1,6 +1,8 @@
 // The reading half of report_json.h; report_json.cc is the other.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -67,10 +69,17 @@ void check_version(const Field& document) {
   }
 }
 
+// Settings had other names before version 3.
+constexpr std::array<std::pair<const char*, std::string_view>, 2> kFormerNames = {
+    {{"to_layer", "start_layer"}, {"set_aside", "mask_columns"}}};
+
 Settings read_settings(const Field& json) {
   Settings settings;
   for (const SettingOption& option : setting_options()) {
-    const auto given = json.find(option.name);
+    auto given = json.find(option.name);
+    const auto* former = std::find_if(kFormerNames.begin(), kFormerNames.end(),
+                                      [&](const auto& names) { return option.name == names.second; });
+    if (!given && former != kFormerNames.end()) given = json.find(former->first);
     if (!given) continue;
     SettingValue value = option.get(settings);
     std::visit([&](auto& typed) { given->get(typed); }, value);
@@ -293,14 +302,15 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
     const Field field = json->element(i);
     ReportCertificate& certificate = certificates.emplace_back();
     field.at("layer").get(certificate.layer);
-    field.read("to_layer", certificate.to_layer);
+    field.read("to_layer", certificate.start_layer);  // before version 3
+    field.read("start_layer", certificate.start_layer);
     field.at("output_token").get(certificate.output_token);
     field.at("input_token").get(certificate.input_token);
-    if (certificate.layer > report.model.layers || certificate.to_layer >= certificate.layer ||
+    if (certificate.layer > report.model.layers || certificate.start_layer >= certificate.layer ||
         certificate.output_token >= n || certificate.input_token >= n) {
       fail(field.path(), fmt::format("layers from {} down, and positions below {}", report.model.layers, n),
-           fmt::format("layer {}, to_layer {}, output_token {}, input_token {}", certificate.layer,
-                       certificate.to_layer, certificate.output_token, certificate.input_token));
+           fmt::format("layer {}, start_layer {}, output_token {}, input_token {}", certificate.layer,
+                       certificate.start_layer, certificate.output_token, certificate.input_token));
     }
     field.read("flow", certificate.flow);
     field.read("flow_gap", certificate.flow_gap);
@@ -325,8 +335,8 @@ std::vector<ReportCertificate> read_certificates(const std::optional<Field>& jso
       entry.read("arcs", share.arcs);
       entry.read("capacity", share.capacity);
       entry.read("share", share.share);
-      if (share.layer <= certificate.to_layer || share.layer > certificate.layer) {
-        fail(entry.path(), fmt::format("a layer from {} to {}", certificate.to_layer + 1, certificate.layer),
+      if (share.layer <= certificate.start_layer || share.layer > certificate.layer) {
+        fail(entry.path(), fmt::format("a layer from {} to {}", certificate.start_layer + 1, certificate.layer),
              std::to_string(share.layer));
       }
     }

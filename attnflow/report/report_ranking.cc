@@ -166,11 +166,11 @@ std::string settings_line(const Report& report) {
     line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
   }
   if (settings.column_mask.kind == ColumnMask::Kind::kFirst) {
-    line += ", column of the first token set aside";
+    line += ", first token masked";
   } else if (settings.column_mask.kind == ColumnMask::Kind::kSpecial) {
-    line += ", columns of special tokens set aside";
+    line += ", special tokens masked";
   } else if (settings.column_mask.kind != ColumnMask::Kind::kNone) {
-    line += ", columns of tokens " + to_text(settings.column_mask) + " set aside";
+    line += ", tokens " + to_text(settings.column_mask) + " masked";
   }
   if (settings.discard != 0.0) {
     line += fmt::format(", smallest {:g}% of the weights discarded", 100.0 * settings.discard);

@@ -55,7 +55,7 @@ TEST(IncrementalRollout, EqualsTheProductOfTheWholeMatrices) {
       MixingOptions mixing;
       mixing.heads = fusion;
       mixing.residual = 0.4;
-      mixing.set_aside = aside;
+      mixing.mask_columns = aside;
       const Tensor<double> expected = rollout(attention_graph(stack, mixing));
       for (const std::size_t columns : {std::size_t{0}, std::size_t{1}, std::size_t{67}}) {
         const std::size_t first_row = columns == 0 ? 0 : columns - 1;
@@ -201,7 +201,7 @@ TEST(ReplayRollout, EqualsTheRowOfTheGraphForEveryTileAndSpan) {
     MixingOptions mixing;
     mixing.heads = fusion;
     mixing.head = 1;
-    mixing.set_aside = {0};
+    mixing.mask_columns = {0};
     const AttentionGraph graph = attention_graph(stack, mixing);
     StackReplay replay(stack);
     for (const std::size_t output : {std::size_t{0}, std::size_t{20}, std::size_t{32}}) {
@@ -211,7 +211,7 @@ TEST(ReplayRollout, EqualsTheRowOfTheGraphForEveryTileAndSpan) {
         for (const std::size_t tile :
              {std::size_t{1}, std::size_t{5 * 3 * 33 * sizeof(float)}, std::size_t{1} << 20U}) {
           const auto found = replay_rollout(
-              replay, {.output_token = output, .layer = 4, .to_layer = to, .mixing = mixing, .tile_bytes = tile});
+              replay, {.output_token = output, .layer = 4, .start_layer = to, .mixing = mixing, .tile_bytes = tile});
           for (std::size_t j = 0; j < 33; ++j) EXPECT_NEAR(found[j], expected[j], kTolerance);
           if (first.empty()) first = found;
           EXPECT_EQ(found, first);
@@ -224,7 +224,7 @@ TEST(ReplayRollout, EqualsTheRowOfTheGraphForEveryTileAndSpan) {
 TEST(ReplayRollout, AsksOneRowOfTheTopLayer) {
   const AttentionStack stack = random_stack({.layers = 3, .heads = 1, .tokens = 10, .causal = true, .seed = 1});
   StackReplay replay(stack);
-  replay_rollout(replay, {.output_token = 9, .layer = 3, .to_layer = 2});
+  replay_rollout(replay, {.output_token = 9, .layer = 3, .start_layer = 2});
   EXPECT_EQ(replay.rows_asked, 1U);
 }
 
@@ -233,7 +233,7 @@ TEST(ReplayRollout, RefusesWhatIsOutOfRange) {
   StackReplay replay(stack);
   EXPECT_THROW(replay_rollout(replay, {.output_token = 4}), Error);
   EXPECT_THROW(replay_rollout(replay, {.output_token = 0, .layer = 3}), Error);
-  EXPECT_THROW(replay_rollout(replay, {.output_token = 0, .layer = 1, .to_layer = 1}), Error);
+  EXPECT_THROW(replay_rollout(replay, {.output_token = 0, .layer = 1, .start_layer = 1}), Error);
   std::stop_source stop;
   stop.request_stop();
   ReplayRolloutOptions cancelled;
@@ -257,7 +257,7 @@ TEST(GraphSink, TakesChunksWhenItKnowsTheNumberOfTokens) {
   for (const HeadFusion fusion : {HeadFusion::kMean, HeadFusion::kSingle}) {
     MixingOptions mixing;
     mixing.heads = fusion;
-    mixing.set_aside = {0, 11};
+    mixing.mask_columns = {0, 11};
     const AttentionGraph expected = attention_graph(stack, mixing);
     GraphSink sink(3, mixing, 12);
     feed(stack, {5, 6, 12}, sink);

@@ -42,7 +42,7 @@ class RowSum : public AttentionSink {
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options) {
   const std::size_t n = attention.tokens();
   const std::size_t top = options.layer == 0 ? attention.layers() : options.layer;
-  resolve_layers({top}, options.to_layer, attention.layers());
+  resolve_layers({top}, options.start_layer, attention.layers());
   if (options.output_token >= n) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("output token: expected a position from 0 to {}, found {}", n - 1, options.output_token));
@@ -58,7 +58,7 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
   const std::size_t tile = std::max<std::size_t>(1, options.tile_bytes / row_bytes);
   std::vector<double> row(n, 0.0);
   row[options.output_token] = 1.0;
-  for (std::size_t l = top; l > options.to_layer; --l) {
+  for (std::size_t l = top; l > options.start_layer; --l) {
     RowSum sum(row, l == top ? options.mixing : below);
     const auto used = [&](std::size_t i) { return row[i] != 0.0; };
     std::size_t begin = 0;
@@ -74,7 +74,7 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
     }
     for (std::size_t j = 0; j < n; ++j) row[j] = rho * row[j] + (1.0 - rho) * sum.sum()[j];
     if (options.layer_done) options.layer_done(l - 1, row);
-    if (options.progress) options.progress(top - l + 1, top - options.to_layer);
+    if (options.progress) options.progress(top - l + 1, top - options.start_layer);
   }
   return row;
 }

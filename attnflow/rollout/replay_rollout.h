@@ -41,7 +41,7 @@ namespace attnflow {
 struct ReplayRolloutOptions {
   std::size_t output_token = 0;
   std::size_t layer = 0;  // l; 0: the last
-  std::size_t to_layer = 0;
+  std::size_t start_layer = 0;
   MixingOptions mixing = {};           // no discard: its smallest weights are those of a whole layer
   std::size_t tile_bytes = 4U << 20U;  // of the attention of one tile, all heads, float32; at least one row
   std::function<void(std::size_t, const std::vector<double>&)> layer_done = {};  // layer k - 1 and the row down to it

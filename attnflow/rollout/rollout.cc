@@ -32,12 +32,12 @@ void times_layer(std::vector<double>& row, TensorView<const double> weights, con
 }  // namespace
 
 Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& options) {
-  const std::vector<std::size_t> layers = resolve_layers(options.layers, options.to_layer, graph.layers());
+  const std::vector<std::size_t> layers = resolve_layers(options.layers, options.start_layer, graph.layers());
   const std::size_t n = graph.tokens();
   Tensor<double> result({layers.size(), n, n});
   Tensor<double> below;  // R[l - 1, m]; empty stands for the identity, l = m + 1
   std::size_t wanted = 0;
-  for (std::size_t l = options.to_layer + 1; l <= layers.back(); ++l) {
+  for (std::size_t l = options.start_layer + 1; l <= layers.back(); ++l) {
     // The first factor is copied, not multiplied by the identity, so that R[l, l-1] is A_l to the bit.
     const auto times_below = [&](Tensor<double> a) {
       if (below.empty()) return a;
@@ -59,8 +59,8 @@ Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& option
 }
 
 std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_token, std::size_t layer,
-                                std::size_t to_layer) {
-  resolve_layers({layer}, to_layer, graph.layers());
+                                std::size_t start_layer) {
+  resolve_layers({layer}, start_layer, graph.layers());
   const std::size_t n = graph.tokens();
   if (output_token >= n) {
     throw Error(ErrorKind::kUsage,
@@ -81,7 +81,7 @@ std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_
       for (double& value : row) value /= sum;
     }
   }
-  for (std::size_t l = layer - 1; l > to_layer; --l) times_layer(row, below[l - 1], graph);
+  for (std::size_t l = layer - 1; l > start_layer; --l) times_layer(row, below[l - 1], graph);
   return row;
 }
 

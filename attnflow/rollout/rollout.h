@@ -51,9 +51,10 @@
 namespace attnflow {
 
 struct RolloutOptions {
-  std::vector<std::size_t> layers = {};  // the l wanted, increasing, in (to_layer, L]; empty: all of to_layer + 1 ... L
-  std::size_t to_layer = 0;              // m
-  std::size_t threads = 0;               // 0: one per hardware thread
+  std::vector<std::size_t> layers =
+      {};                       // the l wanted, increasing, in (start_layer, L]; empty: all of start_layer + 1 ... L
+  std::size_t start_layer = 0;  // m
+  std::size_t threads = 0;      // 0: one per hardware thread
 };
 
 // All pairs: [layers wanted, output_token, input_token]. O(L n^3) time, O(n^2) memory beyond the result.
@@ -64,7 +65,7 @@ Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& option
 // rollout() up to rounding: the factors are multiplied from the other end.
 // Throws Error(kUsage) unless m < l <= L and output_token < n.
 std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_token, std::size_t layer,
-                                std::size_t to_layer = 0);
+                                std::size_t start_layer = 0);
 
 // Rollout of all pairs while a model runs, without keeping its attention: O(n^2) memory and one product a layer. After
 // each layer the callback sees R[l, 0]. Needs whole layers, and no single head (a layer's matrix would be needed

@@ -41,7 +41,7 @@ TEST(Rollout, MatchesTheDefinitionForEverySpanOfLayersAndBothMasks) {
       mixing.residual = 0.4;
       const AttentionGraph graph = attention_graph(stack, mixing);
       for (std::size_t m = 0; m < 4; ++m) {
-        const Tensor<double> values = rollout(graph, {.layers = {}, .to_layer = m, .threads = 2});
+        const Tensor<double> values = rollout(graph, {.layers = {}, .start_layer = m, .threads = 2});
         ASSERT_EQ(values.extent(0), 4 - m);
         for (std::size_t l = m + 1; l <= 4; ++l) {
           const auto truth = naive_rollout(graph, l, m);
@@ -62,7 +62,7 @@ TEST(Rollout, MatchesTheDefinitionForEverySpanOfLayersAndBothMasks) {
 TEST(Rollout, OneLayerIsTheMixingMatrixToTheBit) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 3, .heads = 2, .tokens = 9, .seed = 1}), {});
   for (std::size_t l = 1; l <= 3; ++l) {
-    const Tensor<double> values = rollout(graph, {.layers = {l}, .to_layer = l - 1, .threads = 1});
+    const Tensor<double> values = rollout(graph, {.layers = {l}, .start_layer = l - 1, .threads = 1});
     const Tensor<double> expected = graph.top(l);
     EXPECT_TRUE(std::equal(expected.span().begin(), expected.span().end(), values.span().begin()));
   }
@@ -83,8 +83,8 @@ TEST(Rollout, RowsOfStochasticStacksSumToOne) {
 TEST(Rollout, SameBitsForAnyThreadCountAndAsStreamed) {
   const AttentionStack stack = random_stack({.layers = 3, .heads = 2, .tokens = 131, .causal = true, .seed = 5});
   const AttentionGraph graph = attention_graph(stack, {});
-  const Tensor<double> one = rollout(graph, {.layers = {}, .to_layer = 0, .threads = 1});
-  const Tensor<double> three = rollout(graph, {.layers = {}, .to_layer = 0, .threads = 3});
+  const Tensor<double> one = rollout(graph, {.layers = {}, .start_layer = 0, .threads = 1});
+  const Tensor<double> three = rollout(graph, {.layers = {}, .start_layer = 0, .threads = 3});
   EXPECT_EQ(one, three);
   std::size_t calls = 0;
   RolloutSink sink(MixingOptions{}, [&](std::size_t layer, TensorView<const double> values) {
@@ -98,9 +98,9 @@ TEST(Rollout, SameBitsForAnyThreadCountAndAsStreamed) {
 
 TEST(Rollout, RefusesLayersOutOfRange) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 3, .heads = 1, .tokens = 4, .seed = 1}), {});
-  EXPECT_THROW(rollout(graph, {.layers = {4}, .to_layer = 0, .threads = 1}), Error);
-  EXPECT_THROW(rollout(graph, {.layers = {1}, .to_layer = 1, .threads = 1}), Error);
-  EXPECT_THROW(rollout(graph, {.layers = {}, .to_layer = 3, .threads = 1}), Error);
+  EXPECT_THROW(rollout(graph, {.layers = {4}, .start_layer = 0, .threads = 1}), Error);
+  EXPECT_THROW(rollout(graph, {.layers = {1}, .start_layer = 1, .threads = 1}), Error);
+  EXPECT_THROW(rollout(graph, {.layers = {}, .start_layer = 3, .threads = 1}), Error);
   EXPECT_THROW(rollout_row(graph, 4, 2), Error);
   MixingOptions single;
   single.heads = HeadFusion::kSingle;

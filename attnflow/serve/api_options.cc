@@ -160,7 +160,7 @@ class Fields {
     }
   }
 
-  // A list of whole numbers as a text with commas, or a text: set_aside.
+  // A list of whole numbers as a text with commas, or a text: mask_columns.
   void read_text_or_positions(const char* name, std::string& value) {
     const UnorderedJson* given = find(name);
     if (given == nullptr) return;
@@ -390,13 +390,6 @@ GenerateRequest read_generate_request(std::string_view json) {
   fields.read("seed", seed);
   options.sampling.seed = seed;
   fields.read("ignore_end", options.ignore_end);
-  bool drop_sink = false;
-  fields.read("drop_sink", drop_sink);
-  if (drop_sink) {
-    if (options.settings.column_mask.kind != ColumnMask::Kind::kNone)
-      fail("drop_sink and set_aside are mutually exclusive");
-    options.settings.column_mask = {.kind = ColumnMask::Kind::kFirst};
-  }
   fields.read("generated_columns", options.generated_columns);
   fields.read("flow_tokens", options.flow_tokens,
               [](const std::string& text) { return parse_position_list("flow_tokens", text); });
@@ -410,10 +403,10 @@ GenerateRequest read_generate_request(std::string_view json) {
     fail("flow_tokens and flow_layers require method flow");
   }
   // Patterns of the command line are not here: a regular expression from a stranger may take any time.
-  fields.read("drop_stop_words", options.filter.stop_words);
-  fields.read("drop_punctuation", options.filter.punctuation);
-  fields.read("drop_special", options.filter.special);
-  fields.read("drop_tokens", options.filter.indices);
+  fields.read("exclude_stop_words", options.filter.stop_words);
+  fields.read("exclude_punctuation", options.filter.punctuation);
+  fields.read("exclude_special", options.filter.special);
+  fields.read("exclude_tokens", options.filter.indices);
   fields.read("compact", request.compact);
   fields.finish();
   if (options.tokens == 0) fail("tokens: expected at least 1, found 0");

@@ -43,8 +43,8 @@ TEST(ExplainRequest, Defaults) {
 TEST(ExplainRequest, EveryField) {
   const ExplainRequest request = read_explain_request(R"({
     "model": "m", "text": "a", "pair": "b", "method": ["flow", "raw"], "heads": 3, "residual": 0.25, "layers": "1-3,5",
-    "to_layer": 0, "output_token": 7, "normalize": "row", "discard": 0.5, "discard_keep_special": true,
-    "set_aside": [0, 5], "words": false, "mixing": "attention", "target": "auto", "flow_tolerance": 1e-9, "top_k": 3,
+    "start_layer": 0, "output_token": 7, "normalize": "row", "discard": 0.5, "discard_keep_special": true,
+    "mask_columns": [0, 5], "words": false, "mixing": "attention", "target": "auto", "flow_tolerance": 1e-9, "top_k": 3,
     "candidates": ["his", "her"], "referents": "author,Sara", "certificate": ["cls,5", "1,2"],
     "only_output_token": false, "keep_attention": true, "truncate": true, "compact": true, "blank": [4, 2, 4]})");
   const ExplainOptions& options = request.options;
@@ -74,7 +74,7 @@ TEST(ExplainRequest, EveryField) {
 TEST(ExplainRequest, OtherSpellings) {
   const ExplainRequest request = read_explain_request(
       R"({"text": "a", "pair": null, "method": "raw,rollout", "heads": "max", "layers": [3, 1, 3], "top_k": 4.0,
-          "certificate": "cls,5", "set_aside": "special", "blank": "1,0"})");
+          "certificate": "cls,5", "mask_columns": "special", "blank": "1,0"})");
   EXPECT_EQ(request.options.settings.methods, (std::vector<Method>{Method::kRaw, Method::kRollout}));
   EXPECT_EQ(request.options.settings.layers, (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(request.options.settings.top_k, 4U);
@@ -136,7 +136,7 @@ TEST(ImageRequest, FromTheQuery) {
                                                    {"residual", "0.25"},
                                                    {"top_k", "3"},
                                                    {"output_token", "2,3"},
-                                                   {"set_aside", "registers"},
+                                                   {"mask_columns", "registers"},
                                                    {"certificate", "cls,5"},
                                                    {"keep_attention", "1"},
                                                    {"compact", "true"}});
@@ -160,9 +160,9 @@ TEST(ImageRequest, FromTheQuery) {
 TEST(GenerateRequest, Fields) {
   const GenerateRequest request = read_generate_request(
       R"({"prompt": "a", "tokens": 5, "chat": true, "system": "b", "temperature": 0.5, "top_p": 0.9, "seed": 7,
-          "ignore_end": true, "drop_sink": true, "generated_columns": true, "method": "flow", "flow_tokens": [3, 0],
-          "flow_layers": "2", "drop_stop_words": "en,de", "drop_punctuation": true, "drop_special": true,
-          "drop_tokens": ["0", "3-7"]})");
+          "ignore_end": true, "mask_columns": "first", "generated_columns": true, "method": "flow", "flow_tokens": [3, 0],
+          "flow_layers": "2", "exclude_stop_words": "en,de", "exclude_punctuation": true, "exclude_special": true,
+          "exclude_tokens": ["0", "3-7"]})");
   const GenerateOptions& options = request.options;
   EXPECT_EQ(options.tokens, 5U);
   EXPECT_TRUE(options.chat);
@@ -179,7 +179,8 @@ TEST(GenerateRequest, Fields) {
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 0})").find("tokens: expected at least 1"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 99999})").find("tokens: expected at most"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "flow_tokens": [1]})").find("require method flow"), std::string::npos);
-  EXPECT_NE(wrong(R"({"prompt": "a", "drop_matching": "(a+)+"})").find("found \"drop_matching\""), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "exclude_matching": "(a+)+"})").find("found \"exclude_matching\""),
+            std::string::npos);
 }
 
 TEST(EvaluateRequest, Fields) {

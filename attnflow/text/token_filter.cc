@@ -137,14 +137,14 @@ void check_filter_utf8(std::span<const FilterToken> tokens) {
 TokenFilterResult filter_tokens(std::span<const FilterToken> tokens, const TokenFilterOptions& options) {
   check_filter_utf8(tokens);
   TokenFilterResult result;
-  result.dropped.assign(tokens.size(), false);
+  result.excluded.assign(tokens.size(), false);
   const auto apply = [&](std::string reason, const auto& holds) {
     TokenFilterRule rule{.reason = std::move(reason)};
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (!holds(i)) continue;
       ++rule.tokens;
-      if (!result.dropped[i]) ++result.tokens_dropped;
-      result.dropped[i] = true;
+      if (!result.excluded[i]) ++result.tokens_excluded;
+      result.excluded[i] = true;
     }
     result.rules.push_back(std::move(rule));
   };

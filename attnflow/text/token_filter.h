@@ -1,15 +1,15 @@
 // Which tokens a ranking leaves out.
 //
 // A ranking of input tokens by weight is often headed by tokens that say little: articles, commas, the token in front
-// of every text. A filter names them by rule. It changes no weight: whoever ranks leaves the dropped tokens out, and
+// of every text. A filter names them by rule. It changes no weight: whoever ranks leaves the excluded tokens out, and
 // says which share of the mass they carry.
 //
-// Token i is dropped when at least one rule holds for it:
+// Token i is excluded when at least one rule holds for it:
 //   special        it is a special token;
 //   stop words     the word that it belongs to is a function word of one of the languages (stop_words.h). Words are
 //                  compared in lower case and composed form (NFC), without marks of spaces ("Ġ", "▁"), quotes and
 //                  punctuation around them, and with accents. A piece inside a longer word is no word: "the" in
-//                  "theory" stays. All pieces of a stop word are dropped;
+//                  "theory" stays. All pieces of a stop word are excluded;
 //   punctuation    its text has no letter and no number of any script (Unicode's Alphabetic, Nd, Nl, No): punctuation,
 //                  symbols, emoji, white space. A piece of single bytes ("<0xF0>") goes by the word that it belongs to,
 //                  and stays when that is not known;
@@ -38,11 +38,11 @@ struct FilterToken {
 };
 
 struct TokenFilterOptions {
-  bool special = false;                      // drop special tokens
-  bool punctuation = false;                  // drop tokens without any letter or number
-  std::vector<std::string> stop_words = {};  // drop function words of these languages: "en", "de", ...
-  std::vector<std::string> patterns = {};    // drop tokens in whose text one of these occurs
-  std::vector<std::string> indices = {};     // drop the tokens at these positions: "0", "3-7"
+  bool special = false;                      // exclude special tokens
+  bool punctuation = false;                  // exclude tokens without any letter or number
+  std::vector<std::string> stop_words = {};  // exclude function words of these languages: "en", "de", ...
+  std::vector<std::string> patterns = {};    // exclude tokens in whose text one of these occurs
+  std::vector<std::string> indices = {};     // exclude the tokens at these positions: "0", "3-7"
 };
 
 struct TokenFilterRule {
@@ -51,8 +51,8 @@ struct TokenFilterRule {
 };
 
 struct TokenFilterResult {
-  std::vector<bool> dropped;           // [tokens]
-  std::size_t tokens_dropped = 0;      // how many of them, each once
+  std::vector<bool> excluded;          // [tokens]
+  std::size_t tokens_excluded = 0;     // how many of them, each once
   std::vector<TokenFilterRule> rules;  // one for each rule that was asked for, in the order above
 };
 

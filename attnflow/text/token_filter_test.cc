@@ -26,12 +26,12 @@ std::vector<FilterToken> tokens_of(const std::vector<std::string>& texts) {
 // The texts of the tokens that stay.
 std::vector<std::string> kept(const std::vector<FilterToken>& tokens, const TokenFilterOptions& options) {
   const TokenFilterResult result = filter_tokens(tokens, options);
-  EXPECT_EQ(result.dropped.size(), tokens.size());
+  EXPECT_EQ(result.excluded.size(), tokens.size());
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!result.dropped[i]) texts.push_back(tokens[i].text);
+    if (!result.excluded[i]) texts.push_back(tokens[i].text);
   }
-  EXPECT_EQ(result.tokens_dropped, tokens.size() - texts.size());
+  EXPECT_EQ(result.tokens_excluded, tokens.size() - texts.size());
   return texts;
 }
 
@@ -40,10 +40,10 @@ using Texts = std::vector<std::string>;
 TEST(TokenFilter, DropsNothingUnasked) {
   const std::vector<FilterToken> tokens = tokens_of({"the", ",", "key"});
   const TokenFilterResult result = filter_tokens(tokens, {});
-  EXPECT_EQ(result.tokens_dropped, 0U);
-  EXPECT_EQ(result.dropped, std::vector<bool>(3, false));
+  EXPECT_EQ(result.tokens_excluded, 0U);
+  EXPECT_EQ(result.excluded, std::vector<bool>(3, false));
   EXPECT_TRUE(result.rules.empty());
-  EXPECT_TRUE(filter_tokens({}, {.special = true, .punctuation = true, .stop_words = {"en"}}).dropped.empty());
+  EXPECT_TRUE(filter_tokens({}, {.special = true, .punctuation = true, .stop_words = {"en"}}).excluded.empty());
 }
 
 TEST(TokenFilter, SaysWhichRuleDroppedHowMany) {
@@ -54,8 +54,8 @@ TEST(TokenFilter, SaysWhichRuleDroppedHowMany) {
                                                           .stop_words = {"de", "en"},
                                                           .patterns = {"^ta", "e$"},
                                                           .indices = {"0-1"}});
-  EXPECT_EQ(result.dropped, (std::vector<bool>{true, true, false, true, true, true, true}));
-  EXPECT_EQ(result.tokens_dropped, 6U);
+  EXPECT_EQ(result.excluded, (std::vector<bool>{true, true, false, true, true, true, true}));
+  EXPECT_EQ(result.tokens_excluded, 6U);
   const std::vector<std::pair<std::string, std::size_t>> expected = {
       {"special tokens", 1},  {"stop words (de)", 0}, {"stop words (en)", 2}, {"punctuation", 2},
       {"pattern \"^ta\"", 1}, {"pattern \"e$\"", 3},  {"chosen positions", 2}};

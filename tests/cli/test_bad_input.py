@@ -147,7 +147,7 @@ class AttentionFileTest(CommandTest):
 
     def test_special_tokens_that_are_not_marked(self):
         path = self.save_attention(random_attention())
-        self.explain(USAGE, ["--set-aside special", "none"], path, "--set-aside", "special")
+        self.explain(USAGE, ["--mask-columns special", "none"], path, "--mask-columns", "special")
         self.explain(USAGE, ["--discard-keep-special"], path, "--discard", "0.5", "--discard-keep-special")
 
     def test_options_that_need_a_model(self):
@@ -249,7 +249,7 @@ class ModelTest(CommandTest):
     def test_head_and_layers_that_are_not_there(self):
         self.explain(USAGE, ["--heads", "99"], BERT, "--heads", "99")
         self.explain(USAGE, ["layers", "99"], BERT, "--layers", "99")
-        self.explain(USAGE, ["to-layer", "7"], BERT, "--to-layer", "7")
+        self.explain(USAGE, ["to-layer", "7"], BERT, "--start-layer", "7")
 
     def test_device(self):
         self.explain(USAGE, ["toaster"], BERT, "--device", "toaster")
@@ -288,7 +288,7 @@ class UsageTest(CommandTest):
         self.assertIn("Usage: attnflow", self.run_program("--help", "image").stdout)
         self.assertIn("sentiment", self.run_program("evaluate", "--help", "sentiment").stdout)
         self.assertRegex(self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+")
-        self.refuse(USAGE, ["did you mean --to-layer?"], "explain", "hi", "--to-lyer", "3", "--heads", "foo")
+        self.refuse(USAGE, ["did you mean --start-layer?"], "explain", "hi", "--to-lyer", "3", "--heads", "foo")
         self.refuse(USAGE, ["extra"], "explain", "hi", "extra", "--heads", "foo")
         self.refuse(
             USAGE, ["--most-megapixels is now called --max-megapixels"], "image", "a.png", "--most-megapixels=3"
@@ -310,8 +310,8 @@ class UsageTest(CommandTest):
             (["--output-token", "middle"], ["--output-token", "'middle'", "the words are a b"]),
             (["--output-token", ""], ["--output-token", "found none"]),
             (["--normalize", "columns"], ["receptive-field", "columns"]),
-            (["--set-aside", "x"], ["--set-aside", "x"]),
-            (["--set-aside", "99"], ["--set-aside", "99"]),
+            (["--mask-columns", "x"], ["--mask-columns", "x"]),
+            (["--mask-columns", "99"], ["--mask-columns", "99"]),
             (["--flow-tolerance", "0"], ["--flow-tolerance"]),
             (["--top-k", "0"], ["--top-k"]),
             (["--top-k", "-3"], ["top-k", "whole number"]),

@@ -148,7 +148,7 @@ class SmallModelTest(AllKindsMixin, CommandTest):
     def test_methods_and_layers(self):
         self.run_program(
             *("explain", self.TEXT, "--model", BERT, "--method", "rollout"),
-            *("--layers", "2", "--to-layer", "1", "--keep-attention", "-o", "a.npz"),
+            *("--layers", "2", "--start-layer", "1", "--keep-attention", "-o", "a.npz"),
         )
         made = np.load(self.folder / "a.npz")
         self.assertNotIn("flow", made)

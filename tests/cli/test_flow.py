@@ -21,11 +21,11 @@ def mixing(weights: np.ndarray) -> np.ndarray:
 class CertificateTest(CommandTest):
     def check(self, certificate, capacities) -> None:
         """The proof, in exact fractions, from nothing but the report and the network."""
-        layer, to_layer = certificate["layer"], certificate["to_layer"]
+        layer, start_layer = certificate["layer"], certificate["start_layer"]
         source = (layer, certificate["output_token"])
-        sink = (to_layer, certificate["input_token"])
+        sink = (start_layer, certificate["input_token"])
         capacity = {}
-        for k in range(to_layer + 1, layer + 1):
+        for k in range(start_layer + 1, layer + 1):
             for p, q in np.ndindex(capacities[k - 1].shape):
                 capacity[k, p, q] = Fraction(float(capacities[k - 1][p, q]))
         unit = Fraction(1, 2 ** certificate["unit_exponent"])
@@ -45,7 +45,7 @@ class CertificateTest(CommandTest):
         price = sum(capacity[arc] for arc in cut)
         self.assertLessEqual(price, (flow + gap) * (1 + Fraction(1, 2**50)))
         reached = {certificate["output_token"]}
-        for k in range(layer, to_layer, -1):
+        for k in range(layer, start_layer, -1):
             rows = capacities[k - 1]
             reached = {q for p in reached for q in range(rows.shape[1]) if rows[p, q] > 0 and (k, p, q) not in cut}
         self.assertNotIn(certificate["input_token"], reached)
@@ -56,7 +56,7 @@ class CertificateTest(CommandTest):
         self.assertEqual(checked["low"], certificate["flow"])
         self.assertLessEqual(checked["high"], certificate["flow"] + certificate["flow_gap"])
         shares = certificate["cut_shares"]
-        self.assertEqual([share["layer"] for share in shares], list(range(layer, to_layer, -1)))
+        self.assertEqual([share["layer"] for share in shares], list(range(layer, start_layer, -1)))
         for share in shares:
             arcs = [arc for arc in certificate["minimum_cut"] if arc[0] == share["layer"]]
             self.assertEqual(share["arcs"], len(arcs))
@@ -68,8 +68,8 @@ class CertificateTest(CommandTest):
             weights = random_attention(layers=4, heads=2, tokens=7, causal=causal)
             path = self.save_attention(weights)
             pairs = ("3,1", "last,0", "auto,2", "0,6")
-            for layers, to_layer in ((None, 0), ("2-3", 1), ("1", 0)):
-                more = [*(["--layers", layers] if layers else []), "--to-layer", to_layer]
+            for layers, start_layer in ((None, 0), ("2-3", 1), ("1", 0)):
+                more = [*(["--layers", layers] if layers else []), "--start-layer", start_layer]
                 asked = [part for pair in pairs for part in ("--certificate", pair)]
                 document = self.run_program("explain", "--attention", path, *more, *asked, "--json").stdout
                 report = json.loads(document)
@@ -155,7 +155,7 @@ class DegeneracyTest(CommandTest):
         self.assertTrue(text.startswith(f"From layer {first} on, flow mostly repeats the first layer's"), text)
         self.assertIn(f"Flow from layers {first}-9 is mostly degenerate", text)
         self.assertIn(f"Look at rollout instead, or at flow from fewer layers (--layers 1-{first - 1})", advice)
-        for option in ("--to-layer", "--residual"):
+        for option in ("--start-layer", "--residual"):
             self.assertIn(option, advice)
         # In the terminal, and beside files, it stands once.
         for more in ((), ("-o", "a.json")):

@@ -93,7 +93,7 @@ class GenerateTest(CommandTest):
 
     def test_one_row_without_matrices_is_that_of_the_matrices(self):
         for model in (LLAMA, GPT2, GGUF):
-            for options in ([], ["--words", "--normalize", "receptive-field", "--heads", "max", "--to-layer", 1]):
+            for options in ([], ["--words", "--normalize", "receptive-field", "--heads", "max", "--start-layer", 1]):
                 with self.subTest(model=model, options=options):
                     ask = ["explain", "The author of the play knows", "--model", model, "--method", "raw,rollout"]
                     ask += ["--layers", "2-3", "--output-token", 3, "--threads", 1, *options]
@@ -167,7 +167,7 @@ class GenerateTest(CommandTest):
         self.generate(
             "-n",
             3,
-            "--drop-tokens",
+            "--exclude-tokens",
             "0-1",
             "--drop-sink",
             "--normalize",
@@ -205,7 +205,7 @@ class GenerateTest(CommandTest):
         self.refuse_generate(USAGE, ["nonsense"], "--method", "nonsense")
         self.refuse_generate(USAGE, ["--flow-tokens"], "--method", "flow", "-n", 3, "--flow-tokens", 3)
         self.refuse_generate(USAGE, ["--token"], "-n", 3, "--token", 3)
-        self.refuse_generate(USAGE, ["among the 3"], "--words", "--drop-tokens", 5, prompt="Unbelievably, Katherine")
+        self.refuse_generate(USAGE, ["among the 3"], "--words", "--exclude-tokens", 5, prompt="Unbelievably, Katherine")
         self.refuse_generate(USAGE, ["--view"], "--view", "nonsense")
         for method in ("raw,rollout", "flow"):
             said = self.refuse_generate(USAGE, ["--heads 0", "--method raw"], "--heads", 0, "--method", method)
@@ -216,7 +216,7 @@ class GenerateTest(CommandTest):
         self.refuse_generate(USAGE, ["--flow-tokens"], "--flow-tokens", 0)
         self.refuse_generate(USAGE, ["--temperature"], "--temperature", "-1")
         self.refuse_generate(USAGE, ["--chat"], "--system", "x")
-        self.refuse_generate(USAGE, ["--drop-sink"], "--drop-sink", "--set-aside", "0")
+        self.refuse_generate(USAGE, ["--drop-sink"], "--drop-sink", "--mask-columns", "0")
         self.refuse_generate(TOO_LONG, ["at most"], prompt="word " * 5000)
         bert = str(ROOT / "tests" / "golden" / "models" / "bert_masked_lm")
         self.refuse_generate(UNSUPPORTED, ["bert", "decoder"], model=bert)
@@ -325,8 +325,8 @@ class GenerateTest(CommandTest):
             "weather": (24, chat, "It is sunny today, which is bad. How is the weather today?"),
             "colosseum": (8, chat, f"{COLOSSEUM} What is the Colosseum built of?"),
         }
-        filters = ["--drop-special", "--drop-punctuation", "--drop-stop-words", "en"]
-        filters += ["--drop-matching", r"^(system|user|assistant|\s*)$"]
+        filters = ["--exclude-special", "--exclude-punctuation", "--exclude-stop-words", "en"]
+        filters += ["--exclude-matching", r"^(system|user|assistant|\s*)$"]
         for name, (count, options, prompt) in examples.items():
             with self.subTest(name):
                 words = ["-n", count, "--words", "--generated-columns", "--threads", 1, *options, *filters]

@@ -92,12 +92,12 @@ class ImageTest(CommandTest):
                 words = ["--view", view, "--map", shown, "--tone", "color", "-o", f"{view}-{shown}.svg"]
                 self.image(*words, "--output-token", "1,2", model=model)
                 self.assertIn("patch 1,2", (self.folder / f"{view}-{shown}.svg").read_text())
-        self.image("--set-aside", "registers", "-o", "registers.npz", model=model)
+        self.image("--mask-columns", "registers", "-o", "registers.npz", model=model)
         made = np.load(self.folder / "registers.npz")
         np.testing.assert_array_equal(made["raw"][:, :, 1:4], 0.0)
         np.testing.assert_allclose(made["raw"].sum(axis=-1), 1.0, atol=1e-12)
         self.assertGreater(made["raw"][:, :, 0].min(), 0.0)
-        self.image("--set-aside", "special", "-o", "special.npz", model=model)
+        self.image("--mask-columns", "special", "-o", "special.npz", model=model)
         self.assertEqual(np.load(self.folder / "special.npz")["raw"][:, :, :4].max(), 0.0)
         self.image("--discard", "0.5", "--discard-keep-special", "-o", "discard.npz", model=model)
         kept = np.load(self.folder / "discard.npz")["raw"]
@@ -143,7 +143,7 @@ class ImageTest(CommandTest):
             (["--map", "round"], ["--map", "round"]),
             (["--opacity", "2"], ["--opacity"]),
             (["--output-token", "9,9"], ["9,9"]),
-            (["--set-aside", "registers"], ["registers"]),
+            (["--mask-columns", "registers"], ["registers"]),
             (["-o", "a.jpg"], ["a.jpg"]),
         ]
         for options, words in refused:

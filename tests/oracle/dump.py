@@ -33,7 +33,7 @@ class Dump:
     layers: list
     output_tokens: list
     flow_output_tokens: list
-    to_layer: int
+    start_layer: int
     weights: np.ndarray
     below: np.ndarray
     top: np.ndarray
@@ -47,7 +47,7 @@ def add_arguments(parser):
     parser.add_argument("dump", help=".npz written with --keep-attention")
     parser.add_argument("--residual", type=float, default=0.5, help="rho that the file was made with (%(default)s)")
     parser.add_argument("--heads", default="mean", help="mean, max, min or a head, as the file was made (%(default)s)")
-    parser.add_argument("--to-layer", type=int, default=0, help="m that the file was made with (%(default)s)")
+    parser.add_argument("--start-layer", type=int, default=0, help="m that the file was made with (%(default)s)")
 
 
 def fuse(attention, heads):
@@ -89,11 +89,11 @@ def load(arguments):
     if not 0.0 <= arguments.residual <= 1.0:
         raise OracleError(f"--residual {arguments.residual}: expected 0 to 1")
     layer_count, _, n, _ = attention.shape
-    if not 0 <= arguments.to_layer < layer_count:
-        raise OracleError(f"--to-layer {arguments.to_layer}: expected 0 to {layer_count - 1}")
+    if not 0 <= arguments.start_layer < layer_count:
+        raise OracleError(f"--start-layer {arguments.start_layer}: expected 0 to {layer_count - 1}")
     layers = positions(arrays, "layers", None)
-    if layers is None or not layers or not all(arguments.to_layer < layer <= layer_count for layer in layers):
-        raise OracleError(f"layers: expected some of {arguments.to_layer + 1} to {layer_count}, found {layers}")
+    if layers is None or not layers or not all(arguments.start_layer < layer <= layer_count for layer in layers):
+        raise OracleError(f"layers: expected some of {arguments.start_layer + 1} to {layer_count}, found {layers}")
     output_tokens = positions(arrays, "output_tokens", list(range(n)))
     flow_output_tokens = positions(arrays, "flow_output_tokens", output_tokens)
     for token in (*output_tokens, *flow_output_tokens):
@@ -109,7 +109,7 @@ def load(arguments):
         layers=layers,
         output_tokens=output_tokens,
         flow_output_tokens=flow_output_tokens,
-        to_layer=arguments.to_layer,
+        start_layer=arguments.start_layer,
         weights=weights,
         below=mixing(fuse(attention, "mean") if one_head else weights, arguments.residual),
         top=mixing(weights, arguments.residual),

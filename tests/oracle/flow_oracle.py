@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the flow of a dump against SciPy's and NetworkX's maximum flow.
 
-    flow_oracle.py dump.npz [--residual 0.5] [--heads mean] [--to-layer 0] [--pairs 200] [--seed 1]
+    flow_oracle.py dump.npz [--residual 0.5] [--heads mean] [--start-layer 0] [--pairs 200] [--seed 1]
 
 Every pair up to 24 tokens, else --pairs pairs chosen by --seed (0: every pair), evenly over the layers.
 
@@ -43,7 +43,7 @@ class Network:
 
 def build_network(dump, layer):
     n = dump.tokens
-    blocks = [dump.top[layer - 1], *(dump.below[k - 1] for k in range(layer - 1, dump.to_layer, -1))]
+    blocks = [dump.top[layer - 1], *(dump.below[k - 1] for k in range(layer - 1, dump.start_layer, -1))]
     tail, head, capacity = [], [], []
     for depth, block in enumerate(blocks):
         query, key = np.nonzero(block)
@@ -93,10 +93,10 @@ def networkx_enclosure(network, source, sink):
 def end_cuts(dump, layer):
     """Two cuts of every pair: the arcs into j from nodes that i reaches, and those out of i to nodes that reach j."""
     n = dump.tokens
-    first = dump.below[dump.to_layer]
+    first = dump.below[dump.start_layer]
     top = dump.top[layer - 1]
     between = np.eye(n, dtype=bool)  # from nodes after layer l - 1 to nodes after layer m + 1
-    for k in range(layer - 1, dump.to_layer + 1, -1):
+    for k in range(layer - 1, dump.start_layer + 1, -1):
         between = between.astype(int) @ (dump.below[k - 1] > 0).astype(int) > 0
     reach_down = (top > 0).astype(int) @ between.astype(int) > 0  # [i, node after layer m + 1]
     reach_up = between.astype(int) @ (first > 0).astype(int) > 0  # [node after layer l - 1, j]
@@ -137,7 +137,7 @@ class Checker:
     def compare(self, solver, name, network, pair):
         index, row, token = pair
         layer, n = self.dump.layers[index], self.dump.tokens
-        source, sink = self.rows[row], (layer - self.dump.to_layer) * n + token
+        source, sink = self.rows[row], (layer - self.dump.start_layer) * n + token
         low, high, apart = solver(network, source, sink)
         # What the docstring promises about the oracle itself.
         if not (-ROUNDING <= high - low <= apart + ROUNDING):
@@ -157,7 +157,7 @@ class Checker:
     def check_one_layer(self):
         checked = 0
         for index, layer in enumerate(self.dump.layers):
-            if layer != self.dump.to_layer + 1:
+            if layer != self.dump.start_layer + 1:
                 continue
             expected = self.dump.top[layer - 1][self.rows]
             checked += expected.size
@@ -190,7 +190,7 @@ class Checker:
             flags = self.flags[index]
             high = self.flow[index] + self.gap[index]
             column, row_mass = (cut[self.rows] for cut in end_cuts(self.dump, layer))
-            several = layer - self.dump.to_layer > 1
+            several = layer - self.dump.start_layer > 1
             for what, wrong, cut in (
                 (
                     "flag 1 (first layer's column)",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks raw attention and rollout of a dump against float64 NumPy.
 
-    rollout_oracle.py dump.npz [--residual 0.5] [--heads mean] [--to-layer 0] [--tolerance 1e-12]
+    rollout_oracle.py dump.npz [--residual 0.5] [--heads mean] [--start-layer 0] [--tolerance 1e-12]
 
 Every value is compared; the largest absolute difference must be at most the tolerance. Ends with 0 when all agree, 1
 when not, 2 when nothing can be checked.
@@ -16,7 +16,7 @@ import numpy as np
 def rollout(dump, layer):
     """A_l A_(l-1) ... A_(m+1), the layer nearer the output on the left."""
     product = np.eye(dump.tokens)
-    for below in range(dump.to_layer, layer - 1):
+    for below in range(dump.start_layer, layer - 1):
         product = dump.below[below] @ product
     return dump.top[layer - 1] @ product
 

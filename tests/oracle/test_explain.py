@@ -70,7 +70,7 @@ class ExplainTest(unittest.TestCase):
         self.check("A short one.", "--heads", "5")
 
     def test_from_a_layer_to_a_layer(self):
-        self.check("A short one.", "--layers", "2-4", "--to-layer", "1")
+        self.check("A short one.", "--layers", "2-4", "--start-layer", "1")
 
 
 if __name__ == "__main__":

@@ -154,20 +154,20 @@ class ApiTest(ServerTest):
             (
                 "agreement",
                 TEXT,
-                {"heads": 1, "residual": 0.25, "layers": "2-4", "to_layer": 1, "output_token": 3, "top_k": 2},
-                ["--heads", 1, "--residual", 0.25, "--layers", "2-4", "--to-layer", 1, "--output-token", 3, "--top-k", 2],
+                {"heads": 1, "residual": 0.25, "layers": "2-4", "start_layer": 1, "output_token": 3, "top_k": 2},
+                ["--heads", 1, "--residual", 0.25, "--layers", "2-4", "--start-layer", 1, "--output-token", 3, "--top-k", 2],
             ),
             (
                 "agreement",
                 TEXT,
-                {"normalize": "receptive-field", "discard": 0.3, "discard_keep_special": True, "set_aside": "special"},
-                ["--normalize", "receptive-field", "--discard", 0.3, "--discard-keep-special", "--set-aside", "special"],
+                {"normalize": "receptive-field", "discard": 0.3, "discard_keep_special": True, "mask_columns": "special"},
+                ["--normalize", "receptive-field", "--discard", 0.3, "--discard-keep-special", "--mask-columns", "special"],
             ),
             (
                 MASKED,
                 MASKED_TEXT,
-                {"candidates": ["key", "table"], "referents": "key,table", "keep_attention": True, "set_aside": [0, 2]},
-                ["--candidates", "key,table", "--referents", "key,table", "--keep-attention", "--set-aside", "0,2"],
+                {"candidates": ["key", "table"], "referents": "key,table", "keep_attention": True, "mask_columns": [0, 2]},
+                ["--candidates", "key,table", "--referents", "key,table", "--keep-attention", "--mask-columns", "0,2"],
             ),
             (MASKED, "the key", {"pair": "is on a table", "flow_tolerance": 1e-9}, ["--pair", "is on a table", "--flow-tolerance", 1e-9]),
             (MASKED, "the key " * 300, {"truncate": True, "method": "rollout"}, ["--truncate", "--method", "rollout"]),
@@ -277,7 +277,7 @@ class ApiTest(ServerTest):
         self.assertGreater(len(pieces), 1)
 
     def test_generate_says_what_each_token_drew_on_as_it_comes(self):
-        for more in ({}, {"generated_columns": True}, {"layers": [1, 2], "words": True}, {"set_aside": "first"}):
+        for more in ({}, {"generated_columns": True}, {"layers": [1, 2], "words": True}, {"mask_columns": "first"}):
             ask = {"prompt": "The author of the book", "tokens": 20, "ignore_end": True, "model": LLAMA.name} | more
             events = self.server.post("generate", ask, accept="text/event-stream").events()
             names = [name for name, _ in events if name != "progress"]

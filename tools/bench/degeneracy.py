@@ -13,7 +13,7 @@ comes from the program: attnflow explain --method rollout,flow --output-token al
   length      16 to 512 tokens (enc), 16 to 256 (dec)
   residual    rho = 0, 0.25, 0.5, 0.75, 0.9, at 128 tokens (enc) and 64 (dec: a large rho takes long)
   span        from every l to every m < l, at 128 tokens
-  mixing      maximum over heads, single heads, discard, hubs set aside, at 128 tokens
+  mixing      maximum over heads, single heads, discard, hubs masked, at 128 tokens
   uniform     attention that is the same everywhere, against the formula of docs/flow.md
 
 Writes degeneracy.json, degeneracy.md, flow-cuts.json and flow-cuts.md to build/bench and the figures flow-*.svg to
@@ -122,9 +122,9 @@ MEASURES = {
 }
 
 
-def study(program, name, path, residual=RESIDUAL, to_layer=0, mixing=(), label=None):
-    """A record for each layer above `to_layer`."""
-    options = ["--residual", residual, "--to-layer", to_layer, *mixing]
+def study(program, name, path, residual=RESIDUAL, start_layer=0, mixing=(), label=None):
+    """A record for each layer above `start_layer`."""
+    options = ["--residual", residual, "--start-layer", start_layer, *mixing]
     arrays, seconds = program.explain(path, *options)
     kind, tokens = name.split("-")
     records = []
@@ -140,7 +140,7 @@ def study(program, name, path, residual=RESIDUAL, to_layer=0, mixing=(), label=N
                 "residual": residual,
                 "mixing": label or "mean",
                 "layer": int(layer),
-                "to_layer": to_layer,
+                "start_layer": start_layer,
                 "pairs": pairs,
                 "column": int((degenerate == 1).sum()) / pairs,
                 "row": int((degenerate == 2).sum()) / pairs,
@@ -152,7 +152,7 @@ def study(program, name, path, residual=RESIDUAL, to_layer=0, mixing=(), label=N
         )
     top = records[-1]
     print(
-        f"{name} rho {residual} m {to_layer} {top['mixing']}: layer {top['layer']}: column {top['column']:.1%}, "
+        f"{name} rho {residual} m {start_layer} {top['mixing']}: layer {top['layer']}: column {top['column']:.1%}, "
         f"row {top['row']:.1%} ({seconds:.1f} s)",
         file=sys.stderr,
     )
@@ -165,8 +165,8 @@ def mixings(kind, tokens):
     hubs = f"0,{tokens - 1}" if kind == "enc" else "first"  # [CLS] and [SEP]; the first token
     yield "max", ["--heads", "max"]
     yield f"discard {DISCARD}", ["--discard", DISCARD]
-    yield "hubs set aside", ["--set-aside", hubs]
-    yield "max, hubs set aside", ["--heads", "max", "--set-aside", hubs]
+    yield "hubs masked", ["--mask-columns", hubs]
+    yield "max, hubs masked", ["--heads", "max", "--mask-columns", hubs]
     for head in range(heads):
         yield f"head {head}", ["--heads", head]
 
@@ -208,8 +208,8 @@ def run_study(program, folder, quick):
         short = f"{kind}-{residual_tokens[kind]}"
         for residual in RESIDUALS:
             records["residual"] += study(program, short, paths[short], residual=residual)
-        for to_layer in range(attention.LAYERS_AND_HEADS[kind][0]):
-            records["span"] += study(program, name, paths[name], to_layer=to_layer)
+        for start_layer in range(attention.LAYERS_AND_HEADS[kind][0]):
+            records["span"] += study(program, name, paths[name], start_layer=start_layer)
         for label, options in mixings(kind, tokens):
             records["mixing"] += study(program, name, paths[name], mixing=options, label=label)
     return {

@@ -84,7 +84,7 @@ def settings(document, path):
             lines(axes, groups, label, named=varied == "tokens" or kind == "enc")
             axes.set_xlabel("layer l")
         lengths = range(2, layers + 1)
-        spans = [[share(r) for r in records["span"] if r["layer"] - r["to_layer"] == length] for length in lengths]
+        spans = [[share(r) for r in records["span"] if r["layer"] - r["start_layer"] == length] for length in lengths]
         row[2].fill_between(
             lengths, list(map(min, spans)), list(map(max, spans)), color=COLUMN, alpha=0.22, linewidth=0
         )

@@ -62,7 +62,7 @@ def mean(values):
 def spans(records, kind):
     rows = []
     for length in SPANS[kind]:
-        group = [r for r in records if r["kind"] == kind and r["layer"] - r["to_layer"] == length]
+        group = [r for r in records if r["kind"] == kind and r["layer"] - r["start_layer"] == length]
         both = [r["column"] + r["row"] for r in group]
         row = [str(length), str(len(group)), percent(mean(both)), f"{percent(min(both))} to {percent(max(both))}"]
         for method in ("flow", "rollout"):
@@ -110,12 +110,12 @@ def remedies(document, kind):
         ]
 
     def at_top(key):
-        return [r for r in mine[key] if r["layer"] == top and r["to_layer"] == 0]
+        return [r for r in mine[key] if r["layer"] == top and r["start_layer"] == 0]
 
     rows = [row("as it is", [r for r in at_top("length") if r["tokens"] == tokens])]
     for length in (4, 3, 2):
         words = f"{length} layers, mean of all spans"
-        rows.append(row(words, [r for r in mine["span"] if r["layer"] - r["to_layer"] == length]))
+        rows.append(row(words, [r for r in mine["span"] if r["layer"] - r["start_layer"] == length]))
     for r in at_top("residual"):
         if r["residual"] > settings["residual"]:
             short = "" if r["tokens"] == tokens else f" ({r['tokens']} tokens)"
