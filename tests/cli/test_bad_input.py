@@ -249,7 +249,7 @@ class ModelTest(CommandTest):
     def test_head_and_layers_that_are_not_there(self):
         self.explain(USAGE, ["--heads", "99"], BERT, "--heads", "99")
         self.explain(USAGE, ["layers", "99"], BERT, "--layers", "99")
-        self.explain(USAGE, ["to-layer", "7"], BERT, "--start-layer", "7")
+        self.explain(USAGE, ["start-layer", "7"], BERT, "--start-layer", "7")
 
     def test_device(self):
         self.explain(USAGE, ["toaster"], BERT, "--device", "toaster")

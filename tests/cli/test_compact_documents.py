@@ -36,24 +36,19 @@ def visible(report: dict, name: str) -> list[int] | None:
     """How many columns the rows of an array see."""
     n = len(report["input"]["tokens"])
     shape = report["arrays"][name]["shape"]
-    if "generation" in report:
-        if not name.endswith("_generated"):
-            return None
-        flow = name.startswith("flow")
-        tokens = report["generation"]["flow_tokens"] if flow else range(shape[0])
-        return [t for t in tokens for _ in range(shape[2])]
-    if not report["model"]["causal"]:
+    if not report["model"]["causal"] or name == "sink_share":
         return None
     if name in ("graph", "attention"):
         positions = range(n)
     else:
         positions = report["flow_output_tokens" if name.startswith("flow") else "output_tokens"]
-    return [position + 1 for position in positions] * (int(np.prod(shape[:-1])) // len(positions))
+    before = n if name.endswith("_generated") else 0
+    seen = [min(position + 1 - before, shape[-1]) for position in positions]
+    return seen * (int(np.prod(shape[:-1])) // len(positions))
 
 
 def rows_of(array: dict, values: np.ndarray) -> np.ndarray:
-    axis = array.get("axis", len(array["shape"]) - 1)
-    return np.moveaxis(values, axis, -1).reshape(-1, array["shape"][axis])
+    return values.reshape(-1, array["shape"][-1])
 
 
 class DocumentTest(CommandTest):

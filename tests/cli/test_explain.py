@@ -237,7 +237,7 @@ class SmallModelTest(AllKindsMixin, CommandTest):
 
     def test_help_names_every_option_of_the_design(self):
         text = self.run_program("explain", "--help").stdout
-        for option in ("method", "heads", "residual", "layers", "to-layer", "output-token", "normalize", "discard"):
+        for option in ("method", "heads", "residual", "layers", "start-layer", "output-token", "normalize", "discard"):
             self.assertIn(f"--{option}", text)
 
 

@@ -158,7 +158,7 @@ class GenerateTest(CommandTest):
         n, m, layers = made["rollout"].shape
         self.assertEqual(len(rows), n * m * layers)
         value = made["rollout"][2, 1, 0]
-        row = next(r for r in rows if (r["token"], r["input_token"], r["layer"]) == ("2", "1", "1"))
+        row = next(r for r in rows if (r["output_token"], r["input_token"], r["layer"]) == ("2", "1", "1"))
         self.assertEqual(float(row["rollout"]), value)
         sums = made["rollout"].sum(axis=1) + made["rollout_generated"].sum(axis=1)
         np.testing.assert_allclose(sums, 1.0, atol=1e-5)
@@ -169,7 +169,8 @@ class GenerateTest(CommandTest):
             3,
             "--exclude-tokens",
             "0-1",
-            "--drop-sink",
+            "--mask-columns",
+            "first",
             "--normalize",
             "receptive-field",
             "-o",
@@ -178,16 +179,16 @@ class GenerateTest(CommandTest):
             "a.npz",
         )
         report = json.loads((self.folder / "a.json").read_text())
-        self.assertEqual(report["generation"]["dropped"][0]["tokens"], [0, 1])
+        self.assertEqual(report["generation"]["excluded"][0]["tokens"], [0, 1])
         made = np.load(self.folder / "a.npz")
-        self.assertEqual(list(made["dropped"][:3]), [True, True, False])
+        self.assertEqual(list(made["excluded"][:3]), [True, True, False])
         self.assertTrue((made["raw"][:, 0] == 0).all())
         self.assertTrue((made["sink_share"] > 0).all())
         self.assertEqual(made["rollout_normalized"].shape, made["rollout"].shape)
 
     def test_streams_text_and_prints_a_table_or_the_document(self):
         done = self.generate("-n", 3)
-        self.assertIn("drew most on", done.stdout)
+        self.assertIn("depends most on", done.stdout)
         report = json.loads(self.generate("-n", 3, "--json").stdout)
         self.assertEqual(report["input"]["kind"], "generation")
         self.assertTrue(done.stdout.startswith(report["generation"]["text"]))
@@ -216,7 +217,8 @@ class GenerateTest(CommandTest):
         self.refuse_generate(USAGE, ["--flow-tokens"], "--flow-tokens", 0)
         self.refuse_generate(USAGE, ["--temperature"], "--temperature", "-1")
         self.refuse_generate(USAGE, ["--chat"], "--system", "x")
-        self.refuse_generate(USAGE, ["--drop-sink"], "--drop-sink", "--mask-columns", "0")
+        self.refuse_generate(USAGE, ["--mask-columns first"], "--drop-sink")
+        self.refuse_generate(USAGE, ["overview, strip, heatmap or matrix"], "--view", "graph")
         self.refuse_generate(TOO_LONG, ["at most"], prompt="word " * 5000)
         bert = str(ROOT / "tests" / "golden" / "models" / "bert_masked_lm")
         self.refuse_generate(UNSUPPORTED, ["bert", "decoder"], model=bert)
@@ -342,7 +344,7 @@ class GenerateTest(CommandTest):
                     np.testing.assert_allclose(whole, 1.0, atol=2e-6)
                 # The table's first word is the largest of those that no filter drops.
                 kept = np.ones(m, bool)
-                for rule in report["generation"]["dropped"]:
+                for rule in report["generation"]["excluded"]:
                     kept[rule["tokens"]] = False
                 self.assertTrue(0 < kept.sum() < m)
                 table = (self.folder / "a.md").read_text()

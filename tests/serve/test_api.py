@@ -14,15 +14,15 @@ from support import GGUF, LLAMA, MASKED, MASKED_TEXT, MODELS, TEXT, Server, Serv
 
 
 def values_of(array: dict) -> list[list[float]]:
-    """[tokens, columns]: the mean over layers of a plain array [tokens, columns, layers]."""
+    """[tokens, columns]: the mean over layers of a plain array [layers, tokens, columns]."""
     data = base64.b64decode(array["data"])
     if array["encoding"] == "zlib+base64":
         data = zlib.decompress(data)
-    tokens, columns, layers = array["shape"]
+    layers, tokens, columns = array["shape"]
     code = {"f16": "e", "f32": "f", "f64": "d"}[array["dtype"]]
-    values = struct.unpack(f"<{tokens * columns * layers}{code}", data)
-    mean = [sum(values[at : at + layers]) / layers for at in range(0, len(values), layers)]
-    return [mean[t * columns : (t + 1) * columns] for t in range(tokens)]
+    values = struct.unpack(f"<{layers * tokens * columns}{code}", data)
+    mean = [sum(values[at :: tokens * columns]) / layers for at in range(tokens * columns)]
+    return [mean[at : at + columns] for at in range(0, len(mean), columns)]
 
 
 class OwnExamplesTest(unittest.TestCase):
