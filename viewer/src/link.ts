@@ -51,7 +51,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
     },
   },
   layer: { key: "l", write: String, read: layerOf },
-  toLayer: { key: "d", write: String, read: (text, report) => whole(text, 0, Math.max(...report.layers) - 1) },
+  start_layer: { key: "d", write: String, read: (text, report) => whole(text, 0, Math.max(...report.layers) - 1) },
   span: {
     key: "l",
     write: ({ kind, from, to }) => (kind === "one" ? String(from) : kind === "range" ? `${from}-${to}` : kind),
@@ -76,7 +76,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       oneOf("mean", "max", "min")(text) ?? whole(text, 0, report.model.heads - 1)?.toString() ?? undefined,
   },
   residual: { key: "r", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
-  setAside: {
+  mask_columns: {
     key: "a",
     write: String,
     read: (text) =>
@@ -96,13 +96,13 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   rules: {
     key: "f",
     write: (rules) => rules.map((on) => (on ? "1" : "0")).join(""),
-    read: (text, { dropped }) =>
-      /^[01]+$/.test(text) && text.length === dropped.length ? [...text].map((on) => on === "1") : undefined,
+    read: (text, { excluded }) =>
+      /^[01]+$/.test(text) && text.length === excluded.length ? [...text].map((on) => on === "1") : undefined,
   },
   byHand: {
     key: "x",
     // A minus: a token that was taken in.
-    write: (byHand) => [...byHand].map(([token, aside]) => (aside ? "" : "-") + token).join("."),
+    write: (byHand) => [...byHand].map(([token, excluded]) => (excluded ? "" : "-") + token).join("."),
     read(text, { n, document }) {
       const parts = text === "" ? [] : text.split(".", n + 1);
       const byHand = new Map<number, boolean>();

@@ -4,10 +4,10 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
-import { readPattern, reasonsAside, toggled, type Filters } from "./filters";
+import { readPattern, reasonsExcluded, toggled, type Filters } from "./filters";
 import type { Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
-import type { Recipe } from "./report/recipe";
+import { recipeOf, type Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
 import type { WordReport } from "./report/words";
 
@@ -38,17 +38,17 @@ export interface Choices extends Recipe {
   token: number;
   /** of a generation: normalised by receptive field */
   normalized: boolean;
-  /** special tokens are left out of rankings and of colour scales */
+  /** special tokens are excluded from rankings and colour scales */
   skipSpecial: boolean;
   /** and so are English stop words and punctuation */
   skipStopWords: boolean;
   /** and tokens that this regular expression finds something in; "" finds none */
   pattern: string;
-  /** tokens generated before are left out */
+  /** tokens generated before are excluded */
   generated: boolean;
-  /** which of the report's own rules leave tokens out */
+  /** which of the report's own rules exclude tokens */
   rules: readonly boolean[];
-  /** tokens that are left out (true) or taken in (false) by hand, whatever the filters say */
+  /** tokens that are excluded (true) or included (false) by hand, whatever the filters say */
   byHand: ReadonlyMap<number, boolean>;
   /** pieces of a word shown as one */
   words: boolean;
@@ -103,7 +103,7 @@ export class State {
   readonly choices: ChoiceSignals;
   readonly pointed = signal<Pointed | null>(null);
   readonly filters: ReadonlySignal<Filters>;
-  /** Why each token is left out of rankings and colour scales; "" where it counts. */
+  /** Why each token is excluded from rankings and colour scales; "" where it counts. */
   readonly reasons: ReadonlySignal<string[]>;
   /** Tokens that count. */
   readonly counts: ReadonlySignal<boolean[]>;
@@ -146,7 +146,7 @@ export class State {
       pattern: readPattern(choices.pattern.value).expression,
       byHand: choices.byHand.value,
     }));
-    this.reasons = computed(() => reasonsAside(this.report, this.filters.value));
+    this.reasons = computed(() => reasonsExcluded(this.report, this.filters.value));
     this.counts = computed(() => this.reasons.value.map((reason) => reason === ""));
   }
 
@@ -184,13 +184,13 @@ export class State {
     this.choices.token.value = Math.max(0, Math.min(this.report.choosable - 1, token));
   }
 
-  /** Leaves a token out, or takes it back in. */
+  /** Excludes a token, or includes it again. */
   toggle(token: number) {
     this.choices.byHand.value = toggled(this.report, this.filters.value, token);
   }
 
-  /** Leaves no token out. */
-  countAll() {
+  /** Excludes no token. */
+  includeAll() {
     const { skipSpecial, skipStopWords, generated, rules, pattern, byHand } = this.choices;
     batch(() => {
       for (const filter of [skipSpecial, skipStopWords, generated]) filter.value = false;
@@ -247,35 +247,30 @@ export function wordState({ choices }: State, report: WordReport): State {
     ),
     byHand: translated<ReadonlyMap<number, boolean>, ReadonlyMap<number, boolean>>(
       choices.byHand,
-      (pieces) => new Map([...pieces].map(([piece, aside]) => [wordOf[piece], aside])),
-      (words) => new Map([...words].flatMap(([word, aside]) => groups[word].map((piece) => [piece, aside]))),
+      (pieces) => new Map([...pieces].map(([piece, excluded]) => [wordOf[piece], excluded])),
+      (words) => new Map([...words].flatMap(([word, excluded]) => groups[word].map((piece) => [piece, excluded]))),
     ),
   });
 }
 
 /** What a report shows when it is opened. */
 export function initialChoices(report: Report, served = false): Choices {
-  const { settings, document } = report;
+  const { document } = report;
   const generation = report instanceof GenerationReport ? report : null;
   return {
     // Rollout's values neither stay in one layer nor saturate. Links without a method mean this one.
     method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(generation ? 0 : -1) ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
-    toLayer: settings.to_layer,
     span: { kind: "all", from: 0, to: Infinity },
-    token: served && generation ? generation.newest : (document.output_token ?? 0),
+    token: generation ? (served ? generation.newest : 0) : (document.output_token ?? 0),
     normalized: false,
-    heads: settings.heads,
-    residual: settings.residual,
-    setAside: settings.set_aside,
-    discard: settings.discard,
-    normalize: settings.normalize,
+    ...recipeOf(report),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: generation !== null || report.hasSpecial,
     skipStopWords: false,
     pattern: "",
     generated: false,
-    rules: report.dropped.map(() => true),
+    rules: report.excluded.map(() => true),
     byHand: new Map(),
     words: false,
     ownScale: false,

@@ -43,7 +43,7 @@ export interface PaintedTextProps {
 
 /** More tokens than these are named a moment after they are painted. */
 const MANY = 200;
-const LOOKS = ["left-out", "above", "degenerate", "later"];
+const LOOKS = ["excluded", "above", "degenerate", "later"];
 
 export function PaintedText(props: PaintedTextProps) {
   const root = useRef<HTMLDivElement>(null);

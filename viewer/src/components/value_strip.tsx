@@ -77,7 +77,7 @@ export function ValueStrip({ name, title, values, counts, output = null, view }:
       element.dataset.value = value === undefined ? "" : String(value);
       element.style.backgroundColor = coloured ? shades.css(value, ends.top) : "";
       element.style.color = coloured ? shades.ink(value, ends.top) : "";
-      element.classList.toggle("left-out", value !== undefined && !used[token]);
+      element.classList.toggle("excluded", value !== undefined && !used[token]);
       element.classList.toggle("above", coloured && isAbove(value, ends));
       element.classList.toggle("later", token >= seen);
     }

@@ -29,7 +29,7 @@ export interface CellRow {
 
 export interface CellColumn {
   label: CellLabel;
-  aside: boolean;
+  excluded: boolean;
 }
 
 export interface CellPictureProps {
@@ -262,7 +262,7 @@ function paint(canvas: HTMLCanvasElement | null, props: CellPictureProps) {
   for (const [r, row] of values.entries()) {
     const seen = Math.min(n, row?.length ?? 0, props.seen?.(r) ?? n);
     for (let c = 0; c < n; ++c) {
-      if (columns[c].aside) steps[r * n + c] = NO_STEP;
+      if (columns[c].excluded) steps[r * n + c] = NO_STEP;
       else if (row && c < seen && !Number.isNaN(row[c])) steps[r * n + c] = scale.step(row[c], top);
     }
   }
@@ -272,7 +272,7 @@ function paint(canvas: HTMLCanvasElement | null, props: CellPictureProps) {
   context.drawImage(stepImage(steps, rows.length, n, scale), 0, 0);
 }
 
-/** Corners of cells above the scale, hatches of columns set aside, numbers. */
+/** Corners of cells above the scale, hatches of excluded columns, numbers. */
 function Marks(props: CellPictureProps & { layout: Layout }) {
   const { id, rows, columns, values, top, scale, layout } = props;
   const { left, head, cell, height } = layout;
@@ -284,7 +284,7 @@ function Marks(props: CellPictureProps & { layout: Layout }) {
   const numbers: ComponentChildren[] = [];
   for (let c = 0; c < n; ++c) {
     const x = left + c * cell;
-    if (columns[c].aside) {
+    if (columns[c].excluded) {
       hatched += `M${x} ${head}h${cell}v${rows.length * height}h${-cell}z`;
       continue;
     }
@@ -434,7 +434,7 @@ export function exportedCells(id: string, props: Omit<CellPictureProps, "id" | "
     for (let r = 0; r < rows.length; ++r) {
       for (let c = 0; c < columns.length; ++c) {
         const value = values[r]?.[c] ?? NaN;
-        if (columns[c].aside || !isKnown(known, r, c)) continue;
+        if (columns[c].excluded || !isKnown(known, r, c)) continue;
         const fill = props.scale.css(value, props.top);
         cells += `<rect x="${x + c * cell}" y="${y + r * line}" width="${cell}" height="${line}" fill="${fill}" data-value="${value}"/>`;
       }

@@ -20,7 +20,7 @@ function useColumns(count: number) {
   const { report, state } = useGeneration();
   const reasons = state.reasons.value;
   return useMemo(
-    () => report.tokens.slice(0, count).map((label, j) => ({ label, aside: reasons[j] !== "" })),
+    () => report.tokens.slice(0, count).map((label, j) => ({ label, excluded: reasons[j] !== "" })),
     [report, reasons, count],
   );
 }

@@ -263,7 +263,7 @@ function PromptOptions({ state }: { state: ServerState }) {
   const changed =
     samples ||
     state.chat.value ||
-    state.dropSink.value ||
+    state.maskFirst.value ||
     state.layers.value.trim() !== "" ||
     methods.join() !== "raw,rollout" ||
     state.tokens.value !== USUAL_TOKENS;
@@ -291,8 +291,8 @@ function PromptOptions({ state }: { state: ServerState }) {
         ))}
       </fieldset>
       <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />
-      <CheckBox id="ask-drop-sink" on={state.dropSink} class="check">
-        Without attention on the first token (drop the sink)
+      <CheckBox id="ask-mask-first" on={state.maskFirst} class="check">
+        Mask the first token (the sink)
       </CheckBox>
       <NumberLine
         id="ask-temperature"

@@ -48,7 +48,7 @@ export function Half({ name, title, side, values, missing, image, colours, back,
         lines.at(-1)?.push(
           <span
             key={k}
-            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}${absent ? " absent" : ""}${drawn && colours.beyond(value) ? " above" : ""}`}
+            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " excluded"}${absent ? " absent" : ""}${drawn && colours.beyond(value) ? " above" : ""}`}
             data-token={part.token}
             data-value={Number.isNaN(value) ? undefined : value}
             dir={part.chip ? "auto" : undefined}

@@ -56,7 +56,7 @@ export function FlowGraph() {
   const [token, layer, toLayer, kind] = [
     choices.token.value,
     choices.layer.value,
-    choices.toLayer.value,
+    choices.start_layer.value,
     choices.graph.value,
   ];
   const steps = layer - toLayer;
@@ -102,8 +102,8 @@ export function FlowGraph() {
         .sort((a, b) => b.weight - a.weight);
       const strongest = arcs[0]?.weight ?? 0;
       const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
-      const leftOut = strong.length > MAX_ARCS;
-      return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, leftOut, masses };
+      const more = strong.length > MAX_ARCS;
+      return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, more, masses };
     },
     [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, missing, noFlow],
     cheap,
@@ -335,7 +335,7 @@ export function FlowGraph() {
         <p class="help key" id="graph-help">
           {missing ?? explain(report, kind)} {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
-          {current?.leftOut && `The ${current.arcs.length} strongest arcs are drawn. `}
+          {current?.more && `The ${current.arcs.length} strongest arcs are drawn. `}
           {choices.threshold.value > WEAKEST_ARC &&
             `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
           {busy && missing === null && !(kind === "flow" && noFlow) && "Computing …"}

@@ -41,8 +41,8 @@ function useRows() {
   const { choices, counts } = state;
   const [method, token, explained] = [choices.method.value, choices.token.value, explanation.value];
   const layers = useMemo(
-    () => report.layers.filter((layer) => layer > choices.toLayer.value),
-    [report, choices.toLayer.value],
+    () => report.layers.filter((layer) => layer > choices.start_layer.value),
+    [report, choices.start_layer.value],
   );
   const { found, busy } = useFound(
     function* (): Work<Found> {
@@ -323,7 +323,7 @@ function Cells({ layout, values: { rows, endsIn }, marked }: CellsProps & { mark
       const used = counts[i];
       const x = left + i * cell;
       if (marked && used && isAbove(value, ends)) corners += cornerAt(x + cell - 1, y);
-      const fill = used ? shades.css(value, ends.top) : "url(#left-out)";
+      const fill = used ? shades.css(value, ends.top) : "url(#excluded)";
       const ink = used ? shades.ink(value, ends.top) : "currentColor";
       return [
         <rect x={x} y={y} width={Math.max(1, cell - 1)} height={line - 1} fill={fill} data-value={value} />,
@@ -338,7 +338,7 @@ function Cells({ layout, values: { rows, endsIn }, marked }: CellsProps & { mark
   return (
     <>
       <defs>
-        <pattern id="left-out" width={6} height={6} patternUnits="userSpaceOnUse">
+        <pattern id="excluded" width={6} height={6} patternUnits="userSpaceOnUse">
           <path d="M0 6 6 0" class="hatch" />
         </pattern>
       </defs>

@@ -68,7 +68,7 @@ export function ticks(begin: number, end: number, unit: number, apart: number): 
   return found;
 }
 
-/** What is left out of the colour scale. */
+/** What is excluded from the colour scale. */
 export const blankColour = (dark: boolean): readonly number[] => (dark ? [52, 56, 66] : [226, 228, 233]);
 
 /**
