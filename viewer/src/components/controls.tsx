@@ -34,7 +34,7 @@ export function Controls() {
     [tokens],
   );
   return (
-    <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <MethodChoice has={has} missing={lacking} asks={served} />
       <div class="control">
         <label for="layer">

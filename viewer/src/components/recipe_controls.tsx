@@ -113,7 +113,7 @@ export function RecipeControls() {
     if (choices.layer.value <= toLayer && above) choices.layer.value = above;
   };
   return (
-    <form id="recipe" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+    <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
       {anything && !report.gradient && (
         <Share
           id="residual"

@@ -197,7 +197,7 @@ function LiveText({ live }: { live: GenerationLive }) {
   }, [tokens]);
   return (
     <section class="card wide" id="text-card" aria-labelledby="text-heading" aria-busy={phase === "running"}>
-      <div class="card-head">
+      <div class="row card-head">
         <h2 id="text-heading">Prompt</h2>
         <StopButton live={live} />
       </div>

@@ -69,7 +69,7 @@ function CellCard({ id, title, name, picture, ends, exporter, children }: CellCa
         <CellPicture {...picture} id={id} name={name} marking={marking} describedby={`${id}-readout`} />
       </Scroller>
       <Readout view={id} hint={HINT} />
-      <div class="foot">
+      <div class="row foot">
         <Legend ends={ends} marked={marking.value} />
         <p class="help">{children}</p>
       </div>

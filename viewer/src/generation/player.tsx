@@ -157,7 +157,7 @@ export function GenerationControls() {
   const { report, state } = viewer;
   const { method, normalized } = state.choices;
   return (
-    <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <Steps />
       <MethodChoice has={(one) => report.methods.includes(one)} missing={(one) => missing(one, viewer)} />
       <LayersChoice />

@@ -72,7 +72,7 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       <Readout view="text" />
       <SpecialNote />
       <Shares />
-      <div class="foot">
+      <div class="row foot">
         {row && <Legend ends={endsOf(report, [row], viewer.output, state.counts.value)} />}
         <p class="help" id="text-help">
           Colour: what the chosen generated token drew on. Choose one with a click or the arrow keys, or play them with

@@ -31,7 +31,7 @@ export function Composer({ state }: { state: ServerState }) {
   return (
     // Options are folded away: the browser could not show what it finds wrong in them. The server says it.
     <form id="composer" class="card" aria-label="What is asked" noValidate onSubmit={submit}>
-      <div class="composer-head">
+      <div class="row composer-head">
         <fieldset class="segments" id="tasks">
           <legend class="visually-hidden">Task</legend>
           <Radios
@@ -58,7 +58,7 @@ export function Composer({ state }: { state: ServerState }) {
       {task === "text" && <TextFields state={state} />}
       {task === "image" && <PictureField state={state} />}
       {task === "generation" && <PromptFields state={state} />}
-      <div class="composer-foot">
+      <div class="row composer-foot">
         {task === "image" ? (
           <PictureExamples state={state} />
         ) : (
@@ -319,7 +319,7 @@ function PictureField({ state }: { state: ServerState }) {
   const sent = state.sent.value;
   const wanted = state.wanted.value;
   return (
-    <div class="drop">
+    <div class="row drop">
       <FileButton
         id="picture"
         label="Choose a picture…"
@@ -367,7 +367,7 @@ function Status({ state }: { state: ServerState }) {
   const partial = working !== "" && progress !== null && progress.total > 0;
   return (
     // The row keeps its height: answers move nothing.
-    <div class="status" id="status">
+    <div class="row status" id="status">
       {working && (
         <>
           <progress

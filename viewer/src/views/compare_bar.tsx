@@ -74,7 +74,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
   const change = (what: Partial<typeof chosen>) => (comparison.value = { ...chosen, ...what });
   return (
     <div
-      class={over.value ? "compare-bar over" : "compare-bar"}
+      class={over.value ? "row compare-bar over" : "row compare-bar"}
       onDragEnter={() => (over.value = true)}
       onDragLeave={(event) => (over.value = event.currentTarget.contains(event.relatedTarget as Node))}
       onDrop={() => (over.value = false)}

@@ -330,7 +330,7 @@ export function FlowGraph() {
         )}
       </Scroller>
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
-      <div class="foot">
+      <div class="row foot">
         {current && <LineLegend strongest={current.strongest} stroke={stroke} colour={colour} />}
         <p class="help key" id="graph-help">
           {missing ?? explain(report, kind)} {kind === "flow" && noFlow}
@@ -503,7 +503,7 @@ function GraphTools({ input, noFlow }: { input: number; noFlow: string | null })
   const { report, state } = useViewer();
   const { choices } = state;
   return (
-    <div class="graph-tools">
+    <div class="row graph-tools">
       <div class="segments" role="radiogroup" aria-label="What the lines show">
         {KINDS.map(({ kind, label, title }) => (
           <label key={kind} title={title}>

@@ -128,7 +128,7 @@ function Specials({ picture }: { picture: Picture }) {
   const { report, state } = useViewer();
   const { token } = state.choices;
   return (
-    <div id="specials" role="group" aria-label="Output token">
+    <div id="specials" class="row" role="group" aria-label="Output token">
       {picture.specials.map((special) => (
         <button
           type="button"
@@ -382,7 +382,7 @@ function Options() {
   const opacity = Math.round(100 * choices.opacity.value);
   const opaque = lines ? "Outlines are opaque" : overlay === "beside" ? "A map beside the picture is opaque" : "";
   return (
-    <div class="foot">
+    <div class="row foot">
       <div class="control" title={opaque || undefined}>
         <label for="opacity">
           {forced ? "Opacity of the largest" : "Opacity"}{" "}

@@ -235,7 +235,7 @@ export function LayerMap() {
         />
       )}
       <Readout view="heat" />
-      <div class="foot">
+      <div class="row foot">
         {any && (
           <Legend
             ends={choices.ownScale.value ? endsOfEach(all, own) : all}
