@@ -6,11 +6,10 @@ import { collectEnds, endsOf, EndsOf, type Ends } from "../color/ends";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { Readout } from "../components/readout";
-import { Scroller } from "../components/scroller";
 import type { Exporter } from "../export/exporter";
 import { layersWords } from "../report/setting_words";
 import { percent } from "../report/text";
-import { CellPicture, exportedCells, type CellPictureProps } from "./cell_picture";
+import { CellPicture, exportedCells, type CellPictureProps } from "../views/cell_picture";
 import { useGeneration } from "./generation_viewer";
 
 const HINT = "Point at a cell to read its value, or walk through the picture with the arrow keys.";
@@ -23,13 +22,6 @@ function useColumns(count: number) {
     () => report.tokens.slice(0, count).map((label, j) => ({ label, excluded: reasons[j] !== "" })),
     [report, reasons, count],
   );
-}
-
-/** The same colours as long as what they follow from is the same: pictures are made anew for others only. */
-function useShades(ends: Ends) {
-  const viewer = useGeneration();
-  const { fromLeast, threshold } = viewer.state.choices;
-  return useMemo(() => viewer.shades(ends), [viewer.scale.value, fromLeast.value, threshold.value, ends]);
 }
 
 /** What is pointed at: its column, and its row where that is in this picture. */
@@ -47,7 +39,7 @@ function usePointed(view: string, rowOf: (at: { layer?: number; output?: number 
   ) satisfies ReadonlySignal<unknown>;
 }
 
-type Picture = Omit<CellPictureProps, "id" | "name" | "marking" | "describedby">;
+type Picture = Omit<CellPictureProps, "id" | "name" | "marking" | "describedby" | "ends">;
 
 interface CellCardProps {
   id: "heat" | "map";
@@ -63,11 +55,10 @@ interface CellCardProps {
 
 function CellCard({ id, title, name, picture, ends, exporter, children }: CellCardProps) {
   const marking = useSignal(true);
+  const all = useMemo(() => picture.rows.map(() => ends), [picture.rows.length, ends]);
   return (
-    <Card id={id} title={title} wide exporter={{ svg: () => exportedCells(id, picture), ...exporter }}>
-      <Scroller id={id}>
-        <CellPicture {...picture} id={id} name={name} marking={marking} describedby={`${id}-readout`} />
-      </Scroller>
+    <Card id={id} title={title} wide exporter={{ svg: () => exportedCells(id), ...exporter }}>
+      <CellPicture {...picture} ends={all} id={id} name={name} marking={marking} describedby={`${id}-readout`} />
       <Readout view={id} hint={HINT} />
       <div class="row foot">
         <Legend ends={ends} marked={marking.value} />
@@ -93,7 +84,6 @@ export function LayerPicture() {
   const known = values[0];
   const columns = useColumns(known?.length ?? m);
   const ends = useMemo(() => endsOf(report, values, output, counts), [values, counts]);
-  const shades = useShades(ends);
   const chosen = viewer.layersOf(method.value);
   const rows = useMemo(
     () =>
@@ -116,8 +106,6 @@ export function LayerPicture() {
     columns,
     values,
     seen: () => output + 1,
-    top: ends.top,
-    scale: shades,
     sideName: hasShares ? "on the first" : "",
     divider: columns.length > m ? m : undefined,
     pointed,
@@ -177,7 +165,6 @@ export function WholePicture() {
     for (const [r, position] of outputs.entries()) all.include(collectEnds(report, [values[r]], position, counts));
     return all.ends;
   }, [values, counts]);
-  const shades = useShades(ends);
   const nameOf = (position: number) => report.tokens[report.namedBy(position)];
   const rows = useMemo(() => outputs.map((position) => ({ label: nameOf(position) })), [outputs]);
   const framed = useMemo(() => [...outputs.keys()].filter((r) => outputs[r] === output), [outputs, output]);
@@ -188,8 +175,6 @@ export function WholePicture() {
     columns,
     values,
     seen: (row) => outputs[row] + 1,
-    top: ends.top,
-    scale: shades,
     divider: withGenerated ? m : undefined,
     pointed,
     onRow: (row) => state.step(outputs[row] - (m - 1)),

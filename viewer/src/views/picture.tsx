@@ -1,6 +1,6 @@
 // What pictures share: their width, labels of tokens, rasters on canvas.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { finish, useWork, type Work } from "../compute/slices";
 import type { Scale } from "../color/scale";
 import { PAPER, placeStyle, textWidth, unit } from "../components/measure";
@@ -28,7 +28,7 @@ export function widest(labels: readonly string[]): number {
   return Math.max(0, ...longest.map((label) => textWidth(label)));
 }
 
-export interface TokenLabelProps {
+interface TokenLabelProps {
   x: number;
   y: number;
   label: string;
@@ -37,12 +37,13 @@ export interface TokenLabelProps {
   /** over the point, not under it */
   above?: boolean;
   class?: string;
-  token?: number;
   title?: string;
+  /** in place of the label */
+  children?: ComponentChildren;
 }
 
 /** Upright when it fits or is one character (emoji and Han characters read badly on their side), else turned. */
-export function TokenLabel({ x, y, label, level, above = false, class: name, token, title }: TokenLabelProps) {
+export function TokenLabel({ x, y, label, level, above = false, class: name, title, children }: TokenLabelProps) {
   const upright = level || graphemes(label).length === 1;
   const place = upright
     ? { x, y: above ? y : y + 12 * unit(), "text-anchor": "middle" as const }
@@ -51,8 +52,8 @@ export function TokenLabel({ x, y, label, level, above = false, class: name, tok
         "text-anchor": above ? ("start" as const) : ("end" as const),
       };
   return (
-    <text {...place} class={name} data-token={token}>
-      {label}
+    <text {...place} class={name}>
+      {children ?? label}
       {title !== undefined && title !== label && <title>{title}</title>}
     </text>
   );
@@ -174,3 +175,26 @@ export function* stepImageWork(
 }
 
 export const stepImage = (...of: Parameters<typeof stepImageWork>): HTMLCanvasElement => finish(stepImageWork(...of));
+
+interface ZoomButtonsProps {
+  id: string;
+  zoomBy: (factor: number) => void;
+  whole: () => void;
+  zoomed: boolean;
+}
+
+export function ZoomButtons({ id, zoomBy, whole, zoomed }: ZoomButtonsProps) {
+  return (
+    <div class="zoom-buttons" role="group" aria-label="Zoom">
+      <button type="button" id={`${id}-closer`} aria-label="Zoom in" onClick={() => zoomBy(1.6)}>
+        +
+      </button>
+      <button type="button" aria-label="Zoom out" disabled={!zoomed} onClick={() => zoomBy(1 / 1.6)}>
+        −
+      </button>
+      <button type="button" id={`${id}-whole`} disabled={!zoomed} onClick={whole}>
+        Whole
+      </button>
+    </div>
+  );
+}
