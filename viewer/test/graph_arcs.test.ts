@@ -66,5 +66,8 @@ test("weights are those of the layers with the residual, on the paths of the out
   // Of the top layer one row, of those below every row that a causal model lets token 3 see.
   expect(arcs.length).toBe(4 + 4 * (1 + 2 + 3 + 4));
   for (const { layer, from, to, weight } of arcs)
-    expect(weight).toBeCloseTo(0.6 * (report.graphRow(layer, from)?.[to] ?? NaN) + (from === to ? 0.4 : 0), 12);
+    expect(weight).toBeCloseTo(
+      0.6 * (report.graphValues()?.row((layer - 1) * report.n + from)[to] ?? NaN) + (from === to ? 0.4 : 0),
+      12,
+    );
 });

@@ -102,13 +102,6 @@ export interface Prediction {
   candidates: Choice[];
 }
 
-export interface CutArc {
-  layer: number;
-  from: number;
-  to: number;
-  capacity: number;
-}
-
 export interface Target {
   kind: "class" | "next";
   label: string;

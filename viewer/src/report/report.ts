@@ -221,11 +221,6 @@ export class Report {
     return (same && this.arrays.get("raw")) || null;
   }
 
-  /** Fused attention of layer l (from 1) for one query, without the residual, or null. */
-  graphRow(layer: number, query: number): Numbers | null {
-    return this.graphValues()?.row((layer - 1) * this.n + query) ?? null;
-  }
-
   /**
    * The same object as long as a text and its tokens are the same, also in another report.
    * @param segment of this text alone

@@ -3,6 +3,7 @@ import { CheckBox } from "../components/check_box";
 import { FileButton } from "../components/file_button";
 import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
+import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
@@ -107,122 +108,122 @@ function PictureExamples({ state }: { state: ServerState }) {
   );
 }
 
-function submitKey(event: KeyboardEvent) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  (event.currentTarget as HTMLTextAreaElement).form?.requestSubmit();
-}
-
 function TextFields({ state }: { state: ServerState }) {
   const shown = state.shown.value;
   const busy = state.working.value !== "";
   const masked = state.chosen.value?.head === "masked";
   const changed = [state.pair, state.candidates, state.referents].some(({ value }) => value !== "");
   return (
-    <>
-      <div class="ask">
-        <label class="visually-hidden" for="ask-text">
-          Text
-        </label>
-        <textarea
-          id="ask-text"
-          rows={2}
-          dir="auto"
-          value={state.text.value}
-          onInput={(event) => (state.text.value = event.currentTarget.value)}
-          onKeyDown={submitKey}
-        />
-        <div class="ask-buttons">
-          <button type="submit" class="primary" id="explain" disabled={state.text.value.trim() === ""}>
-            Explain
-          </button>
-          <button
-            type="button"
-            id="compare-ask"
-            hidden={!(shown && "viewer" in shown)}
-            disabled={state.text.value.trim() === "" || busy}
-            title="Explain this text with this model beside what is shown"
-            onClick={() => void state.compareText()}
-          >
-            Compare with this
-          </button>
-          <Popover
-            id="options"
-            label="Options"
-            title="Options"
-            badge={changed || state.mixing.value === "gradient" ? "•" : ""}
-          >
-            <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
-            {masked && (
-              <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />
+    <AskArea id="ask-text" label="Text" text={state.text}>
+      <button type="submit" class="primary" id="explain" disabled={state.text.value.trim() === ""}>
+        Explain
+      </button>
+      <button
+        type="button"
+        id="compare-ask"
+        hidden={!(shown && "viewer" in shown)}
+        disabled={state.text.value.trim() === "" || busy}
+        title="Explain this text with this model beside what is shown"
+        onClick={() => void state.compareText()}
+      >
+        Compare with this
+      </button>
+      <Popover
+        id="options"
+        label="Options"
+        title="Options"
+        badge={changed || state.mixing.value === "gradient" ? "•" : ""}
+      >
+        <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
+        {masked && <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />}
+        <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
+        {state.chosen.value?.gradients && (
+          <>
+            <label class="check">
+              <input
+                type="checkbox"
+                id="ask-gradient"
+                checked={state.mixing.value === "gradient"}
+                onChange={(event) => (state.mixing.value = event.currentTarget.checked ? "gradient" : "attention")}
+              />{" "}
+              Weight attention with gradients
+            </label>
+            {state.mixing.value === "gradient" && (
+              <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
             )}
-            <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
-            {state.chosen.value?.gradients && (
-              <>
-                <label class="check">
-                  <input
-                    type="checkbox"
-                    id="ask-gradient"
-                    checked={state.mixing.value === "gradient"}
-                    onChange={(event) => (state.mixing.value = event.currentTarget.checked ? "gradient" : "attention")}
-                  />{" "}
-                  Weight attention with gradients
-                </label>
-                {state.mixing.value === "gradient" && (
-                  <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
-                )}
-              </>
-            )}
-          </Popover>
-        </div>
-      </div>
-    </>
+          </>
+        )}
+      </Popover>
+    </AskArea>
   );
 }
 
-function Line({ id, label, value }: { id: string; label: string; value: Signal<string> }) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="text"
-        dir="auto"
-        value={value}
-        onInput={(event) => (value.value = event.currentTarget.value)}
-      />
-    </div>
-  );
-}
-
-interface NumberLineProps {
+interface AskAreaProps {
   id: string;
   label: string;
-  value: Signal<number>;
-  min: number;
-  max?: number;
-  step: number;
+  text: Signal<string>;
+  /** the buttons beside it */
+  children: ComponentChildren;
 }
 
-function NumberLine({ id, label, value, ...range }: NumberLineProps) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="number"
-        {...range}
-        value={value}
-        onInput={(event) => {
-          const number = event.currentTarget.valueAsNumber;
-          if (Number.isFinite(number)) value.value = number;
-        }}
-        // What is no number, or nothing, is not asked: the field says again what is.
-        onBlur={(event) => (event.currentTarget.value = String(value.value))}
-      />
-    </div>
-  );
+/** What is asked about; Enter asks. */
+const AskArea = ({ id, label, text, children }: AskAreaProps) => (
+  <div class="ask">
+    <label class="visually-hidden" for={id}>
+      {label}
+    </label>
+    <textarea
+      id={id}
+      rows={2}
+      dir="auto"
+      value={text.value}
+      onInput={(event) => (text.value = event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        event.currentTarget.form?.requestSubmit();
+      }}
+    />
+    <div class="ask-buttons">{children}</div>
+  </div>
+);
+
+interface LineProps<T> extends Omit<InputHTMLAttributes, "value"> {
+  id: string;
+  label: string;
+  value: Signal<T>;
 }
+
+const Field = ({ id, label, ...attributes }: InputHTMLAttributes & { id: string; label: string }) => (
+  <div class="field">
+    <label for={id}>{label}</label>
+    <input id={id} {...attributes} />
+  </div>
+);
+
+const Line = ({ value, ...rest }: LineProps<string>) => (
+  <Field
+    type="text"
+    dir="auto"
+    {...rest}
+    value={value}
+    onInput={(event) => (value.value = event.currentTarget.value)}
+  />
+);
+
+const NumberLine = ({ value, ...rest }: LineProps<number>) => (
+  <Field
+    type="number"
+    {...rest}
+    value={value}
+    onInput={({ currentTarget }) => {
+      const number = currentTarget.valueAsNumber;
+      if (Number.isFinite(number)) value.value = number;
+    }}
+    // What is no number, or nothing, is not asked: the field says again what is.
+    onBlur={(event) => (event.currentTarget.value = String(value.value))}
+  />
+);
 
 const METHOD_HELP: Record<Method, string> = {
   raw: "",
@@ -230,31 +231,14 @@ const METHOD_HELP: Record<Method, string> = {
   flow: "takes longer",
 };
 
-function PromptFields({ state }: { state: ServerState }) {
-  return (
-    <>
-      <div class="ask">
-        <label class="visually-hidden" for="ask-prompt">
-          Prompt
-        </label>
-        <textarea
-          id="ask-prompt"
-          rows={2}
-          dir="auto"
-          value={state.prompt.value}
-          onInput={(event) => (state.prompt.value = event.currentTarget.value)}
-          onKeyDown={submitKey}
-        />
-        <div class="ask-buttons">
-          <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
-            Continue
-          </button>
-          <PromptOptions state={state} />
-        </div>
-      </div>
-    </>
-  );
-}
+const PromptFields = ({ state }: { state: ServerState }) => (
+  <AskArea id="ask-prompt" label="Prompt" text={state.prompt}>
+    <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
+      Continue
+    </button>
+    <PromptOptions state={state} />
+  </AskArea>
+);
 
 /** What a continuation is asked with, folded: the defaults are those of attnflow generate, with fewer tokens. */
 function PromptOptions({ state }: { state: ServerState }) {

@@ -2,6 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { walkWithKeys, type Cell } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
 import { Slider } from "../components/fields";
@@ -255,28 +256,20 @@ function PatchGrid({ picture }: { picture: Picture }) {
       }
     });
   }, [picture]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const { row, column } = picture.patchOf(focus.current);
-    const places: Record<string, [number, number]> = {
-      ArrowRight: [row, Math.min(columns - 1, column + 1)],
-      ArrowLeft: [row, Math.max(0, column - 1)],
-      ArrowDown: [Math.min(rows - 1, row + 1), column],
-      ArrowUp: [Math.max(0, row - 1), column],
-      Home: [row, 0],
-      End: [row, columns - 1],
-      PageUp: [0, column],
-      PageDown: [rows - 1, column],
-      Enter: [row, column],
-      " ": [row, column],
-    };
-    const next = places[event.key];
-    if (!next) return;
-    event.preventDefault();
-    const token = picture.tokenOf(...next);
+  const choose = ({ row, column }: Cell) => {
+    const token = picture.tokenOf(row, column);
     choices.token.value = token;
     grid.current?.querySelector<HTMLElement>(`[data-token="${token}"]`)?.focus();
   };
+  const onKeyDown = (event: KeyboardEvent) =>
+    void walkWithKeys(event, {
+      columns,
+      rows: [rows - 1, 0],
+      pages: true,
+      at: () => picture.patchOf(focus.current),
+      move: choose,
+      choose,
+    });
   const cells = useMemo(
     () =>
       Array.from({ length: rows }, (_, row) => (
