@@ -3,7 +3,7 @@ import { excludedOf, readPattern, LONGEST_PATTERN, shareOf, SPECIAL } from "../f
 import { useViewer } from "../context";
 import { GenerationReport } from "../report/generation_report";
 import { format, percent } from "../report/text";
-import { CheckBox } from "./check_box";
+import { CheckBox, inOtherForm } from "./check_box";
 import { Own } from "./own_text";
 import { Popover } from "./popover";
 
@@ -154,11 +154,10 @@ function OwnRules() {
 
 function Rule({ name, held, on, set }: { name: string; held: string; on: boolean; set: (on: boolean) => void }) {
   return (
-    <label class="check">
-      <input type="checkbox" checked={on} onChange={(event) => set(event.currentTarget.checked)} />{" "}
+    <CheckBox on={inOtherForm(on, set)} class="check">
       <span>
         <Own text={name} most={80} /> {held && <span class="index">{held}</span>}
       </span>
-    </label>
+    </CheckBox>
   );
 }

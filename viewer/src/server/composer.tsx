@@ -1,5 +1,5 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
-import { CheckBox } from "../components/check_box";
+import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
 import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
@@ -139,15 +139,15 @@ function TextFields({ state }: { state: ServerState }) {
         <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
         {state.chosen.value?.gradients && (
           <>
-            <label class="check">
-              <input
-                type="checkbox"
-                id="ask-gradient"
-                checked={state.mixing.value === "gradient"}
-                onChange={(event) => (state.mixing.value = event.currentTarget.checked ? "gradient" : "attention")}
-              />{" "}
+            <CheckBox
+              id="ask-gradient"
+              class="check"
+              on={inOtherForm(state.mixing.value === "gradient", (on) => {
+                state.mixing.value = on ? "gradient" : "attention";
+              })}
+            >
               Weight attention with gradients
-            </label>
+            </CheckBox>
             {state.mixing.value === "gradient" && (
               <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
             )}
@@ -256,22 +256,21 @@ function PromptOptions({ state }: { state: ServerState }) {
   };
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
-      <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} max={4096} step={1} />
+      <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} step={1} />
       <fieldset class="stack" id="ask-methods">
         <legend>Methods</legend>
         {METHODS.map((method) => (
-          <label class="check" key={method}>
-            <input
-              type="checkbox"
-              value={method}
-              checked={methods.includes(method)}
-              disabled={methods.length === 1 && methods.includes(method)}
-              onChange={(event) => check(method, event.currentTarget.checked)}
-            />{" "}
+          <CheckBox
+            class="check"
+            key={method}
+            value={method}
+            disabled={methods.length === 1 && methods.includes(method)}
+            on={inOtherForm(methods.includes(method), (on) => check(method, on))}
+          >
             <span>
               {method} <span class="index">{METHOD_HELP[method]}</span>
             </span>
-          </label>
+          </CheckBox>
         ))}
       </fieldset>
       <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />

@@ -1,7 +1,6 @@
 // A picture of cells: rows with a label on the left (and a text on the right), columns with a label below. Few cells are
 // rectangles with their numbers, many are painted on canvas. Made anew only when its numbers or labels change.
 import type { ReadonlySignal, Signal } from "@preact/signals";
-import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isAbove, type Ends } from "../color/ends";
 import type { Shades } from "../color/shades";
@@ -15,7 +14,7 @@ import { standalone } from "../export/picture";
 import { format, shorten } from "../report/text";
 import type { Numbers } from "../report/values";
 import { printing } from "../theme";
-import { blankColour, NO_STEP, Sheet, stepImage, ticks, TokenLabel, withSheets, ZoomButtons } from "./picture";
+import { blankColour, NO_STEP, Sheet, stepImage, ticks, TokenLabel, useRoom, withSheets, ZoomButtons } from "./picture";
 import "../styles/cells.css";
 
 export interface CellLabel {
@@ -124,27 +123,12 @@ function useLayout(props: CellPictureProps, width: number, stretch: number): Lay
   }, inputs);
 }
 
-/** Width and height of a box. */
-function useRoom(box: RefObject<HTMLElement>): { width: number; room: number } {
-  const [size, setSize] = useState({ width: 0, room: 0 });
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const measure = () => setSize({ width: element.clientWidth, room: element.clientHeight });
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  return size;
-}
-
 export function CellPicture(props: CellPictureProps) {
   const { id, name, rows, chosen, columns, divider, pointed, onRow, onPoint, onColumn } = props;
   const viewer = useViewer();
   const scroll = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLDivElement>(null);
-  const { width, room } = useRoom(scroll);
+  const { width, height: room } = useRoom(scroll);
   const [stretch, setStretch] = useState(1);
   const layout = useLayout(props, printing.value ? PAPER : width || 600, stretch);
   const { left, head, cell, height, bottom, size } = layout;

@@ -5,6 +5,7 @@ import { Fragment } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
+import { Radios, Select } from "../components/fields";
 import { TokenName } from "../components/own_text";
 import { graphArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type Arc, type PairFlow } from "../compute/max_flow";
@@ -486,35 +487,27 @@ function GraphTools({ input, noFlow }: { input: number; noFlow: string | null })
   return (
     <div class="row graph-tools">
       <div class="segments" role="radiogroup" aria-label="What the lines show">
-        {KINDS.map(({ kind, label, title }) => (
-          <label key={kind} title={title}>
-            <input
-              type="radio"
-              name="graph-kind"
-              value={kind}
-              checked={choices.graph.value === kind}
-              disabled={kind === "flow" && noFlow !== null}
-              onChange={() => (choices.graph.value = kind)}
-            />
-            <span>{label}</span>
-          </label>
-        ))}
+        <Radios
+          name="graph-kind"
+          value={choices.graph.value}
+          options={KINDS.map(({ kind, label, title }) => ({
+            ...{ value: kind, words: <span>{label}</span>, title },
+            disabled: kind === "flow" && noFlow !== null,
+          }))}
+          choose={(kind) => (choices.graph.value = kind)}
+        />
       </div>
       {choices.graph.value === "flow" && (
         <label>
           to{" "}
-          <select
+          <Select
             id="flow-input"
+            own
             aria-label="Input token of the flow"
             value={input}
-            onChange={(event) => (choices.input.value = Number(event.currentTarget.value))}
-          >
-            {report.tokens.map((token) => (
-              <option key={token.index} value={token.index} dir="auto" lang="">
-                {`${token.index}: ${shorten(token.label, 20)}`}
-              </option>
-            ))}
-          </select>
+            options={report.tokens.map(({ index, label }) => [index, `${index}: ${shorten(label, 20)}`])}
+            choose={(token) => (choices.input.value = token)}
+          />
         </label>
       )}
     </div>

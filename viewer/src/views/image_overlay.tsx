@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { walkWithKeys, type Cell } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
+import { CheckBox } from "../components/check_box";
 import { Slider } from "../components/fields";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
@@ -398,16 +399,14 @@ function Options() {
         ({ id, label, choice, off }) =>
           (id !== "side" || report.methods.length > 1) && (
             <div class="control check" id={`${id}-control`} key={id} title={off || undefined}>
-              <label>
-                <input
-                  id={id}
-                  type="checkbox"
-                  disabled={off !== ""}
-                  checked={id === "grey" ? isGrey(choices) : choice.value}
-                  onChange={(event) => (choice.value = event.currentTarget.checked)}
-                />{" "}
+              <CheckBox
+                id={id}
+                disabled={off !== ""}
+                checked={id === "grey" ? isGrey(choices) : choice.value}
+                on={choice}
+              >
                 {label}
-              </label>
+              </CheckBox>
             </div>
           ),
       )}

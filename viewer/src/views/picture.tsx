@@ -7,18 +7,24 @@ import { PAPER, placeStyle, textWidth, unit } from "../components/measure";
 import { graphemes } from "../report/text";
 import { printing } from "../theme";
 
-/** The width that an element has, followed while it changes; 0 before the first layout. On paper that of a page. */
-export function useWidth(element: RefObject<HTMLElement>): number {
-  const [width, setWidth] = useState(0);
+/** The room in an element, followed while it changes; 0 before the first layout. */
+export function useRoom(element: RefObject<HTMLElement>): { width: number; height: number } {
+  const [room, setRoom] = useState({ width: 0, height: 0 });
   useLayoutEffect(() => {
     const target = element.current;
     if (!target) return;
-    const measureIt = () => setWidth(target.clientWidth);
+    const measureIt = () => setRoom({ width: target.clientWidth, height: target.clientHeight });
     measureIt();
     const observer = new ResizeObserver(measureIt);
     observer.observe(target);
     return () => observer.disconnect();
   }, [element.current]);
+  return room;
+}
+
+/** Its width; on paper that of a page. */
+export function useWidth(element: RefObject<HTMLElement>): number {
+  const { width } = useRoom(element);
   return printing.value && width > 0 ? PAPER : width;
 }
 
