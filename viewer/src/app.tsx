@@ -32,7 +32,7 @@ import { Strip } from "./views/strip";
 /** Keys that the text itself takes while it has the focus. */
 const KEYS_OF_TEXTS: readonly Keys[] = [
   { keys: ["←", "→"], does: "in the text: the token before, after" },
-  { keys: ["x"], does: "leave the token out of rankings and colours, or take it back in" },
+  { keys: ["x"], does: "exclude the token from rankings and colours, or include it again" },
 ];
 
 export interface PageProps {
@@ -110,7 +110,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
       }
       shortcuts={SHORTCUTS}
       keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
-      help="A click chooses; with the control (⌘) key it leaves a token out. The address keeps what is chosen: back and forward step through it."
+      help="A click chooses; with the control (⌘) key it excludes a token. The address keeps what is chosen: back and forward step through it."
     >
       <Notes />
       {pictured ? (

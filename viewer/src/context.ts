@@ -8,7 +8,7 @@ import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
 import { wholeOf, type Drawn } from "./filters";
 import type { Method } from "./report/document";
-import { recipeOf, type Recipe } from "./report/recipe";
+import { recipeBy, recipeOf, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import type { Numbers } from "./report/values";
 import { WordReport } from "./report/words";
@@ -79,16 +79,7 @@ export class Viewer {
     this.explanation = computed(() => {
       const now = this.report;
       // The report of a generation is what its numbers were made by, also when another one takes its place.
-      const recipe: Recipe = now.document.generation
-        ? recipeOf(now)
-        : {
-            toLayer: choices.toLayer.value,
-            heads: choices.heads.value,
-            residual: choices.residual.value,
-            setAside: choices.setAside.value,
-            discard: choices.discard.value,
-            normalize: choices.normalize.value,
-          };
+      const recipe = now.document.generation ? recipeOf(now) : recipeBy((name) => choices[name].value);
       return new Explanation(now, recipe, this.answers.value, choices.normalized.value);
     });
     this.ranking = computed(() => {

@@ -5,7 +5,7 @@
 // be missing.
 import type { Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
-import type { Recipe } from "./report/recipe";
+import { recipeOf, recipesApart, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import type { Numbers } from "./report/values";
 import { recomputedError, recomputedRow, whyNot } from "./compute/recompute";
@@ -30,16 +30,7 @@ export interface Ranked {
 }
 
 /** Whether a report's settings are those of a recipe. */
-function answersRecipe({ settings }: Report, recipe: Recipe): boolean {
-  return (
-    recipe.toLayer === settings.to_layer &&
-    recipe.heads === settings.heads &&
-    recipe.residual === settings.residual &&
-    recipe.setAside === settings.set_aside &&
-    recipe.discard === settings.discard &&
-    recipe.normalize === settings.normalize
-  );
-}
+const answersRecipe = (report: Report, recipe: Recipe) => recipesApart(recipeOf(report), recipe).length === 0;
 
 // Rows are bound by their numbers, too: a generation's, which are made for the cache, have a number for each token.
 const MOST_ROWS = 4096;
@@ -131,7 +122,7 @@ export class Explanation {
     const { report, recipe, asComputed } = this;
     const { n } = report;
     if (asComputed && report.methods.includes(method) && report.outputTokens(method).length === n) return 0;
-    const depth = method === "raw" ? 1 : Math.max(0, layer - recipe.toLayer);
+    const depth = method === "raw" ? 1 : Math.max(0, layer - recipe.start_layer);
     // Sparse rows are taken as they are.
     return depth * n * (report.graphValues()?.add ? Math.min(n, 100) : n);
   }

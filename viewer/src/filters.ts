@@ -1,4 +1,4 @@
-// Which tokens are left out of rankings and of colour scales, and why: by kind, by the report's rules, by an expression,
+// Which tokens are excluded from rankings and colour scales, and why: by kind, by the report's rules, by an expression,
 // by hand. They take part in every computation all the same.
 import type { Report } from "./report/report";
 
@@ -72,7 +72,7 @@ export interface Filters {
   /** which of the report's rules hold */
   rules: readonly boolean[];
   pattern: RegExp | null;
-  /** tokens whose place was changed by hand: true is left out */
+  /** tokens whose place was changed by hand: true is excluded */
   byHand: ReadonlyMap<number, boolean>;
 }
 
@@ -80,20 +80,20 @@ export interface Filters {
 export const SPECIAL = "special tokens";
 
 /** Special tokens: those that are marked, and those of the report's rule. */
-export function specialTokens({ tokens, dropped }: Report): Set<number> {
+export function specialTokens({ tokens, excluded }: Report): Set<number> {
   const special = tokens.filter((token) => token.special).map(({ index }) => index);
-  return new Set([...special, ...dropped.filter(({ rule }) => rule === SPECIAL).flatMap((rule) => rule.tokens)]);
+  return new Set([...special, ...excluded.filter(({ rule }) => rule === SPECIAL).flatMap((rule) => rule.tokens)]);
 }
 
-/** Why each token is left out; "" where it is not. */
-export function reasonsAside(report: Report, filters: Filters): string[] {
-  const { m, tokens, dropped } = report;
+/** Why each token is excluded; "" where it is not. */
+export function reasonsExcluded(report: Report, filters: Filters): string[] {
+  const { m, tokens, excluded } = report;
   const special = specialTokens(report);
   const reasons = tokens.map((_, j): string => {
     if (filters.generated && j >= m) return "generated tokens";
     return filters.special && special.has(j) ? SPECIAL : "";
   });
-  for (const [k, { rule, tokens: held }] of dropped.entries()) {
+  for (const [k, { rule, tokens: held }] of excluded.entries()) {
     for (const j of held) if (filters.rules[k] && rule !== SPECIAL) reasons[j] ||= rule;
   }
   for (const [j, { label }] of tokens.entries()) {
@@ -108,10 +108,10 @@ export function reasonsAside(report: Report, filters: Filters): string[] {
 /** The clicks after another one on a token: it changes sides. */
 export function toggled(report: Report, filters: Filters, token: number): Map<number, boolean> {
   const byHand = new Map(filters.byHand);
-  const isAside = reasonsAside(report, filters)[token] !== "";
+  const isExcluded = reasonsExcluded(report, filters)[token] !== "";
   // Without the clicks it may stand where this click wants it.
   byHand.delete(token);
-  if ((reasonsAside(report, { ...filters, byHand })[token] !== "") === isAside) byHand.set(token, !isAside);
+  if ((reasonsExcluded(report, { ...filters, byHand })[token] !== "") === isExcluded) byHand.set(token, !isExcluded);
   return byHand;
 }
 
@@ -151,8 +151,8 @@ export function partOf({ values, whole, among }: Drawn, holds: (token: number) =
   return { count, share: shared ? shareOf(values, whole, (j) => j < among && holds(j)) : null };
 }
 
-/** What is left out of those that could be drawn on: all of it, and each reason's part. */
-export function asideOf(
+/** What is excluded of those that could be drawn on: all of it, and each reason's part. */
+export function excludedOf(
   drawn: Drawn,
   reasons: readonly string[],
 ): { among: number; all: Part; parts: (Part & { reason: string })[] } {

@@ -29,6 +29,13 @@ const decimal = (text: string, from: number, to: number) => {
   const value = /^\d{1,3}(\.\d{1,6})?(e-\d{1,2})?$/.test(text) ? Number(text) : NaN;
   return value >= from && value <= to ? value : undefined;
 };
+const plain = <T>(key: string, read: Field<T>["read"]): Field<T> => ({ key, write: String, read });
+/** From 0 to 1. */
+const share = (key: string): Field<number> => ({
+  key,
+  write: (value) => String(Number(value.toFixed(4))),
+  read: (text) => decimal(text, 0, 1),
+});
 const flag = (key: string): Field<boolean> => ({
   key,
   write: (value) => (value ? "1" : "0"),
@@ -42,16 +49,12 @@ const layerOf = (text: string, report: Report) => {
 };
 
 const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
-  method: {
-    key: "m",
-    write: String,
-    read(text, report) {
-      const found = method(text);
-      return found && (!report.document.generation || report.methods.includes(found)) ? found : undefined;
-    },
-  },
-  layer: { key: "l", write: String, read: layerOf },
-  toLayer: { key: "d", write: String, read: (text, report) => whole(text, 0, Math.max(...report.layers) - 1) },
+  method: plain("m", (text, report) => {
+    const found = method(text);
+    return found && (!report.document.generation || report.methods.includes(found)) ? found : undefined;
+  }),
+  layer: plain("l", layerOf),
+  start_layer: plain("d", (text, report) => whole(text, 0, Math.max(...report.layers) - 1)),
   span: {
     key: "l",
     write: ({ kind, from, to }) => (kind === "one" ? String(from) : kind === "range" ? `${from}-${to}` : kind),
@@ -67,42 +70,35 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       return has(to) && to >= from ? { kind: "range", from, to } : undefined;
     },
   },
-  token: { key: "t", write: String, read: (text, report) => whole(text, 0, report.choosable - 1) },
+  token: plain("t", (text, report) => whole(text, 0, report.choosable - 1)),
   normalized: flag("n"),
-  heads: {
-    key: "h",
-    write: String,
-    read: (text, report) =>
-      oneOf("mean", "max", "min")(text) ?? whole(text, 0, report.model.heads - 1)?.toString() ?? undefined,
-  },
-  residual: { key: "r", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
-  setAside: {
-    key: "a",
-    write: String,
-    read: (text) =>
+  heads: plain(
+    "h",
+    (text, report) => oneOf("mean", "max", "min")(text) ?? whole(text, 0, report.model.heads - 1)?.toString(),
+  ),
+  residual: share("r"),
+  mask_columns: plain(
+    "a",
+    (text) =>
       oneOf("none", "first", "special")(text) ??
       (text.length <= 2000 && /^\d{1,7}(,\d{1,7})*$/.test(text) ? text : undefined),
-  },
-  discard: { key: "q", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
-  normalize: { key: "n", write: String, read: oneOf("none", "row", "receptive-field") },
+  ),
+  discard: share("q"),
+  normalize: plain("n", oneOf("none", "row", "receptive-field")),
   skipSpecial: flag("s"),
   skipStopWords: flag("sw"),
-  pattern: {
-    key: "re",
-    write: String,
-    read: (text) => (text.length <= LONGEST_PATTERN ? text : undefined),
-  },
+  pattern: plain("re", (text) => (text.length <= LONGEST_PATTERN ? text : undefined)),
   generated: flag("g"),
   rules: {
     key: "f",
     write: (rules) => rules.map((on) => (on ? "1" : "0")).join(""),
-    read: (text, { dropped }) =>
-      /^[01]+$/.test(text) && text.length === dropped.length ? [...text].map((on) => on === "1") : undefined,
+    read: (text, { excluded }) =>
+      /^[01]+$/.test(text) && text.length === excluded.length ? [...text].map((on) => on === "1") : undefined,
   },
   byHand: {
     key: "x",
     // A minus: a token that was taken in.
-    write: (byHand) => [...byHand].map(([token, aside]) => (aside ? "" : "-") + token).join("."),
+    write: (byHand) => [...byHand].map(([token, excluded]) => (excluded ? "" : "-") + token).join("."),
     read(text, { n, document }) {
       const parts = text === "" ? [] : text.split(".", n + 1);
       const byHand = new Map<number, boolean>();
@@ -117,15 +113,15 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   },
   words: flag("w"),
   ownScale: flag("o"),
-  palette: { key: "p", write: String, read: oneOf(...PALETTES) },
-  threshold: { key: "c", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
-  graph: { key: "g", write: String, read: oneOf("share", "attention", "flow") },
+  palette: plain("p", oneOf(...PALETTES)),
+  threshold: share("c"),
+  graph: plain("g", oneOf("share", "attention", "flow")),
   input: {
     key: "i",
     write: (token) => (token === null ? "" : String(token)),
     read: (text, report) => (text === "" ? null : whole(text, 0, report.n - 1)),
   },
-  head: { key: "hd", write: String, read: (text, report) => whole(text, 0, report.model.heads - 1) },
+  head: plain("hd", (text, report) => whole(text, 0, report.model.heads - 1)),
   comparison: {
     key: "b",
     write: (other) => (other ? `${other.method}.${other.layer}${other.shares ? ".s" : ""}` : ""),
@@ -136,8 +132,8 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
       return found && layer !== undefined ? { method: found, layer, shares: shares === "s" } : undefined;
     },
   },
-  overlay: { key: "iv", write: String, read: oneOf(...OVERLAYS) },
-  opacity: { key: "io", write: (value) => String(Number(value.toFixed(4))), read: (text) => decimal(text, 0, 1) },
+  overlay: plain("iv", oneOf(...OVERLAYS)),
+  opacity: share("io"),
   smooth: flag("is"),
   grey: flag("ig"),
   gridLines: flag("il"),

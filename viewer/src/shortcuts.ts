@@ -102,7 +102,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   },
   {
     keys: ["s"],
-    does: "leave special tokens out, or take them in",
+    does: "exclude special tokens, or include them",
     run({ report, state }) {
       const { skipSpecial } = state.choices;
       if (specialTokens(report).size > 0) skipSpecial.value = !skipSpecial.value;
@@ -144,7 +144,7 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
   },
   {
     keys: ["x"],
-    does: "in the texts: leave the token out of rankings and colours, or take it back in",
+    does: "in the texts: exclude the token from rankings and colours, or include it again",
     // In a text, the one that has the focus does.
     run({ state }) {
       if (state.pointed.value) state.toggle(state.pointed.value.input);

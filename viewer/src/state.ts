@@ -4,10 +4,10 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
-import { readPattern, reasonsAside, toggled, type Filters } from "./filters";
+import { readPattern, reasonsExcluded, toggled, type Filters } from "./filters";
 import type { Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
-import type { Recipe } from "./report/recipe";
+import { recipeOf, type Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
 import type { WordReport } from "./report/words";
 
@@ -28,59 +28,65 @@ export interface Span {
   to: number;
 }
 
-export interface Choices extends Recipe {
+/** What a page opens with, whatever its report is. */
+const USUAL = {
+  /** of a generation, in place of one layer */
+  span: { kind: "all", from: 0, to: Infinity } as Span,
+  /** of a generation: normalised by receptive field */
+  normalized: false,
+  /** English stop words and punctuation are excluded, too */
+  skipStopWords: false,
+  /** and tokens that this regular expression finds something in; "" finds none */
+  pattern: "",
+  /** tokens generated before are excluded */
+  generated: false,
+  /** tokens that are excluded (true) or included (false) by hand, whatever the filters say */
+  byHand: new Map() as ReadonlyMap<number, boolean>,
+  /** pieces of a word shown as one */
+  words: false,
+  /** each layer (head) on a colour scale of its own */
+  ownScale: false,
+  /** colour scale */
+  palette: "blue" as PaletteName,
+  /** values below this share of the largest are not drawn */
+  threshold: 0,
+  /** input token of the pair whose flow the graph shows; null: the one that the output token draws on most */
+  input: null as number | null,
+  /** the head that the head grid shows large */
+  head: 0,
+  comparison: null as Comparison,
+  /** how a map lies over a picture */
+  overlay: "colour" as Overlay,
+  /** over a picture: how opaque the map is, 0 to 1 */
+  opacity: 0.65,
+  /** linear between patches, not a colour for each */
+  smooth: false,
+  /** the picture without its colours */
+  grey: true,
+  /** lines between patches */
+  gridLines: false,
+  /** the colours begin at the least value, not at 0 */
+  fromLeast: false,
+  /** of a picture: all methods side by side */
+  sideBySide: false,
+  /** of a generation: all methods side by side */
+  comparing: false,
+};
+
+interface OfReport {
   method: Method;
   /** l, counted from 1 */
   layer: number;
-  /** of a generation, in place of one layer */
-  span: Span;
   /** position of the output token; of a generation, which generated token */
   token: number;
-  /** of a generation: normalised by receptive field */
-  normalized: boolean;
-  /** special tokens are left out of rankings and of colour scales */
+  /** special tokens are excluded from rankings and colour scales */
   skipSpecial: boolean;
-  /** and so are English stop words and punctuation */
-  skipStopWords: boolean;
-  /** and tokens that this regular expression finds something in; "" finds none */
-  pattern: string;
-  /** tokens generated before are left out */
-  generated: boolean;
-  /** which of the report's own rules leave tokens out */
+  /** which of the report's own rules exclude tokens */
   rules: readonly boolean[];
-  /** tokens that are left out (true) or taken in (false) by hand, whatever the filters say */
-  byHand: ReadonlyMap<number, boolean>;
-  /** pieces of a word shown as one */
-  words: boolean;
-  /** each layer (head) on a colour scale of its own */
-  ownScale: boolean;
-  /** colour scale */
-  palette: PaletteName;
-  /** values below this share of the largest are not drawn */
-  threshold: number;
   graph: GraphKind;
-  /** input token of the pair whose flow the graph shows; null: the one that the output token draws on most */
-  input: number | null;
-  /** the head that the head grid shows large */
-  head: number;
-  comparison: Comparison;
-  /** how a map lies over a picture */
-  overlay: Overlay;
-  /** over a picture: how opaque the map is, 0 to 1 */
-  opacity: number;
-  /** linear between patches, not a colour for each */
-  smooth: boolean;
-  /** the picture without its colours */
-  grey: boolean;
-  /** lines between patches */
-  gridLines: boolean;
-  /** the colours begin at the least value, not at 0 */
-  fromLeast: boolean;
-  /** of a picture: all methods side by side */
-  sideBySide: boolean;
-  /** of a generation: all methods side by side */
-  comparing: boolean;
 }
+
+export type Choices = Recipe & OfReport & typeof USUAL;
 
 export type ChoiceSignals = { readonly [K in keyof Choices]: Signal<Choices[K]> };
 
@@ -103,7 +109,7 @@ export class State {
   readonly choices: ChoiceSignals;
   readonly pointed = signal<Pointed | null>(null);
   readonly filters: ReadonlySignal<Filters>;
-  /** Why each token is left out of rankings and colour scales; "" where it counts. */
+  /** Why each token is excluded from rankings and colour scales; "" where it counts. */
   readonly reasons: ReadonlySignal<string[]>;
   /** Tokens that count. */
   readonly counts: ReadonlySignal<boolean[]>;
@@ -146,7 +152,7 @@ export class State {
       pattern: readPattern(choices.pattern.value).expression,
       byHand: choices.byHand.value,
     }));
-    this.reasons = computed(() => reasonsAside(this.report, this.filters.value));
+    this.reasons = computed(() => reasonsExcluded(this.report, this.filters.value));
     this.counts = computed(() => this.reasons.value.map((reason) => reason === ""));
   }
 
@@ -184,13 +190,13 @@ export class State {
     this.choices.token.value = Math.max(0, Math.min(this.report.choosable - 1, token));
   }
 
-  /** Leaves a token out, or takes it back in. */
+  /** Excludes a token, or includes it again. */
   toggle(token: number) {
     this.choices.byHand.value = toggled(this.report, this.filters.value, token);
   }
 
-  /** Leaves no token out. */
-  countAll() {
+  /** Excludes no token. */
+  includeAll() {
     const { skipSpecial, skipStopWords, generated, rules, pattern, byHand } = this.choices;
     batch(() => {
       for (const filter of [skipSpecial, skipStopWords, generated]) filter.value = false;
@@ -247,51 +253,26 @@ export function wordState({ choices }: State, report: WordReport): State {
     ),
     byHand: translated<ReadonlyMap<number, boolean>, ReadonlyMap<number, boolean>>(
       choices.byHand,
-      (pieces) => new Map([...pieces].map(([piece, aside]) => [wordOf[piece], aside])),
-      (words) => new Map([...words].flatMap(([word, aside]) => groups[word].map((piece) => [piece, aside]))),
+      (pieces) => new Map([...pieces].map(([piece, excluded]) => [wordOf[piece], excluded])),
+      (words) => new Map([...words].flatMap(([word, excluded]) => groups[word].map((piece) => [piece, excluded]))),
     ),
   });
 }
 
 /** What a report shows when it is opened. */
 export function initialChoices(report: Report, served = false): Choices {
-  const { settings, document } = report;
+  const { document } = report;
   const generation = report instanceof GenerationReport ? report : null;
   return {
+    ...USUAL,
+    ...recipeOf(report),
     // Rollout's values neither stay in one layer nor saturate. Links without a method mean this one.
     method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(generation ? 0 : -1) ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
-    toLayer: settings.to_layer,
-    span: { kind: "all", from: 0, to: Infinity },
-    token: served && generation ? generation.newest : (document.output_token ?? 0),
-    normalized: false,
-    heads: settings.heads,
-    residual: settings.residual,
-    setAside: settings.set_aside,
-    discard: settings.discard,
-    normalize: settings.normalize,
+    token: generation ? (served ? generation.newest : 0) : (document.output_token ?? 0),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: generation !== null || report.hasSpecial,
-    skipStopWords: false,
-    pattern: "",
-    generated: false,
-    rules: report.dropped.map(() => true),
-    byHand: new Map(),
-    words: false,
-    ownScale: false,
-    palette: "blue",
-    threshold: 0,
+    rules: report.excluded.map(() => true),
     graph: document.all_output_tokens ? "attention" : "share",
-    input: null,
-    head: 0,
-    comparison: null,
-    overlay: "colour",
-    opacity: 0.65,
-    smooth: false,
-    grey: true,
-    gridLines: false,
-    fromLeast: false,
-    sideBySide: false,
-    comparing: false,
   };
 }

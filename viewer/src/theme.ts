@@ -48,16 +48,3 @@ export function followTheme(root: HTMLElement) {
     root.dataset.theme = dark.value ? "dark" : "light";
   });
 }
-
-const colours = new Map<string, string>();
-
-/** A colour of the style sheet, for canvases. Asked once a theme: each question makes the browser restyle the page. */
-export function themeColour(name: string): string {
-  const key = `${name} ${dark.peek()}`;
-  let colour = colours.get(key);
-  if (colour === undefined) {
-    colour = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    colours.set(key, colour);
-  }
-  return colour;
-}

@@ -143,9 +143,9 @@ describe("the caption of an explanation", () => {
   const factOf = (viewer: Viewer, term: string) =>
     Object.fromEntries(captionOf(viewer, "T", {}).facts)[term] as string | undefined;
 
-  test("names an expression that leaves tokens out, and none that is refused", async () => {
+  test("names an expression that excludes tokens, and none that is refused", async () => {
     const { state, viewer } = await made();
-    const term = "Left out of rankings and colours";
+    const term = "Excluded from rankings and colours";
     state.choices.pattern.value = "^a$";
     expect(factOf(viewer, term)).toBe("tokens that match /\u2068^a$\u2069/");
     for (const refused of ["(a+)+", "(", "a?a?a?a?a?"]) {
@@ -154,9 +154,9 @@ describe("the caption of an explanation", () => {
     }
   });
 
-  test("does not say that tokens are left out which were taken back by hand", async () => {
+  test("does not say that tokens are excluded which are included by hand", async () => {
     const { state, viewer } = await made(true);
-    const term = "Left out of rankings and colours";
+    const term = "Excluded from rankings and colours";
     expect(factOf(viewer, term)).toBe("special tokens");
     state.toggle(0);
     expect(factOf(viewer, term)).toBe("special tokens, but not “\u2068a\u2069” (position 0)");
@@ -164,16 +164,16 @@ describe("the caption of an explanation", () => {
     expect(factOf(viewer, term)).toBeUndefined();
   });
 
-  test("stands beside numbers as the choices that its page has, tokens left out by hand among them", async () => {
+  test("stands beside numbers as the choices that its page has, tokens excluded by hand among them", async () => {
     const { state, viewer } = await made(true);
     const chosen = () => savingOf(viewer).about("strip").choices as Record<string, unknown>;
     state.toggle(1);
-    expect(chosen()).toMatchObject({ method: "raw", layer: 1, skipSpecial: true, leftOut: [1] });
-    for (const name of ["left_out", "byHand", "span", "normalized", "generated", "rules", "comparing", "takenIn"]) {
+    expect(chosen()).toMatchObject({ method: "raw", layer: 1, skipSpecial: true, excluded: [1] });
+    for (const name of ["reasons", "byHand", "span", "normalized", "generated", "rules", "comparing", "included"]) {
       expect(chosen(), name).not.toHaveProperty(name);
     }
     state.toggle(0);
-    expect(chosen()).toMatchObject({ leftOut: [1], takenIn: [0] });
+    expect(chosen()).toMatchObject({ excluded: [1], included: [0] });
   });
 
   test("says from which value on is drawn", async () => {

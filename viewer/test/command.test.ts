@@ -10,11 +10,11 @@ const fixture = JSON.parse(text);
 describe("the command that computes what the page does not", async () => {
   const report = await Report.read(fixture.report);
   const recipe = {
-    toLayer: report.settings.to_layer,
+    start_layer: report.settings.start_layer,
     heads: "max",
     residual: 0.2,
     normalize: "none" as const,
-    setAside: "none",
+    mask_columns: "none",
     discard: 0,
   };
 

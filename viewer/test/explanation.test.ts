@@ -97,7 +97,7 @@ test("flow that a server computed of whole words keeps its flags and its enclosu
   const row = (numbers: number[]): EncodedArray => ({ shape: [1, 1, n], ...f32(numbers) });
   const answer = await Report.read({
     ...words.document,
-    settings: { ...document.settings, words: true, layers: [6], method: ["flow"] },
+    settings: { ...words.settings, words: true, layers: [6], method: ["flow"] },
     output_tokens: [],
     flow_output_tokens: [1],
     flow_gap_max: 0.2,

@@ -45,11 +45,13 @@ describe.each(cases)("$name", ({ report: document, panels }) => {
     const kind = method === "rollout" ? "share" : "weight";
     const mixing = mixingOf(report, recipe) as Mixing;
     const rule = residualRule(report, "flow");
-    const { arcs, strongest } = finish(graphArcs({ ...recipe, mixing, rule, layer, outputToken, kind }));
+    const { arcs, strongest } = finish(
+      graphArcs({ ...recipe, toLayer: recipe.start_layer, mixing, rule, layer, outputToken, kind }),
+    );
     const key = (...numbers: number[]) => numbers.join(" ");
     const found = new Map(
       arcs.map(({ layer: k, from, to, weight }) => [
-        key(k - recipe.toLayer, from, to),
+        key(k - recipe.start_layer, from, to),
         arcOpacity(arcStrength(weight / strongest, kind)),
       ]),
     );

@@ -9,8 +9,8 @@ import { alternatives } from "../src/generation/likelihood";
 import { LONGEST_ASK } from "../src/address";
 import { Explanation } from "../src/explanation";
 import {
-  asideOf as asideOfDrawn,
-  reasonsAside,
+  excludedOf as excludedOfDrawn,
+  reasonsExcluded,
   shareOf,
   SPECIAL,
   specialTokens,
@@ -20,6 +20,7 @@ import {
 import { linkOf, restoreLink } from "../src/link";
 import type { Method } from "../src/report/document";
 import { GenerationReport } from "../src/report/generation_report";
+import type { Numbers } from "../src/report/values";
 import { pieceName } from "../src/report/piece";
 import { recipeOf } from "../src/report/recipe";
 import { writePromptAsk } from "../src/server/ask";
@@ -160,15 +161,15 @@ const ranked = (report: GenerationReport, { method, layers, token }: Selection, 
     report.outputOf(token),
     reasons.map((reason) => reason === ""),
   );
-const scaleOf = (report: GenerationReport, rows: (Float64Array | null)[], [token]: number[], reasons: string[]) =>
+const scaleOf = (report: GenerationReport, rows: (Numbers | null)[], [token]: number[], reasons: string[]) =>
   endsOf(
     report,
     rows,
     report.outputOf(token),
     reasons.map((reason) => reason === ""),
   );
-const asideOf = (report: GenerationReport, of: Selection, values: Float64Array | null, reasons: string[]) =>
-  asideOfDrawn(
+const excludedOf = (report: GenerationReport, of: Selection, values: Numbers | null, reasons: string[]) =>
+  excludedOfDrawn(
     {
       values,
       whole: report.isShare(placeOf(report, of)[0]) ? report.whole(...placeOf(report, of)) : null,
@@ -293,9 +294,9 @@ describe("values of a generated token", () => {
 });
 
 describe("rankings", () => {
-  test("hold what is not set aside, strongest first, with equal values on one rank", async () => {
+  test("hold what is not excluded, strongest first, with equal values on one rank", async () => {
     const report = await read();
-    const ranks = ranked(report, rollout(1, [0]), reasonsAside(report, nothing));
+    const ranks = ranked(report, rollout(1, [0]), reasonsExcluded(report, nothing));
     expect(ranks.map(({ token, rank }) => [token, rank])).toEqual([
       [0, 1],
       [4, 2],
@@ -303,7 +304,7 @@ describe("rankings", () => {
       [2, 3],
       [3, 3],
     ]);
-    const aside = reasonsAside(report, { ...nothing, rules: [true], generated: true });
+    const aside = reasonsExcluded(report, { ...nothing, rules: [true], generated: true });
     expect(ranked(report, rollout(1, [0]), aside).map(({ token, rank }) => [token, rank])).toEqual([
       [0, 1],
       [3, 2],
@@ -313,7 +314,7 @@ describe("rankings", () => {
   test("flow values whose enclosures meet share a rank; degenerate ones are named", async () => {
     const flows = { flow: array([[[1], [0.5 + 5e-10], [0.5], [0.5 - 2e-9]]]) };
     const report = await read({}, flows);
-    const ranking = ranked(report, flow, reasonsAside(report, nothing));
+    const ranking = ranked(report, flow, reasonsExcluded(report, nothing));
     expect(ranking.map(({ token, rank, degenerate }) => [token, rank, degenerate])).toEqual([
       [0, 1, true],
       [1, 2, false],
@@ -324,7 +325,7 @@ describe("rankings", () => {
 
   test("the scale leaves out the first token when it towers, and says how far", async () => {
     const report = await read();
-    const none = reasonsAside(report, nothing);
+    const none = reasonsExcluded(report, nothing);
     const row = valuesOf(report, rollout(2, [0]));
     expect(scaleOf(report, [row], [2], none)).toEqual({ least: 0.01, top: 0.03, above: 0.9 });
     // Generated token 1 chose token 2: it does not set the top either.
@@ -341,14 +342,14 @@ describe("rankings", () => {
   });
 });
 
-describe("what is set aside", () => {
+describe("what is excluded", () => {
   test("by kind, rule, expression and hand, each reason with its share", async () => {
     const report = await read();
     const filters = { ...nothing, special: true, rules: [true], pattern: /^bad$/iu };
-    const reasons = reasonsAside(report, filters);
+    const reasons = reasonsExcluded(report, filters);
     expect(reasons).toEqual(["special tokens", "stop words (en)", "stop words (en)", "the expression", "", "", ""]);
     const values = valuesOf(report, rollout(1, [0])) as Float64Array;
-    const { among, all, parts } = asideOf(report, rollout(1, [0]), values, reasons);
+    const { among, all, parts } = excludedOf(report, rollout(1, [0]), values, reasons);
     expect(among).toBe(5);
     expect(all.count).toBe(4);
     expect(all.share).toBeCloseTo(0.8, 12);
@@ -360,9 +361,9 @@ describe("what is set aside", () => {
     expect(parts[0].share).toBeCloseTo(0.5, 12);
     expect(parts[1].share).toBeCloseTo(0.2, 12);
     // What comes after the token is no part of it.
-    const later = asideOf(report, rollout(1, [0]), values, ["", "", "", "", "", "by hand", "by hand"]);
+    const later = excludedOf(report, rollout(1, [0]), values, ["", "", "", "", "", "by hand", "by hand"]);
     expect(later).toEqual({ among: 5, all: { count: 0, share: 0 }, parts: [] });
-    expect(asideOf(report, flow, valuesOf(report, flow), reasons)).toMatchObject({
+    expect(excludedOf(report, flow, valuesOf(report, flow), reasons)).toMatchObject({
       among: 4,
       all: { count: 4, share: null },
     });
@@ -380,7 +381,7 @@ describe("what is set aside", () => {
     const filters = { ...nothing, rules: [true] };
     const back = toggled(report, filters, 1);
     expect(back).toEqual(new Map([[1, false]]));
-    expect(reasonsAside(report, { ...filters, byHand: back })[1]).toBe("");
+    expect(reasonsExcluded(report, { ...filters, byHand: back })[1]).toBe("");
     expect(toggled(report, { ...filters, byHand: back }, 1)).toEqual(new Map());
     expect(toggled(report, filters, 3)).toEqual(new Map([[3, true]]));
   });
@@ -390,12 +391,12 @@ describe("what is set aside", () => {
     const report = await read({ dropped: [{ rule: "special tokens", tokens: [0, 3] }] });
     expect([...specialTokens(report)]).toEqual([0, 3]);
     const filters = { ...nothing, rules: [true] };
-    expect(reasonsAside(report, filters).filter(Boolean)).toEqual([]);
-    expect(reasonsAside(report, { ...filters, special: true }).slice(0, 4)).toEqual([SPECIAL, "", "", SPECIAL]);
+    expect(reasonsExcluded(report, filters).filter(Boolean)).toEqual([]);
+    expect(reasonsExcluded(report, { ...filters, special: true }).slice(0, 4)).toEqual([SPECIAL, "", "", SPECIAL]);
     // Generated ones are no others.
     const sampled = sample().generation.tokens;
     const ended = await read({ tokens: [sampled[0], { ...sampled[1], special: true }, sampled[2]] });
-    expect(reasonsAside(ended, { ...nothing, special: true })).toEqual([SPECIAL, "", "", "", "", SPECIAL, ""]);
+    expect(reasonsExcluded(ended, { ...nothing, special: true })).toEqual([SPECIAL, "", "", "", "", SPECIAL, ""]);
   });
 
   test("the page opens without special tokens, and a button counts every token", async () => {
@@ -403,7 +404,7 @@ describe("what is set aside", () => {
     expect(viewer.state.reasons.value).toEqual([SPECIAL, "stop words (en)", "stop words (en)", "", "", "", ""]);
     expect(viewer.ranking.value.map(({ token }) => token)).toEqual([3]);
     viewer.state.choices.skipStopWords.value = true;
-    viewer.state.countAll();
+    viewer.state.includeAll();
     expect(viewer.state.reasons.value.every((reason) => reason === "")).toBe(true);
     viewer.state.choices.skipStopWords.value = true;
     expect(viewer.state.reasons.value.slice(0, 4)).toEqual(["", ...Array(2).fill("stop words and punctuation"), ""]);
@@ -416,7 +417,7 @@ describe("the ranking", () => {
     const cube = (values: number[]) => array([values.map((value) => [value])]);
     const arrays = { flow: cube(flow), flow_normalized: cube(normalized), flow_gap: cube([0, 0, 0, 0]) };
     const viewer = new GenerationViewer(await GenerationReport.read({ ...sample({}, arrays), flow_gap_max: 1 }));
-    viewer.state.countAll();
+    viewer.state.includeAll();
     viewer.state.choices.method.value = "flow";
     viewer.state.step(1);
     return viewer;
@@ -459,9 +460,9 @@ describe("captions of saved pictures", () => {
   const facts = (viewer: GenerationViewer, shown = {}) =>
     Object.fromEntries(captionOf(viewer, "T", shown).facts) as Record<string, string | undefined>;
 
-  test("count what is left out of what the token could draw on, as the panel does", async () => {
+  test("count what is excluded of what the token could draw on, as the panel does", async () => {
     const viewer = new GenerationViewer(await read({ dropped: [{ rule: "stop words (en)", tokens: [1, 2, 5, 6] }] }));
-    const term = "Out of ranking and scale";
+    const term = "Excluded from ranking and scale";
     span(viewer, "one", 2);
     viewer.state.step(1);
     expect(facts(viewer)[term]).toBe("3 of 5 tokens, 70%: special tokens (1, 50%), stop words (en) (2, 20%)");
@@ -470,7 +471,7 @@ describe("captions of saved pictures", () => {
     viewer.state.choices.method.value = "flow";
     viewer.state.step(1);
     expect(facts(viewer)[term]).toBe("3 of 4 tokens: special tokens (1), stop words (en) (2)");
-    viewer.state.countAll();
+    viewer.state.includeAll();
     expect(facts(viewer)[term]).toBeUndefined();
   });
 
@@ -500,7 +501,7 @@ describe("captions of saved pictures", () => {
       Layers: "rollout: mean over 2 of the layers 2–5, flow: 5",
     });
     // Each has shares of its own.
-    expect(facts(viewer, shown)["Out of ranking and scale"]).toBe(
+    expect(facts(viewer, shown)["Excluded from ranking and scale"]).toBe(
       "3 of 5 tokens: special tokens (1), stop words (en) (2)",
     );
     span(viewer, "last");

@@ -134,20 +134,24 @@ describe("what is shown", async () => {
     expect(setting(viewer, "Numbers")?.text).toMatch(/from the report/);
     choices.residual.value = 0.2;
     choices.heads.value = "max";
-    choices.toLayer.value = 2;
-    choices.setAside.value = "2,5";
+    choices.start_layer.value = 2;
+    choices.mask_columns.value = "2,5";
     choices.discard.value = 0.25;
     choices.normalize.value = "row";
-    expect(changed(viewer)).toEqual(["Heads", "Residual", "Layers", "Discarded", "Set aside", "Normalisation"]);
+    expect(changed(viewer)).toEqual(["Heads", "Residual", "Layers", "Discarded", "Masked", "Normalisation"]);
     expect(setting(viewer, "Heads")).toMatchObject({ text: "maximum over heads", report: "mean over heads" });
     expect(setting(viewer, "Layers")).toMatchObject({ text: "6 down to layer 2", report: "down to the input" });
     expect(setting(viewer, "Residual")?.report).toBe("0.5");
-    expect(setting(viewer, "Set aside")).toMatchObject({ text: "tokens ed (2), are (5)", report: "nothing" });
+    expect(setting(viewer, "Masked")).toMatchObject({ text: "tokens ed (2), are (5)", report: "nothing" });
     expect(setting(viewer, "Discarded")?.text).toBe("the smallest 25% of each layer's weights");
     expect(setting(viewer, "Numbers")?.text).toMatch(/computed in this page/);
     for (const one of settingsShown(viewer)) one.back?.();
     expect(changed(viewer)).toEqual([]);
-    expect(choices).toMatchObject({ residual: { value: 0.5 }, heads: { value: "mean" }, setAside: { value: "none" } });
+    expect(choices).toMatchObject({
+      residual: { value: 0.5 },
+      heads: { value: "mean" },
+      mask_columns: { value: "none" },
+    });
     expect(viewer.explanation.value.asComputed).toBe(true);
   });
 
@@ -161,14 +165,14 @@ describe("what is shown", async () => {
     expect(changed(viewer)).toEqual([]);
   });
 
-  test("of whole words says so, and names the pieces that are set aside", () => {
+  test("of whole words says so, and names the pieces that are masked", () => {
     const { viewer, choices } = open();
     const merged = viewer.merged.value;
     if (!merged) throw new Error("no word has several pieces");
     choices.words.value = true;
-    choices.setAside.value = "2";
+    choices.mask_columns.value = "2";
     expect(setting(merged, "Tokens")).toMatchObject({ text: "pieces of a word merged", report: "pieces" });
-    expect(setting(merged, "Set aside")?.text).toBe("token ed (2)");
+    expect(setting(merged, "Masked")?.text).toBe("token ed (2)");
     setting(merged, "Tokens")?.back?.();
     expect(choices.words.value).toBe(false);
   });

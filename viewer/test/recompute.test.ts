@@ -7,6 +7,7 @@ import { finish } from "../src/compute/slices";
 import { recipeOf, type Recipe } from "../src/report/recipe";
 import type { EncodedArray, Method, ReportDocument, Settings } from "../src/report/document";
 import { Report } from "../src/report/report";
+import { upgraded } from "../src/report/upgrade";
 import { decodeArray, denseValues } from "../src/report/values";
 import { WordReport } from "../src/report/words";
 import causal from "./fixtures/causal.json?raw";
@@ -41,13 +42,13 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
         const pieces = await Report.read(document);
         const report = settings.words ? WordReport.of(pieces) : pieces;
         if (!report) throw new Error("no word has several pieces");
-        const recipe = recipeOf({ settings });
+        const recipe = recipeOf(upgraded({ ...fixture.report, settings }));
         let compared = 0;
         for (const method of ["raw", "rollout", "flow"] as const) {
           const expected = await decodeArray(arrays[method]);
           expect(expected.n).toBe(report.n);
           for (const [at, layer] of settings.layers.entries()) {
-            if (method === "flow" && layer > settings.to_layer + 2) {
+            if (method === "flow" && layer > recipe.start_layer + 2) {
               expect(recomputedRow(report, recipe, method, layer, 0)).toBeNull();
               expect(whyNot(report, recipe, method, layer)).toMatch(/maximum flow/);
               continue;
@@ -90,13 +91,13 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
   });
 }
 
-describe("a report of one head, columns set aside or weights discarded", () => {
-  const common = { ...recipeOf(read("text").report), heads: "1" };
-  const change = { setAside: "none", discard: 0 };
+describe("a report of one head, columns masked or weights discarded", () => {
+  const common = { ...recipeOf(upgraded(read("text").report)), heads: "1" };
+  const change = { mask_columns: "none", discard: 0 };
   for (const steps of [
-    { ...change, setAside: "first" },
+    { ...change, mask_columns: "first" },
     { ...change, discard: 0.4 },
-    { setAside: "1,3", discard: 0.5 },
+    { mask_columns: "1,3", discard: 0.5 },
   ]) {
     for (const held of [true, false]) {
       test(`${JSON.stringify(steps)}, ${held ? "raw rows held" : "rows normalised"}`, async () => {
@@ -115,7 +116,7 @@ describe("a report of one head, columns set aside or weights discarded", () => {
           return { shape: [layers.length, n, n], dtype: "f64", encoding: "base64", data };
         };
         const made = structuredClone(document);
-        Object.assign(made.settings, { heads: "1", set_aside: steps.setAside, discard: steps.discard });
+        Object.assign(made.settings, { heads: "1", set_aside: steps.mask_columns, discard: steps.discard });
         if (!held) made.settings.normalize = "row";
         made.arrays = {
           attention: document.arrays.attention,
@@ -149,12 +150,12 @@ describe("what a report does not hold", () => {
     report.arrays = Object.fromEntries(Object.entries(report.arrays).filter(([name]) => !names.includes(name)));
     return Report.read(report);
   };
-  const recipe = recipeOf(read("text").report);
+  const recipe = recipeOf(upgraded(read("text").report));
 
   test("single heads", async () => {
     const report = await without("attention");
     expect(whyNot(report, { ...recipe, residual: 0.1 }, "rollout", 6)).toBeNull();
-    expect(whyNot(report, { ...recipe, setAside: "first" }, "rollout", 6)).toBeNull();
+    expect(whyNot(report, { ...recipe, mask_columns: "first" }, "rollout", 6)).toBeNull();
     expect(whyNot(report, { ...recipe, heads: "max" }, "rollout", 6)).toMatch(/single heads/);
     expect(recomputedRow(report, { ...recipe, heads: "2" }, "raw", 6, 0)).toBeNull();
   });
@@ -166,8 +167,8 @@ describe("what a report does not hold", () => {
 
   test("layers below the last one looked down to", async () => {
     const report = await without();
-    expect(whyNot(report, { ...recipe, toLayer: 3 }, "rollout", 3)).toMatch(/not above layer 3/);
-    expect(whyNot(report, { ...recipe, toLayer: 3 }, "rollout", 4)).toBeNull();
+    expect(whyNot(report, { ...recipe, start_layer: 3 }, "rollout", 3)).toMatch(/not above layer 3/);
+    expect(whyNot(report, { ...recipe, start_layer: 3 }, "rollout", 4)).toBeNull();
   });
 });
 
@@ -208,7 +209,14 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
     },
   };
   const report = await Report.read(document);
-  const recipe: Recipe = { toLayer: 0, heads: "mean", residual: 0.3, setAside: "none", discard: 0, normalize: "none" };
+  const recipe: Recipe = {
+    start_layer: 0,
+    heads: "mean",
+    residual: 0.3,
+    mask_columns: "none",
+    discard: 0,
+    normalize: "none",
+  };
   const dense = denseValues(
     [2, 4, 4],
     Float64Array.from(rows.flatMap((_, r) => [...(report.array("graph")?.row(r) ?? [])])),
@@ -255,12 +263,12 @@ describe("one head", () => {
 describe("the matrices of whole words", () => {
   // Positions are of pieces: "key ##ed" is word 1, pieces 1 and 2; "cat ##s" is word 2, pieces 3 and 4.
   const cases: [string, Partial<Recipe>][] = [
-    ["a piece set aside", { setAside: "2" }],
-    ["a word set aside", { setAside: "3,4" }],
-    ["the last piece set aside", { setAside: "5" }],
+    ["a masked piece", { mask_columns: "2" }],
+    ["a masked word", { mask_columns: "3,4" }],
+    ["the last piece masked", { mask_columns: "5" }],
     ["weights discarded", { discard: 0.4 }],
     ["heads fused by their maximum", { heads: "max" }],
-    ["one head", { heads: "1", setAside: "1" }],
+    ["one head", { heads: "1", mask_columns: "1" }],
   ];
   for (const [name, change] of cases) {
     test(`are the pieces' matrices merged: ${name}`, async () => {
@@ -287,11 +295,11 @@ describe("the matrices of whole words", () => {
     });
   }
 
-  test("have no column of a word whose pieces are all set aside, and keep that of one whose pieces are not", async () => {
+  test("have no column of a word whose pieces are all masked, and keep that of one whose pieces are not", async () => {
     const words = WordReport.of(await Report.read(read("text").report));
     if (!words) throw new Error("no word has several pieces");
-    const columns = (setAside: string) => {
-      const mixing = mixingOf(words, { heads: "mean", discard: 0, setAside }) as Mixing;
+    const columns = (mask: string) => {
+      const mixing = mixingOf(words, { heads: "mean", discard: 0, mask_columns: mask }) as Mixing;
       return words.tokens.map(({ index }) => words.tokens.some((query) => mixing.top.row(1, query.index)[index] > 0));
     };
     expect(columns("3,4")).toEqual([true, true, false, true]);

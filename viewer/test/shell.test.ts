@@ -5,7 +5,7 @@ import { fragmentParts, LONGEST_ASK } from "../src/address";
 import { barOf, DivergingScale, PALETTES, Scale } from "../src/color/scale";
 import { alignTokens } from "../src/compute/align";
 import { toCsv, toJson } from "../src/export/tables";
-import { asideOf, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
+import { excludedOf, isStopWord, LONGEST_PATTERN, readPattern, wholeOf } from "../src/filters";
 import { readLink, writeLink } from "../src/link";
 import type { Method } from "../src/report/document";
 import { Report } from "../src/report/report";
@@ -15,7 +15,7 @@ import type { Client } from "../src/server/client";
 import { readAsk, writeTextAsk } from "../src/server/ask";
 import { ServerState } from "../src/server/server_state";
 import { initialChoices } from "../src/state";
-import { missingSides, recipesApart } from "../src/views/compare_difference";
+import { missingSides, unlikeWords } from "../src/views/compare_difference";
 import { explanationOf, inUnitsOf, otherSide, sideOf, unitsDiffer } from "../src/views/compare_sides";
 
 const floats = (numbers: number[]) =>
@@ -46,9 +46,9 @@ function report(pieces: string[], layers = [1, 2, 3]) {
   });
 }
 
-const massSetAside = (values: number[], counts: boolean[]) => {
+const massExcluded = (values: number[], counts: boolean[]) => {
   const reasons = counts.map((count) => (count ? "" : "by hand"));
-  return asideOf({ values, whole: wholeOf(values), among: values.length }, reasons).all.share;
+  return excludedOf({ values, whole: wholeOf(values), among: values.length }, reasons).all.share;
 };
 
 describe("filters", () => {
@@ -57,9 +57,9 @@ describe("filters", () => {
     for (const word of ["key", "x", "5", "鍵", "😀x"]) expect(isStopWord(word), word).toBe(false);
   });
 
-  test("the share set aside is of what is finite and positive", () => {
-    expect(massSetAside([1, 2, NaN, Infinity, 1], [true, false, false, false, true])).toBe(0.5);
-    expect(massSetAside([0, 0], [true, false])).toBeNull();
+  test("the excluded share is of what is finite and positive", () => {
+    expect(massExcluded([1, 2, NaN, Infinity, 1], [true, false, false, false, true])).toBe(0.5);
+    expect(massExcluded([0, 0], [true, false])).toBeNull();
   });
 
   test("expressions that could take for ever are refused", () => {
@@ -104,11 +104,11 @@ describe("the link", () => {
       ...initial,
       method: "raw" as const,
       layer: 2,
-      toLayer: 1,
+      start_layer: 1,
       token: 3,
       heads: "2",
       residual: 0.25,
-      setAside: "0,2",
+      mask_columns: "0,2",
       discard: 0.5,
       normalize: "row" as const,
       skipStopWords: true,
@@ -395,8 +395,8 @@ describe("what is asked of the server", () => {
     const asked: Record<string, unknown>[] = [];
     const explain = (body: Record<string, unknown>) => {
       asked.push(body);
-      const { heads, residual, to_layer, discard, normalize, set_aside } = body;
-      const given = { heads, residual, to_layer, discard, normalize, set_aside };
+      const { heads, residual, start_layer, discard, normalize, mask_columns } = body;
+      const given = { heads, residual, start_layer, discard, normalize, mask_columns };
       const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       return Promise.resolve({ ...document, settings: { ...document.settings, ...settings } });
     };
@@ -409,16 +409,16 @@ describe("what is asked of the server", () => {
     const { choices } = viewer.state;
     choices.residual.value = 0.25;
     choices.heads.value = "max";
-    choices.toLayer.value = 1;
+    choices.start_layer.value = 1;
     choices.normalize.value = "row";
-    choices.setAside.value = "first";
+    choices.mask_columns.value = "first";
     choices.discard.value = 0.5;
     const recipe = {
       heads: "max",
       residual: 0.25,
-      to_layer: 1,
+      start_layer: 1,
       normalize: "row",
-      set_aside: "first",
+      mask_columns: "first",
       discard: 0.5,
     };
     await state.blank(viewer, [1]);
@@ -429,12 +429,12 @@ describe("what is asked of the server", () => {
     expect(asked.at(-1)).toMatchObject({ text: "d e", ...recipe });
     state.mixing.value = "gradient";
     await state.compareText();
-    expect(asked.at(-1)).toMatchObject({ mixing: "gradient", to_layer: 1, set_aside: "first" });
+    expect(asked.at(-1)).toMatchObject({ mixing: "gradient", start_layer: 1, mask_columns: "first" });
     expect(asked.at(-1)).not.toHaveProperty("residual");
     expect(asked.at(-1)).not.toHaveProperty("heads");
     const { recipe: now } = viewer.explanation.value;
-    expect(recipesApart(now, { ...now })).toBe("");
-    expect(recipesApart(now, { ...now, residual: 0.5, heads: "mean" })).toBe(
+    expect(unlikeWords(now, { ...now })).toBe("");
+    expect(unlikeWords(now, { ...now, residual: 0.5, heads: "mean" })).toBe(
       "residual 0.25 and 0.5, heads max and mean",
     );
     vi.unstubAllGlobals();

@@ -1,6 +1,6 @@
 // How to get numbers that the page does not have: from the server, else by a command.
 import { useViewer } from "../context";
-import type { Recipe } from "../report/recipe";
+import { unusualIn, type Recipe } from "../report/recipe";
 import { METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
@@ -32,14 +32,13 @@ export function commandFor(report: Report, recipe: Recipe, method: Method, token
     const piece = report instanceof WordReport ? report.groups[token][0] : token;
     parts.push("--output-token", report.settings.words ? quoted(report.tokens[token].label) : String(piece));
   }
-  if (settings.mixing !== "attention") parts.push("--mixing", settings.mixing, "--target", quoted(settings.target));
-  else if (recipe.residual !== 0.5) parts.push("--residual", String(recipe.residual));
-  if (recipe.heads !== "mean") parts.push("--heads", recipe.heads);
-  if (recipe.toLayer > 0) parts.push("--to-layer", String(recipe.toLayer));
-  if (recipe.setAside !== "none") parts.push("--set-aside", recipe.setAside);
-  if (recipe.discard > 0) parts.push("--discard", String(recipe.discard));
+  const weighted = settings.mixing !== "attention";
+  if (weighted) parts.push("--mixing", settings.mixing, "--target", quoted(settings.target));
+  for (const name of unusualIn(recipe)) {
+    // Gradients come with the whole identity.
+    if (!weighted || name !== "residual") parts.push(`--${name.replace("_", "-")}`, String(recipe[name]));
+  }
   if (recipe.discard > 0 && settings.discard_keep_special) parts.push("--discard-keep-special");
-  if (recipe.normalize !== "none") parts.push("--normalize", recipe.normalize);
   if (words) parts.push("--words");
   // Heads are between pieces.
   else if (report.hasHeads) parts.push("--keep-attention");

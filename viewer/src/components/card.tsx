@@ -24,9 +24,9 @@ export function Card({ id, title, children, tools, wide = false, exporter }: Car
   useEffect(() => (body.current ? keepRoom(body.current) : undefined), []);
   return (
     <section class={wide ? "card wide" : "card"} id={`${id}-card`} aria-labelledby={`${id}-heading`}>
-      <div class="card-head">
+      <div class="row card-head">
         <h2 id={`${id}-heading`}>{title}</h2>
-        <div class="card-tools">
+        <div class="row card-tools">
           {tools}
           {exporter && <ExportMenu card={id} title={title} exporter={exporter} />}
         </div>

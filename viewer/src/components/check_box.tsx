@@ -1,24 +1,33 @@
 // A check box with its words, which holds one choice.
 import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, InputHTMLAttributes } from "preact";
 
-export interface CheckBoxProps {
-  id: string;
-  on: Signal<boolean>;
+interface CheckBoxProps extends Omit<InputHTMLAttributes, "class" | "onChange"> {
+  id?: string;
+  on: Pick<Signal<boolean>, "value">;
   children: ComponentChildren;
+  /** of the label */
   class?: string;
 }
 
-export function CheckBox({ id, on, children, class: classes }: CheckBoxProps) {
-  return (
-    <label class={classes}>
-      <input
-        id={id}
-        type="checkbox"
-        checked={on.value}
-        onChange={(event) => (on.value = event.currentTarget.checked)}
-      />{" "}
-      {children}
-    </label>
-  );
-}
+export const CheckBox = ({ on, children, class: classes, ...attributes }: CheckBoxProps) => (
+  <label class={classes}>
+    <input
+      type="checkbox"
+      checked={on.value}
+      {...attributes}
+      onChange={(event) => (on.value = event.currentTarget.checked)}
+    />{" "}
+    {children}
+  </label>
+);
+
+/** A boolean that is kept in another form. */
+export const inOtherForm = (value: boolean, set: (on: boolean) => void): Pick<Signal<boolean>, "value"> => ({
+  get value() {
+    return value;
+  },
+  set value(on) {
+    set(on);
+  },
+});

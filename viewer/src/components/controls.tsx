@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Method } from "../report/document";
 import { useViewer } from "../context";
 import { Filters } from "./filters";
-import { Slider } from "./fields";
+import { Select, Slider } from "./fields";
 import { Look } from "./look";
 import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
@@ -23,18 +23,12 @@ export function Controls() {
     report instanceof WordReport
       ? `This report holds no ${method} of whole words${served ? "; the server computes it" : " (attnflow --words --method)"}`
       : `This report holds no ${method}${served ? "; the server computes it" : " (attnflow --method)"}`;
-  // Made once: thousands of them would make each choice slow.
   const options = useMemo(
-    () =>
-      tokens.map((token) => (
-        <option key={token.index} value={token.index} dir="auto" lang="">
-          {`${token.index}: ${shorten(token.label, 24)}`}
-        </option>
-      )),
+    () => tokens.map(({ index, label }) => [index, `${index}: ${shorten(label, 24)}`] as const),
     [tokens],
   );
   return (
-    <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <MethodChoice has={has} missing={lacking} asks={served} />
       <div class="control">
         <label for="layer">
@@ -56,13 +50,13 @@ export function Controls() {
       </div>
       <div class="control">
         <label for="output-token">Output token</label>
-        <select
+        <Select
           id="output-token"
+          own
           value={choices.token.value}
-          onChange={(event) => (choices.token.value = Number(event.currentTarget.value))}
-        >
-          {options}
-        </select>
+          options={options}
+          choose={(token) => (choices.token.value = token)}
+        />
       </div>
       <SpecialCheck />
       <div class="panels">

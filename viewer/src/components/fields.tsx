@@ -1,5 +1,6 @@
 // What chooses one of several values, or a number: lists, radio buttons, sliders.
 import type { ComponentChildren, InputHTMLAttributes, SelectHTMLAttributes } from "preact";
+import { useMemo } from "preact/hooks";
 
 type Value = string | number;
 /** A value and its words; without them the value itself. */
@@ -11,20 +12,28 @@ interface SelectProps<T extends Value> extends Omit<SelectHTMLAttributes, "value
   choose(value: T): void;
   /** the words are a text's own */
   own?: boolean;
+  /** what cannot be chosen */
+  lacks?(value: T): boolean;
 }
 
-export function Select<T extends Value>({ value, options, choose, own = false, ...attributes }: SelectProps<T>) {
+export function Select<T extends Value>({ value, options, choose, own = false, lacks, ...attributes }: SelectProps<T>) {
+  // Thousands of them would make each choice slow.
+  const made = useMemo(
+    () =>
+      options.map(([one, words]) => (
+        <option key={one} value={one} disabled={lacks?.(one)} {...(own ? { dir: "auto", lang: "" } : {})}>
+          {words ?? one}
+        </option>
+      )),
+    [options, own, lacks],
+  );
   return (
     <select
       {...attributes}
       value={value}
       onChange={({ currentTarget }) => choose(options[currentTarget.selectedIndex][0])}
     >
-      {options.map(([one, words]) => (
-        <option key={one} value={one} {...(own ? { dir: "auto", lang: "" } : {})}>
-          {words ?? one}
-        </option>
-      ))}
+      {made}
     </select>
   );
 }

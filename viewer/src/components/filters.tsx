@@ -1,16 +1,16 @@
-// Which tokens are left out of rankings and colours, and what share of the mass that is.
-import { asideOf, readPattern, LONGEST_PATTERN, shareOf, SPECIAL } from "../filters";
+// Which tokens are excluded from rankings and colours, and what share of the mass that is.
+import { excludedOf, readPattern, LONGEST_PATTERN, shareOf, SPECIAL } from "../filters";
 import { useViewer } from "../context";
 import { GenerationReport } from "../report/generation_report";
 import { format, percent } from "../report/text";
-import { CheckBox } from "./check_box";
+import { CheckBox, inOtherForm } from "./check_box";
 import { Own } from "./own_text";
 import { Popover } from "./popover";
 
 export function Filters() {
   const { report, state, drawn } = useViewer();
   const reasons = state.reasons.value;
-  const { among, all } = asideOf(drawn.value, reasons);
+  const { among, all } = excludedOf(drawn.value, reasons);
   const share = all.count > 0 ? all.share : null;
   // Short, and after a minus.
   const badge = share === null ? "" : `−${percent(share).replace("under ", "<").replace("over ", ">")}`;
@@ -18,21 +18,23 @@ export function Filters() {
   const [draws, draw] = report.document.generation ? ["the token", "drew"] : ["the output token", "draws"];
   return (
     <Popover id="filters" label="Filters" title="Filters" badge={badge}>
-      <p class="help">Tokens left out of rankings and of colours. They take part in every computation all the same.</p>
+      <p class="help">
+        Tokens excluded from rankings and from colours. They take part in every computation all the same.
+      </p>
       <OwnRules />
       <FilterFields />
-      <p id="set-aside-share" class="strong">
+      <p id="excluded-of-all" class="strong">
         {all.count === 0
           ? "Every token counts."
-          : `${all.count} of ${among} tokens are left out${share === null ? "" : `${holding}${percent(share)} of what ${draws} ${draw} on`}.`}
+          : `${all.count} of ${among} tokens are excluded${share === null ? "" : `${holding}${percent(share)} of what ${draws} ${draw} on`}.`}
       </p>
       <button
         type="button"
         id="reset"
         disabled={reasons.every((reason) => reason === "") && state.choices.pattern.value === ""}
-        onClick={() => state.countAll()}
+        onClick={() => state.includeAll()}
       >
-        Count every token
+        Include every token
       </button>
     </Popover>
   );
@@ -71,9 +73,9 @@ function FilterFields() {
           By hand: click a token with the control (⌘) key, or press <kbd>x</kbd> on it.
         </p>
         {byHand.value.size > 0 && (
-          <ul class="chips" id="left-out-chips">
-            {[...byHand.value].map(([token, aside]) => (
-              <Chip key={token} {...viewer.name(token)} kept={!aside} undo={() => state.toggle(token)} />
+          <ul class="chips" id="excluded-chips">
+            {[...byHand.value].map(([token, excluded]) => (
+              <Chip key={token} {...viewer.name(token)} kept={!excluded} undo={() => state.toggle(token)} />
             ))}
             <li>
               <button type="button" class="quiet" onClick={() => (byHand.value = new Map())}>
@@ -90,7 +92,7 @@ function FilterFields() {
 interface ChipProps {
   label: string;
   index: number | string;
-  /** it counts by hand, though a filter would leave it out */
+  /** it counts by hand, though a filter would exclude it */
   kept: boolean;
   undo: () => void;
 }
@@ -101,7 +103,7 @@ function Chip({ label, index, kept, undo }: ChipProps) {
       <button
         type="button"
         onClick={undo}
-        aria-label={kept ? `counts: ${label} ${index}, by hand; undo` : `${label} ${index}, take it back in`}
+        aria-label={kept ? `counts: ${label} ${index}, by hand; undo` : `${label} ${index}, include it again`}
       >
         {kept && "counts: "}
         <Own text={label} most={16} /> <span class="index">{index}</span> <span aria-hidden="true">×</span>
@@ -110,7 +112,7 @@ function Chip({ label, index, kept, undo }: ChipProps) {
   );
 }
 
-/** What the report itself leaves out, and generated tokens; nothing in the page of an explanation. */
+/** What the report itself excludes, and generated tokens; nothing in the page of an explanation. */
 function OwnRules() {
   const { report, state, drawn, explanation } = useViewer();
   const { rules, generated, method } = state.choices;
@@ -127,7 +129,7 @@ function OwnRules() {
   const shared = explanation.value.arrayOf(method.value) === method.value && whole !== null && values !== null;
   return (
     <div id="filters" role="group" aria-label="Tokens of a kind">
-      {report.dropped.map(({ rule, tokens }, k) =>
+      {report.excluded.map(({ rule, tokens }, k) =>
         rule === SPECIAL ? null : (
           <Rule
             key={k}
@@ -152,11 +154,10 @@ function OwnRules() {
 
 function Rule({ name, held, on, set }: { name: string; held: string; on: boolean; set: (on: boolean) => void }) {
   return (
-    <label class="check">
-      <input type="checkbox" checked={on} onChange={(event) => set(event.currentTarget.checked)} />{" "}
+    <CheckBox on={inOtherForm(on, set)} class="check">
       <span>
         <Own text={name} most={80} /> {held && <span class="index">{held}</span>}
       </span>
-    </label>
+    </CheckBox>
   );
 }

@@ -1,37 +1,67 @@
-// A text beside others, small. Where it is long it scrolls, and is then a stop of the keyboard.
-import type { ComponentChildren, RefObject } from "preact";
+// A text beside others, small, coloured by a number a token. Where it is long it scrolls, and is then a stop of the keyboard.
+import { useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useViewer } from "../context";
+import type { Report } from "../report/report";
 import { useKeyboardScroll } from "./overflow";
 import "../styles/compare.css";
 
+/** The tokens of one text, or of all, in lines. @param span an element for a token and its characters */
+export function tokenLines(
+  report: Report,
+  segment: number | undefined,
+  span: (token: number, chip: boolean, text: string) => ComponentChildren,
+): ComponentChildren[][] {
+  const lines: ComponentChildren[][] = [[]];
+  for (const part of report.stripParts(segment)) {
+    if ("line" in part) lines.push([]);
+    else if ("gap" in part) lines.at(-1)?.push(part.gap);
+    else {
+      const { label, segment: own, begin, end } = report.tokens[part.token];
+      lines.at(-1)?.push(span(part.token, part.chip, part.chip ? label : report.slice(own, begin, end)));
+    }
+  }
+  return lines;
+}
+
 export interface HalfTextProps {
-  box: RefObject<HTMLDivElement>;
   /** what it is the text of, for screen readers */
   of: string;
-  /** the token that the pointer is over; null: none */
-  onPoint(token: number | null): void;
-  /** elements with data-token, in lines */
-  children: ComponentChildren;
+  report: Report;
+  values: ArrayLike<number> | null;
+  /** which tokens are coloured */
+  counts: readonly boolean[];
+  colours: { css(value: number): string; ink(value: number): string; beyond(value: number): boolean };
+  /** tokens that are there, of a text that grows */
+  seen?: number;
+  /** tokens that the model did not see */
+  gone?: ReadonlySet<number> | null;
+  /** what pointing at a token calls this view */
+  view: string;
+  /** positions of the page's tokens in this text, where it is another one */
+  places?: Int32Array | null;
 }
 
-export function HalfText({ box, of, onPoint, children }: HalfTextProps) {
-  useKeyboardScroll(box, `The text of ${of}, which scrolls`);
-  return (
-    <div
-      class="half-text"
-      ref={box}
-      onPointerOver={(event) => {
-        const cell = (event.target as Element).closest<HTMLElement>("[data-token]");
-        onPoint(cell ? Number(cell.dataset.token) : null);
-      }}
-      onPointerLeave={() => onPoint(null)}
-    >
-      {children}
-    </div>
-  );
-}
+const plainSpan = (gone?: ReadonlySet<number> | null) =>
+  function Span(token: number, chip: boolean, text: string) {
+    const kind = chip ? " chip special" : text.includes("\n") ? " line-break" : "";
+    const absent = gone?.has(token) ?? false;
+    return (
+      <span
+        key={token}
+        class={`token${kind}${absent ? " absent" : ""}`}
+        data-token={token}
+        dir={chip ? "auto" : undefined}
+      >
+        {text}
+        {absent && <span class="visually-hidden"> (gone)</span>}
+      </span>
+    );
+  };
 
 /** Lines of a text whose direction is its own. */
-export const TextLines = ({ lines }: { lines: readonly ComponentChildren[][] }) => (
+const TextLines = ({ lines }: { lines: readonly ComponentChildren[][] }) => (
   <>
     {lines.map((line, k) => (
       <div class="line" dir="auto" lang="" key={k}>
@@ -40,3 +70,57 @@ export const TextLines = ({ lines }: { lines: readonly ComponentChildren[][] }) 
     ))}
   </>
 );
+
+export function HalfText(props: HalfTextProps) {
+  const { of, report, values, counts, colours, seen = report.n, gone, view, places } = props;
+  const { pointed } = useViewer().state;
+  const box = useRef<HTMLDivElement>(null);
+  const origins = useMemo(() => places && new Map([...places].map((there, here) => [there, here])), [places]);
+  useKeyboardScroll(box, `The text of ${of}, which scrolls`);
+  const lines = useMemo(() => {
+    const text = (segment?: number) => <TextLines lines={tokenLines(report, segment, plainSpan(gone))} />;
+    if (!report.document.generation) return text();
+    return (
+      <>
+        {text(0)}
+        <hr />
+        {text(1)}
+      </>
+    );
+  }, [report, gone]);
+  // Painted in place: a player changes colours, not elements.
+  useLayoutEffect(() => {
+    for (const element of box.current?.querySelectorAll<HTMLElement>(".token") ?? []) {
+      const token = Number(element.dataset.token);
+      const value = values && token < seen && !Number.isNaN(values[token]) ? values[token] : undefined;
+      const coloured = value !== undefined && counts[token];
+      element.dataset.value = value === undefined ? "" : String(value);
+      element.style.backgroundColor = coloured ? colours.css(value) : "";
+      element.style.color = coloured ? colours.ink(value) : "";
+      element.classList.toggle("excluded", token < seen && values?.[token] !== undefined && !coloured);
+      element.classList.toggle("above", coloured && colours.beyond(value));
+      element.classList.toggle("later", token >= seen);
+    }
+  });
+  useSignalEffect(() => {
+    const input = pointed.value?.input;
+    const here = input === undefined ? -1 : places ? places[input] : input;
+    for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");
+    box.current?.querySelector(`[data-token="${here}"]`)?.classList.add("pointed");
+  });
+  return (
+    <div
+      class="half-text"
+      ref={box}
+      onPointerOver={(event) => {
+        const cell = (event.target as Element).closest<HTMLElement>("[data-token]");
+        const here = cell ? Number(cell.dataset.token) : undefined;
+        const input = here !== undefined && origins ? origins.get(here) : here;
+        pointed.value = input === undefined ? null : { input, view };
+      }}
+      onPointerLeave={() => (pointed.value = null)}
+    >
+      {lines}
+    </div>
+  );
+}

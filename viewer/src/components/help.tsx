@@ -22,7 +22,7 @@ export function KeysDialog({ keys: list, children }: { keys: readonly Keys[]; ch
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
     >
       <div class="dialog-body">
-        <div class="card-head">
+        <div class="row card-head">
           <h2 id="help-heading">Keyboard</h2>
           <button type="button" class="quiet icon" aria-label="Close" onClick={() => dialog.current?.close()}>
             <span aria-hidden="true">×</span>

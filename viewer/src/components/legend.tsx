@@ -31,28 +31,52 @@ export function useMarking(marking: Signal<boolean> | undefined, cell: number): 
 /** The corner of a cell whose upper right end is here: a part of a path. */
 export const cornerAt = (right: number, top: number) => `M${right - 6} ${top}h6v6z`;
 
+interface ScaleBarProps {
+  of?: string;
+  /** of the scale's ends */
+  from: string;
+  to: string;
+  bar: string;
+  /** what lies beyond an end: the end's colour, and how far in words */
+  beyond: readonly { colour: string; words: string }[];
+  /** whether values beyond have a corner */
+  marked: boolean;
+}
+
+/** A colour bar between its ends. */
+export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
+  const words = beyond.map((end) => end.words).join(" and ");
+  return (
+    <div class="legend">
+      {of && <span>{of}:</span>}
+      <span>{from}</span>
+      <span class="ramp" aria-hidden="true" style={{ background: bar }} />
+      <span>{to}</span>
+      {marked
+        ? beyond.map((end) => (
+            <span class="beyond" key={end.words}>
+              <span class="corner" aria-hidden="true" style={{ backgroundColor: end.colour }} />
+              <span>{end.words}</span>
+            </span>
+          ))
+        : words && <span>{`the last ${beyond.length > 1 ? "colours" : "colour"} ${words}`}</span>}
+    </div>
+  );
+}
+
 export function Legend({ ends, of, each, marked = true }: LegendProps) {
   const { top, above } = ends;
   const shades = useViewer().shades(ends);
   const { low } = shades;
-  const bar = barOf((t) => shades.css(low + t * (top - low), top));
   const clipped = above > top;
-  const beyond = each ? "above it" : `up to ${format(above)}`;
   return (
-    <div class="legend">
-      {of && <span>{of}:</span>}
-      <span>{each && low > 0 ? `each ${each}'s least` : format(low)}</span>
-      <span class="ramp" aria-hidden="true" style={{ background: bar }} />
-      <span>{each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top)}</span>
-      {clipped &&
-        (marked ? (
-          <span class="beyond">
-            <span class="corner" aria-hidden="true" style={{ backgroundColor: shades.css(top, top) }} />
-            <span>{beyond}</span>
-          </span>
-        ) : (
-          <span>the last colour {beyond}</span>
-        ))}
-    </div>
+    <ScaleBar
+      of={of}
+      from={each && low > 0 ? `each ${each}'s least` : format(low)}
+      to={each ? `each ${each}'s ${clipped ? "end" : "maximum"}` : format(top)}
+      bar={barOf((t) => shades.css(low + t * (top - low), top))}
+      beyond={clipped ? [{ colour: shades.css(top, top), words: each ? "above it" : `up to ${format(above)}` }] : []}
+      marked={marked}
+    />
   );
 }

@@ -15,7 +15,7 @@ interface MethodChoiceProps {
 export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) {
   const { method } = useViewer().state.choices;
   return (
-    <fieldset id="methods">
+    <fieldset id="methods" class="segments">
       <legend class="visually-hidden">Method</legend>
       <Radios
         name="method"

@@ -33,40 +33,20 @@ export function overflowOf(box: Scrolled): Overflow {
 export function useOverflow(box: RefObject<HTMLElement>, changed: (overflow: Overflow, box: HTMLElement) => void) {
   const say = useRef(changed);
   say.current = changed;
-  const follower = useRef<Follower | null>(null);
-  // After each drawing, which may have put another content into the box, or another box there.
+  // After each drawing, which may have put another content into the box, or another box there. Content that grows leaves
+  // the box as it is, so each has to be watched.
   useLayoutEffect(() => {
-    follower.current ??= new Follower((element) => say.current(overflowOf(element), element));
-    follower.current.follow(box.current);
+    const element = box.current;
+    if (!element) return;
+    const look = () => say.current(overflowOf(element), element);
+    const observer = new ResizeObserver(look);
+    for (const one of [element, ...element.children]) observer.observe(one);
+    element.addEventListener("scroll", look, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", look);
+    };
   });
-  useLayoutEffect(() => () => follower.current?.follow(null), []);
-}
-
-class Follower {
-  private readonly observer: ResizeObserver;
-  private watched: readonly Element[] = [];
-  private box: HTMLElement | null = null;
-
-  constructor(private readonly changed: (box: HTMLElement) => void) {
-    this.observer = new ResizeObserver(this.look);
-  }
-
-  private readonly look = () => {
-    if (this.box) this.changed(this.box);
-  };
-
-  follow(box: HTMLElement | null) {
-    // Content that grows leaves the box as it is, so each has to be watched.
-    const all = box ? [box, ...box.children] : [];
-    if (all.length === this.watched.length && all.every((one, k) => one === this.watched[k])) return;
-    this.observer.disconnect();
-    for (const one of all) this.observer.observe(one);
-    this.watched = all;
-    if (box === this.box) return;
-    this.box?.removeEventListener("scroll", this.look);
-    box?.addEventListener("scroll", this.look, { passive: true });
-    this.box = box;
-  }
 }
 
 /**

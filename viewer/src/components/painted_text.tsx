@@ -1,9 +1,9 @@
 // Running text whose tokens are painted in place: the elements are made once, and what is chosen changes their colours
 // and labels only, so that thousands of tokens follow a player or a pointer at once.
 import { effect } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Report } from "../report/report";
+import { tokenLines } from "./half_text";
 
 /** How a token looks. */
 export interface Look {
@@ -43,7 +43,7 @@ export interface PaintedTextProps {
 
 /** More tokens than these are named a moment after they are painted. */
 const MANY = 200;
-const LOOKS = ["left-out", "above", "degenerate", "later"];
+const LOOKS = ["excluded", "above", "degenerate", "later"];
 
 export function PaintedText(props: PaintedTextProps) {
   const root = useRef<HTMLDivElement>(null);
@@ -199,12 +199,18 @@ interface TokensProps extends Pick<PaintedTextProps, "report" | "segment" | "rol
 }
 
 function Tokens({ report, segment, first, role }: TokensProps) {
-  const lines: ComponentChildren[][] = [[]];
-  for (const [k, part] of report.stripParts(segment).entries()) {
-    if ("line" in part) lines.push([]);
-    else if ("gap" in part) lines.at(-1)?.push(part.gap);
-    else lines.at(-1)?.push(<Token key={k} {...part} {...{ report, first, role }} />);
-  }
+  const lines = tokenLines(report, segment, (token, chip, text) => {
+    const { special, unknown, begin, end } = report.tokens[token];
+    const classes = Object.entries({ chip, special, unknown, "line-break": !chip && text.includes("\n") });
+    const names = ["token", ...classes.filter(([, is]) => is).map(([name]) => name)];
+    return (
+      // A chip is not part of the text: the direction of the line must not depend on it.
+      <span key={token} role={role} data-token={token - first} class={names.join(" ")} dir={chip ? "auto" : undefined}>
+        {/* A token whose characters an earlier one has shown already (a piece of an emoji) continues it. */}
+        {chip && begin !== end ? `…${text}` : text}
+      </span>
+    );
+  });
   return (
     <>
       {lines.map((line, k) => (
@@ -213,28 +219,6 @@ function Tokens({ report, segment, first, role }: TokensProps) {
         </div>
       ))}
     </>
-  );
-}
-
-interface TokenProps extends Omit<TokensProps, "segment"> {
-  token: number;
-  chip: boolean;
-}
-
-function Token({ token, chip, report, first, role }: TokenProps) {
-  const { label, special, unknown, segment, begin, end } = report.tokens[token];
-  // A token whose characters an earlier one has shown already (a piece of an emoji) continues it.
-  const text = chip ? (begin === end ? label : `…${label}`) : report.slice(segment, begin, end);
-  const classes = ["token"];
-  if (chip) classes.push("chip");
-  if (special) classes.push("special");
-  if (unknown) classes.push("unknown");
-  if (!chip && text.includes("\n")) classes.push("line-break");
-  return (
-    // A chip is not part of the text: the direction of the line must not depend on it.
-    <span role={role} data-token={token - first} class={classes.join(" ")} dir={chip ? "auto" : undefined}>
-      {text}
-    </span>
   );
 }
 

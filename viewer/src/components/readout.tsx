@@ -74,7 +74,7 @@ export function readoutOf(
     return (
       <>
         {where}
-        {named} {draws} most on {best ? name(best.token) : generation ? "nothing that is not left out" : "nothing"}
+        {named} {draws} most on {best ? name(best.token) : generation ? "nothing that is not excluded" : "nothing"}
         {best && (isPunctuation(report.tokens[best.token].label) ? `, ${value}` : ` (${value})`)}
       </>
     );
@@ -107,7 +107,7 @@ export function readoutOf(
   );
 }
 
-/** Of a generation: the value's share of the prompt's part, and why the token is left out. */
+/** Of a generation: the value's share of the prompt's part, and why the token is excluded. */
 function Besides({ viewer, input, row }: { viewer: GenerationViewer; input: number; row: Numbers }) {
   const { m } = viewer.report;
   const prompt = sum(row.subarray(0, m));
@@ -116,7 +116,7 @@ function Besides({ viewer, input, row }: { viewer: GenerationViewer; input: numb
   return (
     <>
       {shares && `, ${percent(row[input] / prompt)} of the prompt's part`}
-      {reason && ` (left out: ${reason})`}
+      {reason && ` (excluded: ${reason})`}
     </>
   );
 }

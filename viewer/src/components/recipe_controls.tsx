@@ -1,4 +1,4 @@
-// What changes the numbers: heads, residual, layers, set-aside columns, discard, normalisation, words. It says where the
+// What changes the numbers: heads, residual, layers, masked columns, discard, normalisation, words. It says where the
 // numbers shown come from, and how to get those that the page cannot compute.
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -9,7 +9,7 @@ import { useViewer } from "../context";
 import { recipeOf, type Normalize, type Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import { downToWords } from "../report/setting_words";
-import { asideText, WordReport } from "../report/words";
+import { maskText, WordReport } from "../report/words";
 import { AskFor } from "./ask_for";
 import { CheckBox } from "./check_box";
 import { Select, Slider, type Option } from "./fields";
@@ -98,21 +98,22 @@ export function RecipeControls() {
   const fusions = [["mean"], ["max"], ["min"], ...single].filter(
     ([heads]) => heads === settings.heads || can({ heads }),
   ) as Option<string>[];
-  const asides = ["none", "first", ...(report.hasSpecial ? ["special"] : [])].filter((setAside) => can({ setAside }));
-  for (const positions of [settings.set_aside, recipe.setAside])
-    if (!asides.includes(positions)) asides.push(positions);
+  const masks = ["none", "first", ...(report.hasSpecial ? ["special"] : [])].filter((mask) =>
+    can({ mask_columns: mask }),
+  );
+  for (const mask of [settings.mask_columns, recipe.mask_columns]) if (!masks.includes(mask)) masks.push(mask);
   const hasWords = report instanceof WordReport || viewer.merged.value !== null;
   if (!anything && !hasWords) return null;
   const lowest = Math.max(0, Math.min(...report.layers) - 1);
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
   const chooseToLayer = (toLayer: number) => {
-    choices.toLayer.value = toLayer;
+    choices.start_layer.value = toLayer;
     // Layers that are no longer above it have no explanation.
     const above = report.layers.find((layer) => layer > toLayer);
     if (choices.layer.value <= toLayer && above) choices.layer.value = above;
   };
   return (
-    <form id="recipe" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+    <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
       {anything && !report.gradient && (
         <Share
           id="residual"
@@ -139,21 +140,21 @@ export function RecipeControls() {
         <Control id="to-layer" label="Down to">
           <Select
             id="to-layer"
-            value={choices.toLayer.value}
+            value={choices.start_layer.value}
             disabled={!can({})}
             options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
             choose={chooseToLayer}
           />
         </Control>
       )}
-      {asides.length > 1 && (
-        <Control id="set-aside" label="Set aside">
+      {masks.length > 1 && (
+        <Control id="mask-columns" label="Mask">
           <Select
-            id="set-aside"
-            value={choices.setAside.value}
+            id="mask-columns"
+            value={choices.mask_columns.value}
             disabled={fusing}
-            options={asides.map((setAside) => [setAside, asideText(report, setAside)])}
-            choose={(setAside) => afterFusing({ setAside }, () => (choices.setAside.value = setAside))}
+            options={masks.map((mask) => [mask, maskText(report, mask)])}
+            choose={(mask) => afterFusing({ mask_columns: mask }, () => (choices.mask_columns.value = mask))}
           />
         </Control>
       )}

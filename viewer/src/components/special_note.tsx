@@ -10,7 +10,7 @@ function drawable({ report }: Viewer): Set<number> {
   return new Set([...specialTokens(report)].filter((token) => !document.generation || token < n - 1));
 }
 
-/** Among the controls: whether special tokens are left out; only where some are and others are not. */
+/** Among the controls: whether special tokens are excluded; only where some are and others are not. */
 export function SpecialCheck() {
   const viewer = useViewer();
   const { size } = drawable(viewer);
@@ -18,7 +18,7 @@ export function SpecialCheck() {
   return (
     <div class="control check" id="special-control">
       <CheckBox id="skip-special" on={viewer.state.choices.skipSpecial}>
-        Leave special tokens out
+        Exclude special tokens
       </CheckBox>
     </div>
   );
@@ -41,11 +41,11 @@ export function SpecialNote() {
   const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">
-      {out ? "Special tokens left out of colours and rankings" : "Special tokens count"}: {count}{" "}
+      {out ? "Special tokens excluded from colours and rankings" : "Special tokens count"}: {count}{" "}
       {count === 1 ? "token" : "tokens"}
       {held && `, ${held}`}.{" "}
       <button type="button" id="special-toggle" onClick={() => (skipSpecial.value = !out)}>
-        {out ? "Count them" : "Leave them out"}
+        {out ? "Include them" : "Exclude them"}
       </button>
     </p>
   );

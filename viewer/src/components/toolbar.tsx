@@ -32,7 +32,7 @@ export function Toolbar() {
   const parts = [...modelWords(model), given ? pixelWords(given) : "", causal ? "causal" : "", ...countsOf(report)];
   const missing = missingComparison(viewer);
   return (
-    <div class="toolbar">
+    <div class="row toolbar">
       <p id="model">{parts.filter(Boolean).join(" · ")}</p>
       <div class="tools">
         <button

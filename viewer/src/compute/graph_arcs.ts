@@ -19,7 +19,7 @@ export interface GraphArcs {
   arcs: GraphArc[];
   strongest: number;
   /** whether some are strong enough, but beyond the number that a picture may have */
-  leftOut: boolean;
+  more: boolean;
   /** mass at the nodes of each layer from the top down; null: it has no meaning */
   masses: Float64Array[] | null;
 }
@@ -43,14 +43,14 @@ class Strongest {
   arcs: GraphArc[] = [];
   private limit = 0;
   /** Weight of the strongest that fell out. */
-  private dropped = 0;
+  private weaker = 0;
 
   constructor(private readonly most: number) {}
 
   add(layer: number, from: number, to: number, weight: number) {
     // Of equal ones a later may come before those that are kept.
     if (weight < this.limit) {
-      this.dropped = Math.max(this.dropped, weight);
+      this.weaker = Math.max(this.weaker, weight);
       return;
     }
     this.arcs.push({ layer, from, to, weight });
@@ -66,7 +66,7 @@ class Strongest {
   /** Of sorted arcs. */
   private cut() {
     if (this.arcs.length <= this.most) return;
-    this.dropped = Math.max(this.dropped, this.arcs[this.most].weight);
+    this.weaker = Math.max(this.weaker, this.arcs[this.most].weight);
     this.arcs.length = this.most;
   }
 
@@ -74,14 +74,14 @@ class Strongest {
     this.arcs.sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.from - b.from || a.to - b.to);
   }
 
-  finish(floor: number): { arcs: GraphArc[]; strongest: number; leftOut: boolean } {
+  finish(floor: number): { arcs: GraphArc[]; strongest: number; more: boolean } {
     this.sort();
     this.cut();
     const strongest = this.arcs[0]?.weight ?? 0;
     // What fell out early, when the strongest was not known yet, may be too weak by now.
-    const leftOut = this.dropped > 0 && this.dropped >= floor * strongest;
+    const more = this.weaker > 0 && this.weaker >= floor * strongest;
     const arcs = this.arcs.filter((arc) => arc.weight >= floor * strongest);
-    return { arcs, strongest, leftOut };
+    return { arcs, strongest, more };
   }
 }
 

@@ -78,36 +78,37 @@ export function* maximumFlow(network: FlowNetwork): Work<PairFlow> {
   const sink = inputToken;
   const queue = new Int32Array((depth + 1) * n);
 
+  // The arc in hand: slots 0 to n - 1 of a node lead down, n to 2n - 1 back up, where flow can be taken back.
+  let [block, index, to, room] = [0, 0, 0, 0];
+  const take = (d: number, p: number, slot: number) => {
+    if (slot < n) {
+      [block, index, to] = [d, p * n + slot, (d - 1) * n + slot];
+      room = capacity[d][index] - flow[d][index];
+    } else {
+      [block, index, to] = [d + 1, (slot - n) * n + p, (d + 1) * n + slot - n];
+      room = flow[block][index];
+    }
+  };
+  const firstSlot = (d: number) => (d > 0 ? 0 : n);
+  const endOfSlots = (d: number) => (d < depth ? 2 * n : n);
+
   /** Distances over arcs with room, as far as the sink; whether it is reached. */
   function* search(): Work<boolean> {
     distance.fill(-1);
     current.fill(0);
     distance[source] = 0;
     queue[0] = source;
-    let [head, tail] = [0, 1];
-    let work = 0;
+    let [head, tail, work] = [0, 1, 0];
     while (head < tail) {
       const node = queue[head++];
       const [d, p] = [Math.floor(node / n), node % n];
       const next = distance[node] + 1;
       if (distance[sink] >= 0 && next > distance[sink]) break;
-      if (d > 0) {
-        const [block, used] = [capacity[d], flow[d]];
-        for (let j = 0, e = p * n, to = (d - 1) * n; j < n; ++j, ++e, ++to) {
-          if (distance[to] < 0 && block[e] > used[e]) {
-            distance[to] = next;
-            queue[tail++] = to;
-          }
-        }
-      }
-      if (d < depth) {
-        const used = flow[d + 1];
-        for (let r = 0, e = p, to = (d + 1) * n; r < n; ++r, e += n, ++to) {
-          if (distance[to] < 0 && used[e] > 0) {
-            distance[to] = next;
-            queue[tail++] = to;
-          }
-        }
+      for (let slot = firstSlot(d); slot < endOfSlots(d); ++slot) {
+        take(d, p, slot);
+        if (distance[to] >= 0 || !(room > 0)) continue;
+        distance[to] = next;
+        queue[tail++] = to;
       }
       if ((work += 2 * n) > 2e5) {
         work = 0;
@@ -117,11 +118,10 @@ export function* maximumFlow(network: FlowNetwork): Work<PairFlow> {
     return distance[sink] >= 0;
   }
 
-  // The path of the depth-first search: nodes, and for each step its arc, forwards (flow grows) or back.
+  // The path of the depth-first search: nodes, and for each step the slot of its arc.
   const path = new Int32Array(2 * (depth + 1) * n + 2);
-  const arcBlock = new Int32Array(path.length);
-  const arcAt = new Int32Array(path.length);
-  const forwards = new Uint8Array(path.length);
+  const slots = new Int32Array(path.length);
+  const takeStep = (step: number) => take(Math.floor(path[step] / n), path[step] % n, slots[step]);
 
   let total = 0;
   while (yield* search()) {
@@ -133,14 +133,14 @@ export function* maximumFlow(network: FlowNetwork): Work<PairFlow> {
       if (node === sink) {
         let push = Infinity;
         for (let s = 0; s < length; ++s) {
-          const [d, e] = [arcBlock[s], arcAt[s]];
-          push = Math.min(push, forwards[s] ? capacity[d][e] - flow[d][e] : flow[d][e]);
+          takeStep(s);
+          push = Math.min(push, room);
         }
         let full = length;
         for (let s = length - 1; s >= 0; --s) {
-          const [d, e] = [arcBlock[s], arcAt[s]];
-          flow[d][e] += forwards[s] ? push : -push;
-          if ((forwards[s] ? capacity[d][e] - flow[d][e] : flow[d][e]) === 0) full = s;
+          takeStep(s);
+          flow[block][index] += slots[s] < n ? push : -push;
+          if (room === push) full = s;
         }
         total += push;
         // On from where the first arc became full.
@@ -148,48 +148,22 @@ export function* maximumFlow(network: FlowNetwork): Work<PairFlow> {
         continue;
       }
       const [d, p] = [Math.floor(node / n), node % n];
-      const wanted = distance[node] + 1;
-      let found = false;
-      // Arcs 0..n-1 lead down, n..2n-1 back up.
-      let at = current[node];
-      const begin = at;
-      if (d > 0) {
-        const [block, used] = [capacity[d], flow[d]];
-        for (; at < n; ++at) {
-          const e = p * n + at;
-          const to = (d - 1) * n + at;
-          if (distance[to] === wanted && block[e] > used[e]) {
-            [arcBlock[length], arcAt[length], forwards[length]] = [d, e, 1];
-            path[length + 1] = to;
-            found = true;
-            break;
-          }
-        }
-      } else {
-        at = Math.max(at, n);
+      const end = endOfSlots(d);
+      const begin = Math.max(current[node], firstSlot(d));
+      let slot = begin;
+      for (; slot < end; ++slot) {
+        take(d, p, slot);
+        if (distance[to] === distance[node] + 1 && room > 0) break;
       }
-      if (!found && d < depth) {
-        const used = flow[d + 1];
-        for (; at < 2 * n; ++at) {
-          const e = (at - n) * n + p;
-          const to = (d + 1) * n + at - n;
-          if (distance[to] === wanted && used[e] > 0) {
-            [arcBlock[length], arcAt[length], forwards[length]] = [d + 1, e, 0];
-            path[length + 1] = to;
-            found = true;
-            break;
-          }
-        }
-      }
-      work += at - begin + depth;
-      current[node] = at;
-      if (found) {
-        ++length;
+      current[node] = slot;
+      work += slot - begin + depth;
+      if (slot < end) {
+        slots[length++] = slot;
+        path[length] = to;
       } else {
         // A dead end: nothing passes here in this phase.
         distance[node] = -1;
-        if (length === 0) break;
-        --length;
+        if (length-- === 0) break;
       }
       if (work > 2e5) {
         work = 0;

@@ -1,7 +1,7 @@
 // The layers' matrices for what is chosen, from what the document holds: the definitions are those of
 // attnflow/graph/mixing.h and gradient_mixing.h.
 //
-// W_l is attention fused over heads, columns set aside, the smallest share discarded, and rows renormalised that one of
+// W_l is attention fused over heads, columns masked, the smallest share discarded, and rows renormalised that one of
 // these steps changed. The residual comes in when rows are used (rollout.ts, max_flow.ts). One head means that head in
 // the layer looked at and the mean over heads in the layers below it, so there are two kinds of rows.
 import type { Recipe } from "../report/recipe";
@@ -11,7 +11,7 @@ import { mergedRow, WordReport } from "../report/words";
 import type { Work } from "./slices";
 
 /** Choices that W depends on. */
-export type MixingRecipe = Pick<Recipe, "heads" | "setAside" | "discard">;
+export type MixingRecipe = Pick<Recipe, "heads" | "mask_columns" | "discard">;
 
 /** How the residual enters: (1 - rho) W + rho I; I + W; I + W with rows divided by their sums. */
 export type ResidualRule = "convex" | "added" | "added-normalized";
@@ -36,11 +36,11 @@ const MOST_DISCARD_TOKENS = 256;
 export const isHead = (heads: string): boolean => /^\d+$/.test(heads);
 
 /** Positions, of pieces where words are merged, whose columns are set to zero. */
-function setAsideColumns(report: Report, setAside: string): number[] {
-  if (setAside === "none") return [];
-  if (setAside === "first") return [0];
-  if (setAside === "special") return report.tokens.filter((token) => token.special).map((token) => token.index);
-  return setAside
+function maskedColumns(report: Report, mask: string): number[] {
+  if (mask === "none") return [];
+  if (mask === "first") return [0];
+  if (mask === "special") return report.tokens.filter((token) => token.special).map((token) => token.index);
+  return mask
     .split(",")
     .map(Number)
     .filter((position) => Number.isInteger(position) && position >= 0 && position < report.n);
@@ -96,10 +96,10 @@ function normalizeRow(row: Float64Array) {
   if (sum > 0) for (let j = 0; j < row.length; ++j) row[j] /= sum;
 }
 
-/** Rows after fusing, setting aside and discarding, whole layers kept when memory allows. */
+/** Rows after fusing, masking and discarding, whole layers kept when memory allows. */
 class ComputedWeights extends RowWeights {
   private readonly layers = new Map<number, Float64Array>();
-  private readonly aside: number[];
+  private readonly masked: number[];
   private readonly keptByDiscard: boolean[];
   private readonly keeps: boolean;
 
@@ -111,7 +111,7 @@ class ComputedWeights extends RowWeights {
     private readonly fused: Weights | null,
   ) {
     super(report.n, fused?.error ?? report.array("attention")?.error ?? 0);
-    this.aside = setAsideColumns(report, recipe.setAside);
+    this.masked = maskedColumns(report, recipe.mask_columns);
     const { discard_keep_special } = report.settings;
     this.keptByDiscard = report.tokens.map((token) => discard_keep_special && token.special);
     this.keeps = recipe.discard > 0 || report.model.layers * report.n ** 2 <= MOST_KEPT;
@@ -155,10 +155,10 @@ class ComputedWeights extends RowWeights {
   }
 
   /** Steps 1 and 2; whether step 2 changed the row. */
-  private withoutAside(layer: number, query: number): { row: Float64Array; changed: boolean } {
+  private afterMasking(layer: number, query: number): { row: Float64Array; changed: boolean } {
     const row = this.fuse(layer, query);
     let changed = false;
-    for (const column of this.aside) {
+    for (const column of this.masked) {
       changed ||= row[column] !== 0;
       row[column] = 0;
     }
@@ -167,7 +167,7 @@ class ComputedWeights extends RowWeights {
 
   /** Steps 1, 2 and 4. */
   private finished(layer: number, query: number): Float64Array {
-    const { row, changed } = this.withoutAside(layer, query);
+    const { row, changed } = this.afterMasking(layer, query);
     if (changed && !this.report.gradient) normalizeRow(row);
     return row;
   }
@@ -177,7 +177,7 @@ class ComputedWeights extends RowWeights {
     const { n, keptByDiscard } = this;
     const changed: boolean[] = [];
     for (let q = 0; q < n; ++q) {
-      const step = this.withoutAside(layer, q);
+      const step = this.afterMasking(layer, q);
       matrix.set(step.row, q * n);
       changed.push(step.changed);
     }
@@ -240,7 +240,7 @@ class EvenWeights extends RowWeights {
   }
 }
 
-/** Rows between words, of finished rows between their pieces: what is set aside and discarded are pieces. */
+/** Rows between words, of finished rows between their pieces: what is masked and discarded are pieces. */
 class WordWeights extends RowWeights {
   constructor(
     readonly report: WordReport,
@@ -268,19 +268,6 @@ export interface Mixing {
   readonly below: Weights;
 }
 
-/** Adds what differences stand for, and clears them. */
-export function settle(target: Float64Array, level: Float64Array) {
-  if (level.every((difference) => difference === 0)) return;
-  let sum = 0;
-  for (let j = 0; j < target.length; ++j) {
-    sum += level[j];
-    const value = target[j] + sum;
-    // What rounding leaves of columns that no row sees.
-    target[j] = value > 1e-14 ? value : 0;
-  }
-  level.fill(0);
-}
-
 const kept = new WeakMap<Report, Map<string, Mixing | string>>();
 /** Recipes whose matrices are kept. */
 const MOST_RECIPES = 4;
@@ -289,7 +276,7 @@ const MOST_RECIPES = 4;
 export function mixingOf(report: Report, recipe: MixingRecipe): Mixing | string {
   let known = kept.get(report);
   if (!known) kept.set(report, (known = new Map()));
-  const key = `${recipe.heads} ${recipe.setAside} ${recipe.discard}`;
+  const key = `${recipe.heads} ${recipe.mask_columns} ${recipe.discard}`;
   let mixing = known.get(key);
   if (mixing === undefined) {
     mixing = report instanceof WordReport ? mergedMixing(report, recipe) : makeMixing(report, recipe);
@@ -318,8 +305,8 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     return "The report holds that head of its last layer only.";
   const weights = (heads: string, top: boolean): Weights | null => {
     const graph = report.graphValues();
-    const sameSteps = recipe.setAside === settings.set_aside && recipe.discard === settings.discard;
-    const untouched = settings.set_aside === "none" && settings.discard === 0;
+    const sameSteps = recipe.mask_columns === settings.mask_columns && recipe.discard === settings.discard;
+    const untouched = settings.mask_columns === "none" && settings.discard === 0;
     let base: Weights | null = null;
     if (graph && heads === settings.heads) {
       const other = top ? topRowOf(report) : null;
@@ -340,7 +327,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads
     ? "The report does not hold the attention of single heads."
-    : "The report's attention has columns set aside or weights discarded already.";
+    : "The report's attention has columns masked or weights discarded already.";
 }
 
 /** Rows of the layer looked at in a document that was made with one head; null: those of the graph. */
@@ -349,9 +336,8 @@ function topRowOf(report: Report) {
   const { settings } = report;
   const last = report.layers.at(-1) ?? 1;
   const heads = report.hasHeads && !report.gradient;
-  const untouched = settings.set_aside === "none" && settings.discard === 0;
-  const steps = { heads: settings.heads, setAside: settings.set_aside, discard: settings.discard };
-  const computed = heads && !untouched ? new ComputedWeights(report, settings.heads, steps, null) : null;
+  const untouched = settings.mask_columns === "none" && settings.discard === 0;
+  const computed = heads && !untouched ? new ComputedWeights(report, settings.heads, settings, null) : null;
   return (layer: number, query: number): Numbers | null => {
     if (layer === last) return null;
     if (heads && untouched) return report.headRow(layer, Number(settings.heads), query);

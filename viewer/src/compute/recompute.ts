@@ -38,7 +38,7 @@ export function mixedRow(
 function shallowFlow(
   mixing: Mixing,
   rule: ResidualRule,
-  { residual, toLayer }: Recipe,
+  { residual, start_layer: toLayer }: Recipe,
   layer: number,
   outputToken: number,
   groups: readonly (readonly number[])[],
@@ -65,7 +65,7 @@ function plainRow(
 ): Numbers | null {
   const words = report instanceof WordReport ? report : null;
   const pieces = words ? words.groups[outputToken] : [outputToken];
-  const { residual, toLayer } = recipe;
+  const { residual, start_layer: toLayer } = recipe;
   if (method === "flow") {
     if (layer > toLayer + 2) return null;
     const rule = residualRule(report, "flow");
@@ -95,14 +95,14 @@ export function normalizedRow(values: Numbers): Float64Array {
 
 /** Why rows cannot be computed here, as a sentence; null when they can. */
 export function whyNot(report: Report, recipe: Recipe, method: Method, layer: number): string | null {
-  if (layer <= recipe.toLayer)
-    return `Layer ${layer} is not above layer ${recipe.toLayer}, where the explanation ends.`;
+  if (layer <= recipe.start_layer)
+    return `Layer ${layer} is not above layer ${recipe.start_layer}, where the explanation ends.`;
   if (report.settings.words) {
     return "The report was made of whole words: it does not hold the pieces that other numbers need.";
   }
   const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
   if (typeof mixing === "string") return mixing;
-  if (method === "flow" && layer > recipe.toLayer + 2) {
+  if (method === "flow" && layer > recipe.start_layer + 2) {
     if (report instanceof WordReport) {
       return "Flow between whole words is not that of their pieces together: it takes a maximum flow for each pair, which the page does not compute.";
     }

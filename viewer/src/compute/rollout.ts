@@ -1,6 +1,7 @@
 // Rollout of one output token (attnflow/rollout/rollout.h): a vector that passes through the layers from the top down,
 // so that it follows a slider at once. O((layer - toLayer) n^2), or of the kept values where rows are sparse.
-import { settle, type Mixing, type ResidualRule } from "./mixing";
+import { settle } from "../report/values";
+import type { Mixing, ResidualRule } from "./mixing";
 
 export interface RolloutQuestion {
   mixing: Mixing;

@@ -100,7 +100,7 @@ export function marksOf(
     if (filled || data["data-value"] !== undefined) {
       rect(r, { fill: filled ? style.backgroundColor : "none", ...(k === 0 ? data : {}), rx }, title);
     }
-    if (striped) rect(r, { fill: hatch(stripes, definitions), rx, "data-mark": "aside" });
+    if (striped) rect(r, { fill: hatch(stripes, definitions), rx, "data-mark": "excluded" });
     if (ramped) rect(r, { fill: ramp(image, definitions), rx, "data-mark": "ramp" });
     if (line) rect(new DOMRect(r.left, r.bottom - Number(line[2]), r.width, Number(line[2])), { fill: line[1] });
     const [x, y] = [r.right + shift.x, r.top + shift.y];

@@ -20,7 +20,7 @@ export interface Shown {
   output?: string | null;
   /** false: residual, heads and the like do not matter here */
   recipe?: boolean;
-  /** false: what is left out does not matter here */
+  /** false: what is excluded does not matter here */
   filters?: boolean;
   /** sentences that a reader of the picture needs */
   notes?: readonly string[];

@@ -2,16 +2,16 @@
 import type { Viewer } from "../context";
 import type { ReportDocument } from "../report/document";
 import {
-  asideWords,
   discardWords,
   downToWords,
   drawnWords,
   gradientMixing,
   headsWords,
+  maskWords,
   normalisationWords,
   residualWords,
 } from "../report/setting_words";
-import { asideOf, readPattern, reasonsAside, SPECIAL } from "../filters";
+import { excludedOf, readPattern, reasonsExcluded, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { namesOf } from "../link";
 import { percent, shorten, visible } from "../report/text";
@@ -66,15 +66,15 @@ export const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? 
 export const telling = (facts: readonly (readonly [string, string | null | undefined])[]) =>
   facts.filter((fact): fact is readonly [string, string] => Boolean(fact[1]));
 
-/** What is left out of rankings and colours, in words; "" for nothing. */
-function leftOutWords({ state, report }: Viewer): string {
+/** What is excluded from rankings and colours, in words; "" for nothing. */
+function excludedWords({ state, report }: Viewer): string {
   const { skipSpecial, skipStopWords, pattern, byHand } = state.choices;
-  const byHandAs = (aside: boolean) => [...byHand.value].filter(([, is]) => is === aside).map(([token]) => token);
+  const byHandAs = (excluded: boolean) => [...byHand.value].filter(([, is]) => is === excluded).map(([token]) => token);
   const named = (tokens: readonly number[]) => {
     const names = tokens.slice(0, 5).map((token) => tokenWords(token, report.tokens[token]?.label ?? ""));
     return tokens.length > names.length ? [...names, `${tokens.length - names.length} tokens more`] : names;
   };
-  const filtered = reasonsAside(report, { ...state.filters.value, byHand: new Map() });
+  const filtered = reasonsExcluded(report, { ...state.filters.value, byHand: new Map() });
   const kept = named(byHandAs(false).filter((token) => filtered[token]));
   return [
     skipSpecial.value && report.hasSpecial ? SPECIAL : "",
@@ -91,8 +91,8 @@ function leftOutWords({ state, report }: Viewer): string {
  * "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": what takes no part in ranking and scale, and why.
  * @param shared whether a picture is of the chosen method alone: each has shares of its own
  */
-function asideReasons({ drawn, state }: Viewer, shared: boolean): string {
-  const { among, all, parts } = asideOf(drawn.value, state.reasons.value);
+function exclusionReasons({ drawn, state }: Viewer, shared: boolean): string {
+  const { among, all, parts } = excludedOf(drawn.value, state.reasons.value);
   if (all.count === 0) return "";
   const share = (of: number | null) => (of === null || !shared ? "" : `, ${percent(of)}`);
   const why = parts.map((part) => `${part.reason} (${part.count}${share(part.share)})`);
@@ -106,7 +106,7 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
   const own = (name: "method" | "layers" | "output", usual: string) =>
     shown[name] === undefined ? usual : shown[name];
   const { label } = report.tokens[report.namedBy(viewer.output)];
-  const down = downToWords(explanation.value.recipe.toLayer);
+  const down = downToWords(explanation.value.recipe.start_layer);
   if (viewer instanceof GenerationViewer) {
     return [
       ["Method", own("method", viewer.normalized ? `${method.value}, normalised` : method.value)],
@@ -142,7 +142,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
       ["Heads", headsWords(recipe.heads)],
       ["Residual", report.gradient ? "" : residualWords(recipe.residual)],
       ["Discarded", discardWords(recipe.discard)],
-      ["Set aside", asideWords(recipe.setAside)],
+      ["Masked", maskWords(recipe.mask_columns)],
       // A generation's document has both values: its method says which are shown.
       ["Normalisation", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
     );
@@ -151,8 +151,8 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   if (shown.filters !== false) {
     facts.push(
       generation
-        ? ["Out of ranking and scale", asideReasons(viewer, shown.method === undefined)]
-        : ["Left out of rankings and colours", leftOutWords(viewer)],
+        ? ["Excluded from ranking and scale", exclusionReasons(viewer, shown.method === undefined)]
+        : ["Excluded from rankings and colours", excludedWords(viewer)],
       ["Drawn", drawnWords(state.choices.threshold.value)],
     );
   }
@@ -176,15 +176,15 @@ export function savingOf(viewer: Viewer): Saving {
       const { byHand, ...chosen } = state.snapshot();
       const names = namesOf(viewer.report);
       const own = Object.entries(chosen).filter(([name]) => names.includes(name as keyof Choices));
-      const tokens = (aside: boolean) =>
-        [...byHand].flatMap(([token, is]) => (is === aside ? [token] : [])).sort((a, b) => a - b);
+      const tokens = (excluded: boolean) =>
+        [...byHand].flatMap(([token, is]) => (is === excluded ? [token] : [])).sort((a, b) => a - b);
       // By hand; filters are choices of their own. Tokens that count all the same are named where there are some.
-      const takenIn = tokens(false);
-      return { ...Object.fromEntries(own), leftOut: tokens(true), ...(takenIn.length > 0 && { takenIn }) };
+      const included = tokens(false);
+      return { ...Object.fromEntries(own), excluded: tokens(true), ...(included.length > 0 && { included }) };
     }
     const [, layers] = viewer.place;
-    const left_out = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
-    return { method: method.value, normalized: viewer.normalized, token: token.value, layers, left_out };
+    const excluded = state.reasons.value.flatMap((reason, j) => (reason ? [j] : []));
+    return { method: method.value, normalized: viewer.normalized, token: token.value, layers, excluded };
   };
   return {
     stem: (title, shown) =>

@@ -8,7 +8,8 @@ import {
   type ReportDocument,
   type TokenFields,
 } from "../report/document";
-import { GenerationReport, type Cube } from "../report/generation_report";
+import { GenerationReport } from "../report/generation_report";
+import type { Values } from "../report/values";
 
 /** `event: prompt` of the server. */
 export interface LivePrompt {
@@ -49,7 +50,7 @@ export class GrowingGeneration {
   constructor(
     { model, text, tokens, layers }: LivePrompt & { model: ModelFields },
     /** what the server was asked with */
-    asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number; drop_sink?: boolean } = {},
+    asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number; mask_columns?: string } = {},
   ) {
     this.fields = {
       text: "",
@@ -59,13 +60,11 @@ export class GrowingGeneration {
       top_p: asked.top_p ?? 1,
       seed: asked.seed ?? 0,
       tokens: [],
-      flow_tokens: [],
-      flow_layers: [],
-      dropped: [],
+      excluded: [],
     };
     this.document = {
       format: "attnflow-report",
-      version: 2,
+      version: 3,
       settings: {
         method: [METHODS[1]],
         mixing: "attention",
@@ -74,9 +73,9 @@ export class GrowingGeneration {
         residual: 0.5,
         discard: 0,
         discard_keep_special: false,
-        set_aside: asked.drop_sink ? "first" : "none",
+        mask_columns: asked.mask_columns ?? "none",
         layers,
-        to_layer: 0,
+        start_layer: 0,
         output_token: "auto",
         normalize: "none",
         words: false,
@@ -113,19 +112,22 @@ export class GrowingGeneration {
   /** What there is so far. */
   report(): GenerationReport {
     const fields = { ...this.fields, tokens: [...this.fields.tokens] };
+    const { document, rows } = this;
+    const m = document.input.tokens.length;
+    const n = fields.tokens.length;
     // A token's row is the mean over layers already; the page offers no other choice until the report is there.
-    const cube = (part: "prompt" | "generated", columns: number): Cube => ({
-      mean: (token) => {
+    const values = (part: "prompt" | "generated", columns: number): Values => ({
+      ...{ shape: [document.settings.layers.length, n, columns], rows: n, n: columns, error: 0 },
+      row(index) {
         const row = new Float64Array(columns);
-        row.set(this.rows[token][part]);
+        row.set(rows[index % n][part]);
         return row;
       },
     });
-    const cubes = new Map([["rollout", cube("prompt", this.document.input.tokens.length)]]);
+    const arrays = new Map([["rollout", values("prompt", m)]]);
     // The first token has none before it.
-    if (this.rows.length < 2 || this.rows[1].generated.length > 0) {
-      cubes.set("rollout_generated", cube("generated", fields.tokens.length));
-    }
-    return new GenerationReport({ ...this.document, generation: fields }, fields, cubes);
+    if (n < 2 || rows[1].generated.length > 0) arrays.set("rollout_generated", values("generated", n));
+    const outputs = Array.from(rows.keys(), (token) => m - 1 + token);
+    return new GenerationReport({ ...document, generation: fields, output_tokens: outputs }, arrays);
   }
 }

@@ -11,7 +11,7 @@
 //
 // Without rollout among the tokens the text alone is shown until the report comes. report() may come more than once: what
 // is chosen in the page stays chosen.
-import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { batch, signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { restoreLink, untouched } from "../link";
@@ -21,7 +21,7 @@ import { GenerationViewer } from "./generation_viewer";
 import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
 import "../styles/generation.css";
 
-export interface LiveOptions {
+interface LiveOptions {
   /** what the server was asked with */
   asked?: ConstructorParameters<typeof GrowingGeneration>[1];
   /** the same for the address; "" where it is too long for one */
@@ -34,55 +34,35 @@ export interface LiveOptions {
   fragment?: string;
 }
 
-export type LivePhase = "running" | "stopping" | "done" | "failed";
+type LivePhase = "running" | "stopping" | "done" | "failed";
 
 export class GenerationLive {
-  private readonly texts = signal<readonly string[]>([]);
-  private readonly shown = signal<GenerationViewer | null>(null);
-  private readonly stage = signal<LivePhase>("running");
-  private readonly problem = signal("");
-  private readonly given: Signal<string>;
+  /** As it was typed; as the model is given it once that is known. */
+  readonly prompt: Signal<string>;
+  /** The texts of the tokens so far. */
+  readonly tokens = signal<readonly string[]>([]);
+  /** The page's viewer once there is a report. */
+  readonly viewer = signal<GenerationViewer | null>(null);
+  readonly phase = signal<LivePhase>("running");
+  /** Why it failed, a sentence for the user. */
+  readonly failure = signal("");
   private growing: GrowingGeneration | null = null;
 
   constructor(
     prompt: string,
     readonly options: LiveOptions = {},
   ) {
-    this.given = signal(prompt);
-  }
-
-  /** As it was typed; as the model is given it once that is known. */
-  get prompt(): ReadonlySignal<string> {
-    return this.given;
-  }
-
-  /** The texts of the tokens so far. */
-  get tokens(): ReadonlySignal<readonly string[]> {
-    return this.texts;
-  }
-
-  /** The page's viewer once there is a report. */
-  get viewer(): ReadonlySignal<GenerationViewer | null> {
-    return this.shown;
-  }
-
-  get phase(): ReadonlySignal<LivePhase> {
-    return this.stage;
+    this.prompt = signal(prompt);
   }
 
   /** Whether nothing has come yet. */
   get waits(): boolean {
-    const phase = this.stage.peek();
-    return (phase === "running" || phase === "stopping") && this.texts.peek().length === 0;
-  }
-
-  /** Why it failed, a sentence for the user. */
-  get failure(): ReadonlySignal<string> {
-    return this.problem;
+    const phase = this.phase.peek();
+    return (phase === "running" || phase === "stopping") && this.tokens.peek().length === 0;
   }
 
   begin(prompt: LivePrompt) {
-    this.given.value = prompt.text;
+    this.prompt.value = prompt.text;
     const { model } = prompt;
     if (model) this.growing = new GrowingGeneration({ ...prompt, model }, this.options.asked);
   }
@@ -90,14 +70,14 @@ export class GenerationLive {
   token(token: LiveToken) {
     const { index, text } = token;
     if (!Number.isInteger(index) || index < 0) throw new Error(`expected the number of a token, found ${index}`);
-    const texts = [...this.texts.value];
+    const texts = [...this.tokens.value];
     while (texts.length < index) texts.push("");
     texts[index] = text;
     batch(() => {
-      this.texts.value = texts;
+      this.tokens.value = texts;
       if (!this.growing?.add(token)) return;
       const report = this.growing.report();
-      const viewer = this.shown.peek();
+      const viewer = this.viewer.peek();
       if (viewer) viewer.state.replace(report, true);
       else this.show(new GenerationViewer(report, true));
     });
@@ -108,15 +88,15 @@ export class GenerationLive {
     try {
       const report = await GenerationReport.read(value);
       batch(() => {
-        const before = this.shown.peek();
+        const before = this.viewer.peek();
         const { fragment } = this.options;
         // Who has chosen something meanwhile keeps that.
         const restores = fragment && (!before || untouched(before.state));
         if (before) before.state.replace(report, false);
         else this.show(new GenerationViewer(report, false, true));
-        const viewer = this.shown.peek();
-        if (restores && viewer && this.stage.peek() === "running") restoreLink(fragment, viewer.state);
-        this.stage.value = "done";
+        const viewer = this.viewer.peek();
+        if (restores && viewer && this.phase.peek() === "running") restoreLink(fragment, viewer.state);
+        this.phase.value = "done";
       });
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error));
@@ -125,21 +105,21 @@ export class GenerationLive {
 
   private show(viewer: GenerationViewer) {
     this.options.opened?.(viewer);
-    this.shown.value = viewer;
+    this.viewer.value = viewer;
   }
 
   fail(message: string) {
     batch(() => {
-      this.problem.value = message;
-      this.stage.value = "failed";
-      const viewer = this.shown.peek();
+      this.failure.value = message;
+      this.phase.value = "failed";
+      const viewer = this.viewer.peek();
       if (viewer) viewer.state.arriving.value = false;
     });
   }
 
   stop() {
-    if (this.stage.value !== "running") return;
-    this.stage.value = "stopping";
+    if (this.phase.value !== "running") return;
+    this.phase.value = "stopping";
     this.options.stop?.();
   }
 }
@@ -197,7 +177,7 @@ function LiveText({ live }: { live: GenerationLive }) {
   }, [tokens]);
   return (
     <section class="card wide" id="text-card" aria-labelledby="text-heading" aria-busy={phase === "running"}>
-      <div class="card-head">
+      <div class="row card-head">
         <h2 id="text-heading">Prompt</h2>
         <StopButton live={live} />
       </div>

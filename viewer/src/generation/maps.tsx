@@ -1,87 +1,17 @@
 // Two pictures of cells: the chosen token after each layer, and all generated tokens at once.
-import { computed, useSignal, type ReadonlySignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { collectEnds, endsOf, EndsOf, type Ends } from "../color/ends";
-import { Card } from "../components/card";
-import { Legend } from "../components/legend";
-import { Readout } from "../components/readout";
-import { Scroller } from "../components/scroller";
-import type { Exporter } from "../export/exporter";
+import { collectEnds, endsOf, EndsOf } from "../color/ends";
 import { layersWords } from "../report/setting_words";
 import { percent } from "../report/text";
-import { CellPicture, exportedCells, type CellPictureProps } from "./cell_picture";
+import { CellCard } from "../views/cell_card";
 import { useGeneration } from "./generation_viewer";
 
 const HINT = "Point at a cell to read its value, or walk through the picture with the arrow keys.";
-
-/** Columns of both pictures: as many as there are values. */
-function useColumns(count: number) {
-  const { report, state } = useGeneration();
-  const reasons = state.reasons.value;
-  return useMemo(
-    () => report.tokens.slice(0, count).map((label, j) => ({ label, aside: reasons[j] !== "" })),
-    [report, reasons, count],
-  );
-}
-
-/** The same colours as long as what they follow from is the same: pictures are made anew for others only. */
-function useShades(ends: Ends) {
-  const viewer = useGeneration();
-  const { fromLeast, threshold } = viewer.state.choices;
-  return useMemo(() => viewer.shades(ends), [viewer.scale.value, fromLeast.value, threshold.value, ends]);
-}
-
-/** What is pointed at: its column, and its row where that is in this picture. */
-function usePointed(view: string, rowOf: (at: { layer?: number; output?: number }) => number, inputs: unknown[]) {
-  const { pointed } = useGeneration().state;
-  return useMemo(
-    () =>
-      computed(() => {
-        const at = pointed.value;
-        if (!at) return null;
-        const row = at.view === view ? rowOf(at) : -1;
-        return { row: row < 0 ? null : row, column: at.input };
-      }),
-    [pointed, ...inputs],
-  ) satisfies ReadonlySignal<unknown>;
-}
-
-type Picture = Omit<CellPictureProps, "id" | "name" | "marking" | "describedby">;
-
-interface CellCardProps {
-  id: "heat" | "map";
-  title: string;
-  /** of the picture, for screen readers */
-  name: string;
-  picture: Picture;
-  ends: Ends;
-  exporter: Exporter;
-  /** what it shows and what a click does */
-  children: ComponentChildren;
-}
-
-function CellCard({ id, title, name, picture, ends, exporter, children }: CellCardProps) {
-  const marking = useSignal(true);
-  return (
-    <Card id={id} title={title} wide exporter={{ svg: () => exportedCells(id, picture), ...exporter }}>
-      <Scroller id={id}>
-        <CellPicture {...picture} id={id} name={name} marking={marking} describedby={`${id}-readout`} />
-      </Scroller>
-      <Readout view={id} hint={HINT} />
-      <div class="foot">
-        <Legend ends={ends} marked={marking.value} />
-        <p class="help">{children}</p>
-      </div>
-    </Card>
-  );
-}
 
 /** The chosen token, a row for each layer, the last on top. */
 export function LayerPicture() {
   const viewer = useGeneration();
   const { report, state, explanation, output } = viewer;
-  const { m } = report;
   const { method, span, token } = state.choices;
   const layers = useMemo(() => [...report.layersOf(method.value)].reverse(), [report, method.value]);
   const explained = explanation.value;
@@ -90,10 +20,8 @@ export function LayerPicture() {
     [explained, output, layers],
   );
   const counts = state.counts.value;
-  const known = values[0];
-  const columns = useColumns(known?.length ?? m);
+  const count = values[0]?.length;
   const ends = useMemo(() => endsOf(report, values, output, counts), [values, counts]);
-  const shades = useShades(ends);
   const chosen = viewer.layersOf(method.value);
   const rows = useMemo(
     () =>
@@ -107,33 +35,16 @@ export function LayerPicture() {
     () => (chosen.length < layers.length ? [...layers.keys()].filter((r) => chosen.includes(layers[r])) : []),
     [layers, chosen.join()],
   );
-  const pointed = usePointed("heat", ({ layer }) => layers.indexOf(layer ?? -1), [layers]);
-  if (!known) return null;
+  const places = useMemo(() => layers.map((layer) => ({ layer })), [layers]);
+  if (!count) return null;
   const hasShares = rows.some(({ side }) => side !== undefined);
-  const picture: Picture = {
-    rows,
-    chosen: framed,
-    columns,
-    values,
-    seen: () => output + 1,
-    top: ends.top,
-    scale: shades,
-    sideName: hasShares ? "on the first" : "",
-    divider: columns.length > m ? m : undefined,
-    pointed,
-    onRow(row) {
-      if (layers.length > 1) span.value = { ...span.value, kind: "one", from: layers[row] };
-    },
-    onPoint: (cell) =>
-      (state.pointed.value = cell && { input: cell.column, view: "heat", layer: layers[cell.row], output }),
-  };
   // Tables are written row by row: whole ones may be larger than the document.
   const table = () => ({
     columns: ["layer", "output_token", "part", "input_token", "text", "value", "share_on_first"],
     rows: (function* () {
       for (const [r, layer] of layers.entries()) {
         const share = report.sinkShare(output, layer);
-        for (let j = 0; j < Math.min(columns.length, output + 1); ++j) {
+        for (let j = 0; j < Math.min(count, output + 1); ++j) {
           yield [layer, token.value, ...viewer.partOf(j), values[r]?.[j] ?? null, share];
         }
       }
@@ -143,9 +54,14 @@ export function LayerPicture() {
     <CellCard
       id="heat"
       title="By layer"
-      name={`Picture of ${layers.length} ${layers.length === 1 ? "layer" : "layers"} by ${columns.length} tokens that could be drawn on; the table has the numbers.`}
-      picture={picture}
-      ends={ends}
+      name={`Picture of ${layers.length} ${layers.length === 1 ? "layer" : "layers"} by ${count} tokens that could be drawn on; the table has the numbers.`}
+      {...{ rows, places, values, ends }}
+      chosen={framed}
+      sideName={hasShares ? "on the first" : ""}
+      onRow={(row) => {
+        if (layers.length > 1) span.value = { ...span.value, kind: "one", from: layers[row] };
+      }}
+      hint={HINT}
       exporter={{ shown: () => ({ layers: layersWords([...layers].reverse()) }), rows: table }}
     >
       The same generated token after each layer.
@@ -171,30 +87,15 @@ export function WholePicture() {
   );
   const counts = state.counts.value;
   const withGenerated = (values[0]?.length ?? 0) > m;
-  const columns = useColumns(withGenerated ? n : m);
   const ends = useMemo(() => {
     const all = new EndsOf();
     for (const [r, position] of outputs.entries()) all.include(collectEnds(report, [values[r]], position, counts));
     return all.ends;
   }, [values, counts]);
-  const shades = useShades(ends);
   const nameOf = (position: number) => report.tokens[report.namedBy(position)];
   const rows = useMemo(() => outputs.map((position) => ({ label: nameOf(position) })), [outputs]);
+  const places = useMemo(() => outputs.map((position) => ({ output: position })), [outputs]);
   const framed = useMemo(() => [...outputs.keys()].filter((r) => outputs[r] === output), [outputs, output]);
-  const pointed = usePointed("map", (at) => outputs.indexOf(at.output ?? -1), [outputs]);
-  const picture: Picture = {
-    rows,
-    chosen: framed,
-    columns,
-    values,
-    seen: (row) => outputs[row] + 1,
-    top: ends.top,
-    scale: shades,
-    divider: withGenerated ? m : undefined,
-    pointed,
-    onRow: (row) => state.step(outputs[row] - (m - 1)),
-    onPoint: (cell) => (state.pointed.value = cell && { input: cell.column, view: "map", output: outputs[cell.row] }),
-  };
   const table = () => ({
     columns: ["output_token", "output_text", "part", "input_token", "input_text", "value"],
     rows: (function* () {
@@ -210,9 +111,11 @@ export function WholePicture() {
     <CellCard
       id="map"
       title="All generated tokens"
-      name={`Picture of ${outputs.length} generated tokens by ${columns.length} tokens that could be drawn on, ${viewer.layersText()}.`}
-      picture={picture}
-      ends={ends}
+      name={`Picture of ${outputs.length} generated tokens by ${withGenerated ? n : m} tokens that could be drawn on, ${viewer.layersText()}.`}
+      {...{ rows, places, values, ends }}
+      chosen={framed}
+      onRow={(row) => state.step(outputs[row] - (m - 1))}
+      hint={HINT}
       exporter={{ shown: () => ({ output: `all ${outputs.length}, a row each`, file: [method] }), rows: table }}
     >
       A row for each generated token, a column for each token of the prompt

@@ -1,6 +1,7 @@
 // Which generated token is explained, by which method and layers.
 import { effect, signal, untracked } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { CheckBox } from "../components/check_box";
 import { Select, Slider } from "../components/fields";
 import { Filters } from "../components/filters";
 import { Look } from "../components/look";
@@ -157,22 +158,20 @@ export function GenerationControls() {
   const { report, state } = viewer;
   const { method, normalized } = state.choices;
   return (
-    <form id="controls" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <Steps />
       <MethodChoice has={(one) => report.methods.includes(one)} missing={(one) => missing(one, viewer)} />
       <LayersChoice />
       {report.methods.some((one) => report.hasNormalized(one)) && (
         <div class="control check" id="normalized-control">
-          <label>
-            <input
-              id="normalized"
-              type="checkbox"
-              disabled={!report.hasNormalized(method.value)}
-              checked={viewer.normalized}
-              onChange={(event) => (normalized.value = event.currentTarget.checked)}
-            />{" "}
+          <CheckBox
+            id="normalized"
+            disabled={!report.hasNormalized(method.value)}
+            checked={viewer.normalized}
+            on={normalized}
+          >
             Normalised by receptive field
-          </label>
+          </CheckBox>
         </div>
       )}
       <SpecialCheck />

@@ -8,8 +8,8 @@ import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
-import { asideOf, SPECIAL } from "../filters";
-import { asideWords, DEGENERATE_WORDS } from "../report/setting_words";
+import { excludedOf, SPECIAL } from "../filters";
+import { maskWords, DEGENERATE_WORDS } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import { lookIn } from "../views/text_look";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
@@ -72,18 +72,18 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       <Readout view="text" />
       <SpecialNote />
       <Shares />
-      <div class="foot">
+      <div class="row foot">
         {row && <Legend ends={endsOf(report, [row], viewer.output, state.counts.value)} />}
         <p class="help" id="text-help">
           Colour: what the chosen generated token drew on. Choose one with a click or the arrow keys, or play them with
-          the space bar; click a token of the prompt to leave it out.
+          the space bar; click a token of the prompt to exclude it.
           {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
-      {settings.set_aside !== "none" && (
+      {settings.mask_columns !== "none" && (
         <p class="help" id="computed-without">
-          These numbers were computed without attention on {asideWords(settings.set_aside)} (--set-aside, --drop-sink):
-          zeros there say nothing about the model.
+          These numbers were computed without attention on {maskWords(settings.mask_columns)} (--mask-columns): zeros
+          there say nothing about the model.
         </p>
       )}
     </Card>
@@ -102,7 +102,7 @@ function Shares() {
 
   function sharesText() {
     const reasons = state.reasons.value;
-    const { among, all, parts } = asideOf(drawn.value, reasons);
+    const { among, all, parts } = excludedOf(drawn.value, reasons);
     if (all.share === null) {
       const largest = Math.max(...Array.from(drawn.value.values ?? []).filter((_, j) => j < among && reasons[j]));
       return (
@@ -110,7 +110,7 @@ function Shares() {
           Each value is the most that can flow from that one token: values do not add up to a whole.{" "}
           {all.count > 0 && (
             <>
-              Left out: {all.count} of {among} tokens, the largest with <b id="aside-largest">{format(largest)}</b>.
+              Excluded: {all.count} of {among} tokens, the largest with <b id="excluded-largest">{format(largest)}</b>.
             </>
           )}
         </>
@@ -121,7 +121,7 @@ function Shares() {
       <>
         {elsewhere !== null &&
           `Of what it drew on, ${percent(1 - elsewhere)} lies on the prompt and ${percent(elsewhere)} on generated tokens. `}
-        Left out: <b id="aside-share">{percent(all.share)}</b> in all
+        Excluded: <b id="excluded-share">{percent(all.share)}</b> in all
         {parts.some(({ reason }) => reason !== SPECIAL) &&
           ` (${parts.map(({ reason, share }) => `${reason} ${percent(share ?? 0)}`).join(", ")})`}
         .
@@ -131,7 +131,7 @@ function Shares() {
 }
 
 const textRows = (viewer: GenerationViewer) => ({
-  columns: ["output_token", "part", "input_token", "text", "value", "left_out"],
+  columns: ["output_token", "part", "input_token", "text", "value", "excluded"],
   rows: Array.from({ length: viewer.drawn.value.among }, (_, j) => [
     viewer.state.choices.token.value,
     ...viewer.partOf(j),

@@ -80,7 +80,7 @@ export interface LineLook {
 
 export const CASING = "#14161c";
 
-/** How the outline of SHARES[k] looks where a patch takes `pixels`: the more is left out, the thicker. */
+/** How the outline of SHARES[k] looks where a patch takes `pixels`: the less it holds, the thicker. */
 export function lineLook(k: number, pixels: number): LineLook {
   const size = Math.max(0.5, Math.min(1.2, pixels / 34));
   const width = [3, 2, 1.5][k] * size;

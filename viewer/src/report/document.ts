@@ -11,8 +11,6 @@ interface ArrayFields {
   shape: number[];
   /** Largest relative error of a kept value; absent where values are as exact as their dtype. */
   error?: number;
-  /** log8 and top: the dimension that rows run along, where it is not the last */
-  axis?: number;
 }
 
 export type PlainArray = ArrayFields & EncodedBytes;
@@ -48,9 +46,9 @@ export interface Settings {
   residual: number;
   discard: number;
   discard_keep_special: boolean;
-  set_aside: string;
+  mask_columns: string;
   layers: number[];
-  to_layer: number;
+  start_layer: number;
   output_token: string;
   normalize: "none" | "row" | "receptive-field";
   words: boolean;
@@ -104,13 +102,6 @@ export interface Prediction {
   candidates: Choice[];
 }
 
-export interface CutArc {
-  layer: number;
-  from: number;
-  to: number;
-  capacity: number;
-}
-
 export interface Target {
   kind: "class" | "next";
   label: string;
@@ -136,9 +127,7 @@ export interface GenerationFields {
   top_p: number;
   seed: number;
   tokens: GeneratedToken[];
-  flow_tokens: number[];
-  flow_layers: number[];
-  dropped: { rule: string; tokens: number[] }[];
+  excluded: { rule: string; tokens: number[] }[];
 }
 
 /** What a reader should know beside the numbers (docs/report-format.md, "Notes"). */
@@ -158,6 +147,8 @@ export const readNotes = (notes: readonly (Note | string)[] = []): Note[] =>
 export interface ReportDocument {
   format: "attnflow-report";
   version: number;
+  /** the version of the file, where the page has made this one of it */
+  upgraded_from?: number;
   settings: Settings;
   model: ModelFields;
   input: {
@@ -173,6 +164,7 @@ export interface ReportDocument {
   all_output_tokens?: boolean;
   output_tokens?: number[];
   flow_output_tokens?: number[];
+  flow_layers?: number[];
   flow_gap_max?: number;
   referents?: { text: string; tokens: number[] }[];
   generation?: GenerationFields;
@@ -184,8 +176,8 @@ export interface ReportDocument {
 export const NEWEST_VERSION = 3;
 
 /** Checks what everything else relies on; throws with a sentence for the user. */
-export function checkDocument(value: unknown): ReportDocument {
-  const document = value as Partial<ReportDocument> | null;
+export function checkDocument(value: unknown): { version: number } {
+  const document = value as { format?: string; version?: number } | null;
   if (typeof document !== "object" || document === null || document.format !== "attnflow-report") {
     throw new Error(`expected a report of attnflow, found ${JSON.stringify(value)?.slice(0, 80)}`);
   }
@@ -198,5 +190,5 @@ export function checkDocument(value: unknown): ReportDocument {
       `this page reads reports up to version ${NEWEST_VERSION}, and found version ${version}; open it with a newer attnflow`,
     );
   }
-  return { ...(document as ReportDocument), notes: readNotes(document.notes) };
+  return document as { version: number };
 }

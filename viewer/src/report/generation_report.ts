@@ -1,110 +1,34 @@
 // A report of kind "generation": the prompt's tokens and the generated ones are one sequence, and the row that tells
 // what a generated token drew on is that of the position before it, which chose it.
-import {
-  checkDocument,
-  type EncodedArray,
-  type GenerationFields,
-  type Method,
-  METHODS,
-  type ReportDocument,
-  type TokenFields,
-} from "./document";
+import { METHODS, type GenerationFields, type Method, type ReportDocument, type TokenFields } from "./document";
 import { Report, type Layers } from "./report";
-import { decodeArray, type Numbers, type Values } from "./values";
-
-/** An array [tokens, columns, layers]. */
-export interface Cube {
-  /** of row `row` of the array: the mean over layers, a number for each column */
-  mean(row: number, layers: readonly number[]): Float64Array;
-}
-
-/** @param rowToken the generated token of a row of the array: it sees the tokens generated before it */
-async function readCube(name: string, array: EncodedArray, rowToken: (row: number) => number): Promise<Cube> {
-  const { shape } = array;
-  // sink_share has no columns.
-  const [columns, depth] = [shape.length === 3 ? shape[1] : 1, shape.at(-1) ?? 0];
-  if (array.axis === 1 && shape.length === 3) {
-    // Rows run along the columns, one for each token and layer, and are decoded when they are asked for.
-    const seen = (row: number) => (name.endsWith("_generated") ? rowToken(Math.floor(row / depth)) : columns);
-    const values = await decodeArray({ ...array, shape: [shape[0], depth, columns] }, seen);
-    return {
-      mean(row, layers) {
-        const result = new Float64Array(columns);
-        const level = new Float64Array(columns + 1);
-        const factor = 1 / layers.length;
-        for (const layer of layers) {
-          if (values.add) values.add(row * depth + layer, factor, result, level);
-          else addTo(result, values.row(row * depth + layer), factor);
-        }
-        let even = 0;
-        for (let j = 0; j < columns; ++j) {
-          even += level[j];
-          // Nothing is below 0 but for rounding.
-          result[j] = Math.max(0, result[j] + even);
-        }
-        return result;
-      },
-    };
-  }
-  const values = await decodeArray(array);
-  const flat = values.all ?? flatten(values);
-  return {
-    mean(row, layers) {
-      const result = new Float64Array(columns);
-      for (let j = 0; j < columns; ++j) {
-        const begin = (row * columns + j) * depth;
-        let total = 0;
-        for (const layer of layers) total += flat[begin + layer];
-        result[j] = total / layers.length;
-      }
-      return result;
-    },
-  };
-}
-
-function addTo(target: Float64Array, row: Numbers, factor: number) {
-  for (let j = 0; j < row.length; ++j) target[j] += factor * row[j];
-}
-
-function flatten(values: Values): Numbers {
-  const flat = new Float32Array(values.rows * values.n);
-  for (let row = 0; row < values.rows; ++row) flat.set(values.row(row), row * values.n);
-  return flat;
-}
+import { upgraded } from "./upgrade";
+import type { Numbers, Values } from "./values";
 
 export class GenerationReport extends Report {
+  readonly fields: GenerationFields;
   private readonly prompt: readonly TokenFields[];
 
-  /** @param cubes by the names of the document's arrays */
-  constructor(
-    document: ReportDocument,
-    readonly fields: GenerationFields,
-    private readonly cubes: Map<string, Cube>,
-  ) {
-    const { input } = document;
+  /** @param document of version 3 */
+  constructor(document: ReportDocument, arrays: Map<string, Values>) {
+    const { input, generation: fields } = document;
+    if (input.kind !== "generation" || !fields) {
+      throw new Error(`expected the report of a generation, found one of kind ${input.kind}`);
+    }
+    if (input.tokens.length === 0 || fields.tokens.length === 0) {
+      throw new Error("expected prompt tokens and generated ones, found none");
+    }
     const tokens = [...input.tokens, ...fields.tokens.map((token) => ({ ...token, segment: 1 }))];
-    super({ ...document, input: { ...input, text_pair: fields.text, tokens } }, new Map(), cubes);
+    super({ ...document, input: { ...input, text_pair: fields.text, tokens } }, arrays);
+    this.fields = fields;
     this.prompt = input.tokens;
+    if (this.methods.length === 0) throw new Error("expected values of raw, rollout or flow, found none");
   }
 
   /** Reads a parsed document. Throws with a sentence for the user. */
   static override async read(value: unknown): Promise<GenerationReport> {
-    const document = checkDocument(value);
-    const fields = document.generation;
-    if (document.input.kind !== "generation" || !fields) {
-      throw new Error(`expected the report of a generation, found one of kind ${document.input.kind}`);
-    }
-    if (document.input.tokens.length === 0 || fields.tokens.length === 0) {
-      throw new Error("expected prompt tokens and generated ones, found none");
-    }
-    const cubes = new Map<string, Cube>();
-    for (const [name, array] of Object.entries(document.arrays)) {
-      const rowToken = (row: number) => (name.startsWith("flow") ? fields.flow_tokens[row] : row);
-      cubes.set(name, await readCube(name, array, rowToken));
-    }
-    const report = new GenerationReport(document, fields, cubes);
-    if (report.methods.length === 0) throw new Error("expected values of raw, rollout or flow, found none");
-    return report;
+    const document = upgraded(value);
+    return new GenerationReport(document, await Report.decoded(document));
   }
 
   /** While a generation grows, its reports share their prompt. */
@@ -132,44 +56,25 @@ export class GenerationReport extends Report {
     );
   }
 
-  override layersOf(method: Method): readonly number[] {
-    return method === "flow" ? this.fields.flow_layers : this.layers;
-  }
-
-  override outputTokens(method: Method): number[] {
-    const tokens = method === "flow" ? this.fields.flow_tokens : [...this.fields.tokens.keys()];
-    return tokens.map((token) => this.outputOf(token));
-  }
-
   hasNormalized(method: Method): boolean {
-    return this.cubes.has(`${method}_normalized`);
+    return this.arrays.has(`${method}_normalized`);
   }
 
   /** Whether the document says what was drawn on generated tokens. Normalised values cover the prompt only. */
   hasGenerated(method: Method): boolean {
-    return this.cubes.has(`${method}_generated`);
+    return this.arrays.has(`${method}_generated`);
   }
 
   /** Of all columns: m values, or m + n (0 from the token on) where the document tells of generated tokens, too. */
-  override row(array: string, layers: Layers, output: number): Float64Array | null {
-    const prompt = this.mean(array, layers, output);
+  override row(array: string, layers: Layers, output: number): Numbers | null {
+    const prompt = super.row(array, layers, output);
     const generated =
-      prompt && METHODS.some((method) => method === array) && this.mean(`${array}_generated`, layers, output);
+      prompt && METHODS.some((method) => method === array) && super.row(`${array}_generated`, layers, output);
     if (!prompt || !generated) return prompt;
     const all = new Float64Array(this.n);
     all.set(prompt);
     all.set(generated, this.m);
     return all;
-  }
-
-  /** The mean over layers of one row of an array, or null where there is none. */
-  private mean(array: string, layers: Layers, output: number): Float64Array | null {
-    const method = array.split("_")[0] as Method;
-    const cube = this.cubes.get(array);
-    const row = this.outputTokens(method).indexOf(output);
-    const all = this.layersOf(method);
-    const at = [layers].flat().map((layer) => all.indexOf(layer));
-    return cube && row >= 0 && at.length > 0 && !at.includes(-1) ? cube.mean(row, at) : null;
   }
 
   /** Rounded values are ranked as they are. */
@@ -179,7 +84,7 @@ export class GenerationReport extends Report {
 
   /** Of all that the output token drew on, the share on the prompt; null where values are no shares. */
   promptShare(array: string, layers: Layers, output: number): number | null {
-    const prompt = this.isShare(array) ? this.mean(array, layers, output) : null;
+    const prompt = this.isShare(array) ? super.row(array, layers, output) : null;
     return prompt && sum(prompt);
   }
 
@@ -203,9 +108,7 @@ export class GenerationReport extends Report {
   /** Attention on the first token, mean over heads, or null. */
   sinkShare(output: number, layer: number): number | null {
     const at = this.layers.indexOf(layer);
-    const cube = this.cubes.get("sink_share");
-    const token = output - (this.m - 1);
-    return cube && at >= 0 && token < this.choosable ? cube.mean(token, [at])[0] : null;
+    return at < 0 ? null : (this.arrays.get("sink_share")?.row(at)[output - (this.m - 1)] ?? null);
   }
 }
 
@@ -217,4 +120,4 @@ export function sum(values: ArrayLike<number>): number {
 
 /** Reads a parsed document of any kind. Throws with a sentence for the user. */
 export const readReport = async (value: unknown): Promise<Report> =>
-  checkDocument(value).input.kind === "generation" ? GenerationReport.read(value) : Report.read(value);
+  upgraded(value).input.kind === "generation" ? GenerationReport.read(value) : Report.read(value);

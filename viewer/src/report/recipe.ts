@@ -1,27 +1,34 @@
 // How the numbers are made of the layers' attention: what a report was computed with, and what its page may change.
+import type { Settings } from "./document";
 import type { Report } from "./report";
 
-export type Normalize = "none" | "row" | "receptive-field";
-
-export interface Recipe {
-  /** m: how far down the explanation goes; 0: the input */
-  toLayer: number;
+/** By their names in the document, the requests and, with dashes, the command line; as attnflow uses them unasked. */
+const USUAL = {
+  residual: 0.5,
   /** mean, max, min or a head's number */
-  heads: string;
-  residual: number;
+  heads: "mean",
+  /** m: how far down the explanation goes; 0: the input */
+  start_layer: 0,
   /** columns that are set to zero: none, first, special, or positions "0,5" */
-  setAside: string;
+  mask_columns: "none",
   /** share of each layer's smallest weights that is set to zero */
-  discard: number;
-  normalize: Normalize;
-}
+  discard: 0,
+  normalize: "none",
+} satisfies Partial<Settings>;
+
+export type Recipe = Pick<Settings, keyof typeof USUAL>;
+export type Normalize = Recipe["normalize"];
+export const RECIPE = Object.keys(USUAL) as (keyof Recipe)[];
+
+/** The settings whose values are found by name. */
+export const recipeBy = (value: (name: keyof Recipe) => Recipe[keyof Recipe]): Recipe =>
+  Object.fromEntries(RECIPE.map((name) => [name, value(name)])) as unknown as Recipe;
 
 /** The recipe that a report was made by. */
-export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => ({
-  toLayer: settings.to_layer,
-  heads: settings.heads,
-  residual: settings.residual,
-  setAside: settings.set_aside,
-  discard: settings.discard,
-  normalize: settings.normalize,
-});
+export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => recipeBy((name) => settings[name]);
+
+/** The settings in which two differ. */
+export const recipesApart = (a: Recipe, b: Recipe) => RECIPE.filter((name) => a[name] !== b[name]);
+
+/** What a command has to say. */
+export const unusualIn = (recipe: Recipe) => RECIPE.filter((name) => recipe[name] !== USUAL[name]);

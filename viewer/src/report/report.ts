@@ -1,9 +1,10 @@
 // A report document with its arrays decoded: everything that views ask about what C++ wrote. Nothing here depends on
 // what is chosen in the page; explanation.ts does.
-import { checkDocument, METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
+import { METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
 import { pieceName } from "./piece";
 import { visible } from "./text";
-import { decodeArray, type Numbers, type Values } from "./values";
+import { decodeUpgraded, upgraded } from "./upgrade";
+import { meanRow, type Numbers, type Values } from "./values";
 
 export interface Token {
   /** Position, from 0. */
@@ -43,11 +44,9 @@ export class Report {
   readonly methods: Method[];
   private readonly bytes: Uint8Array[];
 
-  /** @param held which arrays there are numbers of */
   protected constructor(
     readonly document: ReportDocument,
-    private readonly arrays: Map<string, Values>,
-    held: { has(name: string): boolean } = arrays,
+    protected readonly arrays: Map<string, Values>,
   ) {
     const { input, settings } = document;
     const encoder = new TextEncoder();
@@ -63,7 +62,7 @@ export class Report {
       return { index, ...this.named(token, index), piece: token.text, unknown, segment, begin, end, ...rest };
     });
     this.layers = settings.layers;
-    this.methods = METHODS.filter((method) => held.has(method));
+    this.methods = METHODS.filter((method) => arrays.has(method));
   }
 
   /** A token's place in the prompt or among the generated tokens. */
@@ -83,21 +82,23 @@ export class Report {
 
   /** Reads a parsed document. Throws with a sentence for the user. */
   static async read(value: unknown): Promise<Report> {
-    const document = checkDocument(value);
-    const { causal } = document.model;
-    const n = document.input.tokens.length;
-    const rowsOf = (name: string) =>
-      name.startsWith("flow") ? (document.flow_output_tokens ?? []) : (document.output_tokens ?? []);
+    const document = upgraded(value);
+    return new Report(document, await Report.decoded(document));
+  }
+
+  protected static async decoded(document: ReportDocument): Promise<Map<string, Values>> {
+    const { model, input, output_tokens = [], flow_output_tokens = [] } = document;
+    const n = input.tokens.length;
     const decoded = Object.entries(document.arrays).map(async ([name, array]): Promise<[string, Values]> => {
       const all = name === "attention" || name === "graph";
-      const positions = all ? null : rowsOf(name);
-      const visible = (row: number) => {
-        if (!causal) return n;
-        return 1 + (positions ? positions[row % positions.length] : row % n);
-      };
-      return [name, await decodeArray(array, visible)];
+      const positions = all ? [...Array(n).keys()] : name.startsWith("flow") ? flow_output_tokens : output_tokens;
+      const first = name.endsWith("_generated") ? n : 0;
+      const columns = array.shape.at(-1) ?? 0;
+      const visible = (row: number) =>
+        model.causal ? Math.min(columns, 1 + positions[row % positions.length] - first) : columns;
+      return [name, await decodeUpgraded(document, array, visible)];
     });
-    return new Report(document, new Map(await Promise.all(decoded)));
+    return new Map(await Promise.all(decoded));
   }
 
   get settings() {
@@ -126,9 +127,9 @@ export class Report {
     return decoder.decode(this.bytes[segment].subarray(begin, end));
   }
 
-  /** What the report leaves out of rankings, by rules that it was made with. */
-  get dropped() {
-    return this.document.generation?.dropped ?? [];
+  /** What the report excludes from rankings, by rules that it was made with. */
+  get excluded() {
+    return this.document.generation?.excluded ?? [];
   }
 
   /** How many output tokens can be chosen. */
@@ -148,8 +149,7 @@ export class Report {
 
   /** Layers that a method was computed after. */
   layersOf(method: Method): readonly number[] {
-    void method;
-    return this.layers;
+    return (method === "flow" && this.document.flow_layers) || this.layers;
   }
 
   /**
@@ -166,17 +166,23 @@ export class Report {
   }
 
   /**
-   * The n values of one output token, or null when the document does not hold them.
+   * The values of one output token, the mean over layers, or null when the document does not hold them.
    * @param array a method, "flow_gap" or "flow_degenerate"
    */
   row(array: string, layers: Layers, outputToken: number): Numbers | null {
     const values = this.arrays.get(array);
-    const layerIndex = typeof layers === "number" ? this.layers.indexOf(layers) : -1;
-    const rows = this.outputTokens(array.split("_")[0] as Method);
+    const method = array.split("_")[0] as Method;
+    const rows = this.outputTokens(method);
     const row = rows.indexOf(outputToken);
-    if (!values || layerIndex < 0 || row < 0) return null;
+    const at = [layers].flat().map((layer) => this.layersOf(method).indexOf(layer));
+    if (!values || at.length === 0 || at.includes(-1) || row < 0) return null;
     const exact = outputToken === this.document.output_token ? this.arrays.get(`${array}_exact`) : undefined;
-    return exact ? exact.row(layerIndex) : values.row(layerIndex * rows.length + row);
+    return exact
+      ? meanRow(exact, at)
+      : meanRow(
+          values,
+          at.map((layer) => layer * rows.length + row),
+        );
   }
 
   /** Largest relative error of the values of such a row: 0 where they are exact. */
@@ -205,7 +211,7 @@ export class Report {
   graphValues(): Values | null {
     const graph = this.arrays.get("graph");
     if (graph) return graph;
-    // Left out of the document when raw holds the same numbers: all layers, all output tokens, no single head.
+    // Not in the document when raw holds the same numbers: all layers, all output tokens, no single head.
     const { document, settings, model, layers, n } = this;
     const same =
       ["mean", "max", "min"].includes(settings.heads) &&
@@ -213,11 +219,6 @@ export class Report {
       layers.length === model.layers &&
       document.output_tokens?.length === n;
     return (same && this.arrays.get("raw")) || null;
-  }
-
-  /** Fused attention of layer l (from 1) for one query, without the residual, or null. */
-  graphRow(layer: number, query: number): Numbers | null {
-    return this.graphValues()?.row((layer - 1) * this.n + query) ?? null;
   }
 
   /**

@@ -8,7 +8,7 @@ const NORMALISATIONS: Record<string, string> = {
   row: "each output token's values sum to 1",
   "receptive-field": "by receptive field",
 };
-const ASIDES: Record<string, string> = { none: "", first: "the first token", special: "special tokens" };
+const MASKS: Record<string, string> = { none: "", first: "the first token", special: "special tokens" };
 
 /** What ° beside a value means. */
 export const DEGENERATE_WORDS = "repeats the first layer's attention or is as large as it can be";
@@ -22,7 +22,7 @@ export const discardWords = (share: number) =>
 /** Values from which share of the largest on are drawn; "" for all. */
 export const drawnWords = (threshold: number) =>
   threshold > 0 ? `values from ${(100 * threshold).toFixed(0)}% of the largest` : "";
-export const asideWords = (columns: string) => ASIDES[columns] ?? `tokens ${columns}`;
+export const maskWords = (columns: string) => MASKS[columns] ?? `tokens ${columns}`;
 export const normalisationWords = (name: string) => NORMALISATIONS[name] ?? name;
 
 /** "1 to 6", or those that there are. */

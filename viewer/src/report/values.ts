@@ -86,6 +86,32 @@ export function denseValues(shape: readonly number[], data: Numbers, error = 0):
   return { shape, rows: rowsOf(shape), n, error, all: data, row: (index) => data.subarray(index * n, (index + 1) * n) };
 }
 
+/** Adds what differences stand for, and clears them. */
+export function settle(target: Float64Array, level: Float64Array) {
+  if (level.every((difference) => difference === 0)) return;
+  let sum = 0;
+  for (let j = 0; j < target.length; ++j) {
+    sum += level[j];
+    const value = target[j] + sum;
+    // What rounding leaves of columns that no row sees.
+    target[j] = value > 1e-14 ? value : 0;
+  }
+  level.fill(0);
+}
+
+/** The mean of some rows; of one, the row itself. */
+export function meanRow(values: Values, rows: readonly number[]): Numbers {
+  if (rows.length === 1) return values.row(rows[0]);
+  const mean = new Float64Array(values.n);
+  const level = new Float64Array(values.n + 1);
+  for (const index of rows) {
+    if (values.add) values.add(index, 1, mean, level);
+    else for (const [j, value] of values.row(index).entries()) mean[j] += value;
+  }
+  settle(mean, level);
+  return mean.map((sum) => sum / rows.length);
+}
+
 /** What code c of a row whose maximum is 1 stands for. */
 function logTable(decades: number): Float32Array {
   return Float32Array.from({ length: 256 }, (_, c) => (c === 0 ? 0 : 10 ** ((-decades * (255 - c)) / 254)));

@@ -94,13 +94,13 @@ export class WordReport extends Report {
   }
 }
 
-/** Which columns are set aside; positions are of pieces, also where words are merged. */
-export function asideText(report: Report, setAside: string): string {
+/** Which columns are masked; positions are of pieces, also where words are merged. */
+export function maskText(report: Report, mask: string): string {
   const { tokens } = report instanceof WordReport ? report.pieces : report;
-  if (setAside === "none") return "nothing";
-  if (setAside === "first") return "the first token";
-  if (setAside === "special") return "special tokens";
-  const positions = setAside.split(",").map(Number);
+  if (mask === "none") return "nothing";
+  if (mask === "first") return "the first token";
+  if (mask === "special") return "special tokens";
+  const positions = mask.split(",").map(Number);
   const names = positions.slice(0, 8).map((i) => (i in tokens ? `${tokens[i].label} (${i})` : String(i)));
   const more = positions.length > 8 ? ` and ${positions.length - 8} more` : "";
   return `${positions.length === 1 ? "token" : "tokens"} ${names.join(", ")}${more}`;

@@ -46,7 +46,7 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
           : undefined
       }
     >
-      <div class="what-if">
+      <div class="row what-if">
         <button
           type="button"
           id="evaluate"
@@ -85,7 +85,7 @@ function EvaluationProgress({ state }: { state: ServerState }) {
   const progress = state.progress.value;
   const known = progress && progress.position === null && progress.total > 0;
   return (
-    <span class="status" id="evaluation-progress">
+    <span class="row status" id="evaluation-progress">
       <progress aria-label="Evaluating" {...(known ? { value: progress.done, max: progress.total } : {})} />
       {known && `${progress.phase} ${progress.done} of ${progress.total}`}
     </span>

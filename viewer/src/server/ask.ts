@@ -3,103 +3,80 @@
 import { LONGEST_ASK } from "../address";
 import { METHODS, type Method } from "../report/document";
 
-const TEXT = ["model", "text", "pair", "mixing", "target", "candidates", "referents"] as const;
-const LONGEST_LAYERS = 200;
-
-export type TextAsk = { text: string } & Partial<Record<(typeof TEXT)[number], string>>;
-
-/** By the names of the API. */
-export interface PromptAsk {
-  prompt: string;
-  model?: string;
-  method?: Method[];
-  tokens?: number;
-  chat?: boolean;
-  system?: string;
-  temperature?: number;
-  top_p?: number;
-  seed?: number;
-  drop_sink?: boolean;
-  layers?: string;
+/** What an address may hold, by the names of the API. Whether a value fits, the server says. */
+const FIELDS = {
+  text: {
+    text: "string",
+    model: "string",
+    pair: "string",
+    mixing: "string",
+    target: "string",
+    candidates: "string",
+    referents: "string",
+  },
+  prompt: {
+    prompt: "string",
+    model: "string",
+    method: "methods",
+    tokens: "number",
+    chat: "boolean",
+    system: "string",
+    temperature: "number",
+    top_p: "number",
+    seed: "number",
+    mask_columns: "string",
+    layers: "string",
+  },
+  /** the picture's name; whether it is one of the model's examples */
+  picture: { picture: "string", model: "string", example: "boolean" },
+} as const;
+type Fields = typeof FIELDS;
+interface Types {
+  string: string;
+  number: number;
+  boolean: boolean;
+  methods: Method[];
 }
 
-/** `picture`: its name. */
-export interface PictureAsk {
-  picture: string;
-  model?: string;
-  /** the picture is one of the model's examples, by its file's name */
-  example?: boolean;
-}
-
+type AskOf<Kind extends keyof Fields> = {
+  -readonly [Name in keyof Fields[Kind]]?: Types[Fields[Kind][Name] & keyof Types];
+} & Record<Kind, string>;
+export type TextAsk = AskOf<"text">;
+export type PromptAsk = AskOf<"prompt">;
+export type PictureAsk = AskOf<"picture">;
 export type Ask = TextAsk | PromptAsk | PictureAsk;
 
-type Checks<T> = { [K in keyof T]-?: (value: unknown) => boolean };
-
-const isText = (value: unknown) => typeof value === "string";
-const isFlag = (value: unknown) => typeof value === "boolean";
-const isWhole = (from: number, to: number) => (value: unknown) =>
-  Number.isSafeInteger(value) && (value as number) >= from && (value as number) <= to;
-const isNumber = (fits: (value: number) => boolean) => (value: unknown) =>
-  typeof value === "number" && Number.isFinite(value) && fits(value);
-
-const PROMPT: Checks<PromptAsk> = {
-  prompt: isText,
-  model: isText,
-  method: (value) =>
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.length <= 3 &&
-    value.every((one) => METHODS.includes(one as Method)),
-  tokens: isWhole(1, 4096),
-  chat: isFlag,
-  system: isText,
-  temperature: isNumber((value) => value >= 0),
-  top_p: isNumber((value) => value > 0 && value <= 1),
-  seed: isWhole(0, Number.MAX_SAFE_INTEGER),
-  drop_sink: isFlag,
-  layers: (value) => typeof value === "string" && value.length <= LONGEST_LAYERS,
-};
-const PICTURE: Checks<PictureAsk> = { picture: isText, model: isText, example: isFlag };
-
 /** For the address; "" when it is too long for one. */
-const written = (ask: Ask) => {
-  const text = JSON.stringify(ask);
+function written(kind: keyof Fields, body: Record<string, unknown>): string {
+  const parts = Object.entries(FIELDS[kind]).filter(([name]) => body[name] !== undefined);
+  const text = JSON.stringify(
+    // Lists of words are asked as they are typed.
+    Object.fromEntries(parts.map(([name, type]) => [name, type === "string" ? String(body[name]) : body[name]])),
+  );
   return text.length <= LONGEST_ASK ? text : "";
-};
-
-export function writeTextAsk(body: Record<string, unknown>): string {
-  const parts = TEXT.filter((name) => body[name] !== undefined).map((name) => [name, String(body[name])]);
-  return written(Object.fromEntries(parts) as TextAsk);
 }
 
-export function writePromptAsk(body: Record<string, unknown>): string {
-  const names = (Object.keys(PROMPT) as (keyof PromptAsk)[]).filter((name) => body[name] !== undefined);
-  return written(Object.fromEntries(names.map((name) => [name, body[name]])) as unknown as PromptAsk);
-}
-
+export const writeTextAsk = (body: Record<string, unknown>) => written("text", body);
+export const writePromptAsk = (body: Record<string, unknown>) => written("prompt", body);
 export const writePictureAsk = (picture: string, model: string, example = false) =>
-  written({ picture, model, ...(example ? { example } : {}) });
+  written("picture", { picture, model, ...(example && { example }) });
 
-function checked<T>(value: Record<string, unknown>, checks: Checks<T>): T {
-  const names = Object.keys(checks) as (keyof T & string)[];
-  return Object.fromEntries(
-    names.filter((name) => Object.hasOwn(value, name) && checks[name](value[name])).map((name) => [name, value[name]]),
-  ) as T;
-}
+const isOf = (type: keyof Types, value: unknown) =>
+  type === "methods"
+    ? Array.isArray(value) && value.length > 0 && value.every((one) => METHODS.includes(one as Method))
+    : typeof value === type;
 
-/** Known names with fitting values only: the address may come from anyone. */
+/** Known names with values of their types only: the address may come from anyone. */
 export function readAsk(text: string): Ask | null {
   if (text.length > LONGEST_ASK) return null;
   try {
     const value = JSON.parse(text) as Record<string, unknown> | null;
-    if (typeof value !== "object" || value === null) return null;
-    if (typeof value.text === "string") {
-      const parts = TEXT.filter((name) => typeof value[name] === "string").map((name) => [name, value[name]]);
-      return Object.fromEntries(parts) as TextAsk;
-    }
-    if (typeof value.prompt === "string") return checked(value, PROMPT);
-    if (typeof value.picture === "string") return checked(value, PICTURE);
-    return null;
+    const kind = (Object.keys(FIELDS) as (keyof Fields)[]).find((name) => typeof value?.[name] === "string");
+    if (!value || !kind) return null;
+    // As addresses of before say it.
+    if (value.drop_sink === true) value.mask_columns = "first";
+    const parts = Object.entries(FIELDS[kind]).filter(([name, type]) => isOf(type as keyof Types, value[name]));
+    return Object.fromEntries(parts.map(([name]) => [name, value[name]])) as Ask;
   } catch {
     return null;
   }

@@ -17,7 +17,7 @@ const isSmall = ({ n, model }: Report) => n <= MOST_TOKENS && model.layers <= MO
 function lackedBy({ state, explanation }: Viewer): Wanted | null {
   const [method, layer, token] = [state.choices.method.value, state.choices.layer.value, state.choices.token.value];
   const { recipe } = explanation.value;
-  if (layer <= recipe.toLayer || explanation.value.result(method, layer, token)) return null;
+  if (layer <= recipe.start_layer || explanation.value.result(method, layer, token)) return null;
   return { method, recipe, token };
 }
 

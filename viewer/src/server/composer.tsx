@@ -1,8 +1,9 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
-import { CheckBox } from "../components/check_box";
+import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
 import { METHODS, type Method } from "../report/document";
 import type { Signal } from "@preact/signals";
+import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
@@ -31,7 +32,7 @@ export function Composer({ state }: { state: ServerState }) {
   return (
     // Options are folded away: the browser could not show what it finds wrong in them. The server says it.
     <form id="composer" class="card" aria-label="What is asked" noValidate onSubmit={submit}>
-      <div class="composer-head">
+      <div class="row composer-head">
         <fieldset class="segments" id="tasks">
           <legend class="visually-hidden">Task</legend>
           <Radios
@@ -58,7 +59,7 @@ export function Composer({ state }: { state: ServerState }) {
       {task === "text" && <TextFields state={state} />}
       {task === "image" && <PictureField state={state} />}
       {task === "generation" && <PromptFields state={state} />}
-      <div class="composer-foot">
+      <div class="row composer-foot">
         {task === "image" ? (
           <PictureExamples state={state} />
         ) : (
@@ -107,122 +108,122 @@ function PictureExamples({ state }: { state: ServerState }) {
   );
 }
 
-function submitKey(event: KeyboardEvent) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  (event.currentTarget as HTMLTextAreaElement).form?.requestSubmit();
-}
-
 function TextFields({ state }: { state: ServerState }) {
   const shown = state.shown.value;
   const busy = state.working.value !== "";
   const masked = state.chosen.value?.head === "masked";
   const changed = [state.pair, state.candidates, state.referents].some(({ value }) => value !== "");
   return (
-    <>
-      <div class="ask">
-        <label class="visually-hidden" for="ask-text">
-          Text
-        </label>
-        <textarea
-          id="ask-text"
-          rows={2}
-          dir="auto"
-          value={state.text.value}
-          onInput={(event) => (state.text.value = event.currentTarget.value)}
-          onKeyDown={submitKey}
-        />
-        <div class="ask-buttons">
-          <button type="submit" class="primary" id="explain" disabled={state.text.value.trim() === ""}>
-            Explain
-          </button>
-          <button
-            type="button"
-            id="compare-ask"
-            hidden={!(shown && "viewer" in shown)}
-            disabled={state.text.value.trim() === "" || busy}
-            title="Explain this text with this model beside what is shown"
-            onClick={() => void state.compareText()}
-          >
-            Compare with this
-          </button>
-          <Popover
-            id="options"
-            label="Options"
-            title="Options"
-            badge={changed || state.mixing.value === "gradient" ? "•" : ""}
-          >
-            <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
-            {masked && (
-              <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />
+    <AskArea id="ask-text" label="Text" text={state.text}>
+      <button type="submit" class="primary" id="explain" disabled={state.text.value.trim() === ""}>
+        Explain
+      </button>
+      <button
+        type="button"
+        id="compare-ask"
+        hidden={!(shown && "viewer" in shown)}
+        disabled={state.text.value.trim() === "" || busy}
+        title="Explain this text with this model beside what is shown"
+        onClick={() => void state.compareText()}
+      >
+        Compare with this
+      </button>
+      <Popover
+        id="options"
+        label="Options"
+        title="Options"
+        badge={changed || state.mixing.value === "gradient" ? "•" : ""}
+      >
+        <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
+        {masked && <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />}
+        <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
+        {state.chosen.value?.gradients && (
+          <>
+            <CheckBox
+              id="ask-gradient"
+              class="check"
+              on={inOtherForm(state.mixing.value === "gradient", (on) => {
+                state.mixing.value = on ? "gradient" : "attention";
+              })}
+            >
+              Weight attention with gradients
+            </CheckBox>
+            {state.mixing.value === "gradient" && (
+              <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
             )}
-            <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
-            {state.chosen.value?.gradients && (
-              <>
-                <label class="check">
-                  <input
-                    type="checkbox"
-                    id="ask-gradient"
-                    checked={state.mixing.value === "gradient"}
-                    onChange={(event) => (state.mixing.value = event.currentTarget.checked ? "gradient" : "attention")}
-                  />{" "}
-                  Weight attention with gradients
-                </label>
-                {state.mixing.value === "gradient" && (
-                  <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
-                )}
-              </>
-            )}
-          </Popover>
-        </div>
-      </div>
-    </>
+          </>
+        )}
+      </Popover>
+    </AskArea>
   );
 }
 
-function Line({ id, label, value }: { id: string; label: string; value: Signal<string> }) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="text"
-        dir="auto"
-        value={value}
-        onInput={(event) => (value.value = event.currentTarget.value)}
-      />
-    </div>
-  );
-}
-
-interface NumberLineProps {
+interface AskAreaProps {
   id: string;
   label: string;
-  value: Signal<number>;
-  min: number;
-  max?: number;
-  step: number;
+  text: Signal<string>;
+  /** the buttons beside it */
+  children: ComponentChildren;
 }
 
-function NumberLine({ id, label, value, ...range }: NumberLineProps) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="number"
-        {...range}
-        value={value}
-        onInput={(event) => {
-          const number = event.currentTarget.valueAsNumber;
-          if (Number.isFinite(number)) value.value = number;
-        }}
-        // What is no number, or nothing, is not asked: the field says again what is.
-        onBlur={(event) => (event.currentTarget.value = String(value.value))}
-      />
-    </div>
-  );
+/** What is asked about; Enter asks. */
+const AskArea = ({ id, label, text, children }: AskAreaProps) => (
+  <div class="ask">
+    <label class="visually-hidden" for={id}>
+      {label}
+    </label>
+    <textarea
+      id={id}
+      rows={2}
+      dir="auto"
+      value={text.value}
+      onInput={(event) => (text.value = event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        event.currentTarget.form?.requestSubmit();
+      }}
+    />
+    <div class="ask-buttons">{children}</div>
+  </div>
+);
+
+interface LineProps<T> extends Omit<InputHTMLAttributes, "value"> {
+  id: string;
+  label: string;
+  value: Signal<T>;
 }
+
+const Field = ({ id, label, ...attributes }: InputHTMLAttributes & { id: string; label: string }) => (
+  <div class="field">
+    <label for={id}>{label}</label>
+    <input id={id} {...attributes} />
+  </div>
+);
+
+const Line = ({ value, ...rest }: LineProps<string>) => (
+  <Field
+    type="text"
+    dir="auto"
+    {...rest}
+    value={value}
+    onInput={(event) => (value.value = event.currentTarget.value)}
+  />
+);
+
+const NumberLine = ({ value, ...rest }: LineProps<number>) => (
+  <Field
+    type="number"
+    {...rest}
+    value={value}
+    onInput={({ currentTarget }) => {
+      const number = currentTarget.valueAsNumber;
+      if (Number.isFinite(number)) value.value = number;
+    }}
+    // What is no number, or nothing, is not asked: the field says again what is.
+    onBlur={(event) => (event.currentTarget.value = String(value.value))}
+  />
+);
 
 const METHOD_HELP: Record<Method, string> = {
   raw: "",
@@ -230,31 +231,14 @@ const METHOD_HELP: Record<Method, string> = {
   flow: "takes longer",
 };
 
-function PromptFields({ state }: { state: ServerState }) {
-  return (
-    <>
-      <div class="ask">
-        <label class="visually-hidden" for="ask-prompt">
-          Prompt
-        </label>
-        <textarea
-          id="ask-prompt"
-          rows={2}
-          dir="auto"
-          value={state.prompt.value}
-          onInput={(event) => (state.prompt.value = event.currentTarget.value)}
-          onKeyDown={submitKey}
-        />
-        <div class="ask-buttons">
-          <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
-            Continue
-          </button>
-          <PromptOptions state={state} />
-        </div>
-      </div>
-    </>
-  );
-}
+const PromptFields = ({ state }: { state: ServerState }) => (
+  <AskArea id="ask-prompt" label="Prompt" text={state.prompt}>
+    <button type="submit" class="primary" id="continue" disabled={state.prompt.value.trim() === ""}>
+      Continue
+    </button>
+    <PromptOptions state={state} />
+  </AskArea>
+);
 
 /** What a continuation is asked with, folded: the defaults are those of attnflow generate, with fewer tokens. */
 function PromptOptions({ state }: { state: ServerState }) {
@@ -263,7 +247,7 @@ function PromptOptions({ state }: { state: ServerState }) {
   const changed =
     samples ||
     state.chat.value ||
-    state.dropSink.value ||
+    state.maskFirst.value ||
     state.layers.value.trim() !== "" ||
     methods.join() !== "raw,rollout" ||
     state.tokens.value !== USUAL_TOKENS;
@@ -272,27 +256,26 @@ function PromptOptions({ state }: { state: ServerState }) {
   };
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
-      <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} max={4096} step={1} />
+      <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} step={1} />
       <fieldset class="stack" id="ask-methods">
         <legend>Methods</legend>
         {METHODS.map((method) => (
-          <label class="check" key={method}>
-            <input
-              type="checkbox"
-              value={method}
-              checked={methods.includes(method)}
-              disabled={methods.length === 1 && methods.includes(method)}
-              onChange={(event) => check(method, event.currentTarget.checked)}
-            />{" "}
+          <CheckBox
+            class="check"
+            key={method}
+            value={method}
+            disabled={methods.length === 1 && methods.includes(method)}
+            on={inOtherForm(methods.includes(method), (on) => check(method, on))}
+          >
             <span>
               {method} <span class="index">{METHOD_HELP[method]}</span>
             </span>
-          </label>
+          </CheckBox>
         ))}
       </fieldset>
       <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />
-      <CheckBox id="ask-drop-sink" on={state.dropSink} class="check">
-        Without attention on the first token (drop the sink)
+      <CheckBox id="ask-mask-first" on={state.maskFirst} class="check">
+        Mask the first token (the sink)
       </CheckBox>
       <NumberLine
         id="ask-temperature"
@@ -319,7 +302,7 @@ function PictureField({ state }: { state: ServerState }) {
   const sent = state.sent.value;
   const wanted = state.wanted.value;
   return (
-    <div class="drop">
+    <div class="row drop">
       <FileButton
         id="picture"
         label="Choose a picture…"
@@ -367,7 +350,7 @@ function Status({ state }: { state: ServerState }) {
   const partial = working !== "" && progress !== null && progress.total > 0;
   return (
     // The row keeps its height: answers move nothing.
-    <div class="status" id="status">
+    <div class="row status" id="status">
       {working && (
         <>
           <progress

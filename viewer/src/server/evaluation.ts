@@ -111,19 +111,6 @@ export class Evaluation {
       ]),
     };
   }
-
-  scoreTable() {
-    const { input, scores } = this.document;
-    return {
-      columns: ["input_token", "text", "special", ...scores.map(({ name }) => name)],
-      rows: input.tokens.map(({ shown, special }, token) => [
-        token,
-        shown,
-        special,
-        ...scores.map(({ values }) => values[token]),
-      ]),
-    };
-  }
 }
 
 /** A correlation for people. */

@@ -23,7 +23,7 @@ export function ServerApp({ state }: { state: ServerState }) {
   return (
     <>
       <section id="server" aria-label="attnflow">
-        <div class="toolbar">
+        <div class="row toolbar">
           <p class="brand">
             <b>attnflow</b> <span>what did the model draw on?</span>
           </p>

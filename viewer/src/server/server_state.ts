@@ -44,14 +44,9 @@ const MOST_TEXT_WITH_HEADS = 240;
 
 /** What a request says so that numbers are made as a recipe has them. */
 function recipeFields(recipe: Recipe, gradient: boolean) {
-  return {
-    // Mixing by gradients is defined with the mean of the heads and the whole identity.
-    ...(gradient ? {} : { heads: recipe.heads, residual: recipe.residual }),
-    to_layer: recipe.toLayer,
-    discard: recipe.discard,
-    normalize: recipe.normalize,
-    set_aside: recipe.setAside,
-  };
+  const { heads, residual, ...others } = recipe;
+  // Mixing by gradients is defined with the mean of the heads and the whole identity.
+  return gradient ? others : { heads, residual, ...others };
 }
 
 export class ServerState {
@@ -71,7 +66,7 @@ export class ServerState {
   readonly chat = signal(false);
   readonly system = signal("");
   readonly methods = signal<readonly Method[]>(METHODS.filter((method) => method !== "flow"));
-  readonly dropSink = signal(false);
+  readonly maskFirst = signal(false);
   /** as it is typed: "1-6,8"; "" is all */
   readonly layers = signal("");
   readonly temperature = signal(0);
@@ -356,7 +351,7 @@ export class ServerState {
       this.temperature.value = found.temperature ?? 0;
       this.topP.value = found.top_p ?? 1;
       this.seed.value = found.seed ?? this.seed.peek();
-      this.dropSink.value = found.drop_sink ?? false;
+      this.maskFirst.value = found.mask_columns === "first";
       this.layers.value = found.layers ?? "";
     });
     this.settle(writePromptAsk(this.promptRequest()));
@@ -495,7 +490,7 @@ export class ServerState {
       ...(this.chat.value && this.system.value ? { system: this.system.value } : {}),
       temperature: this.temperature.value,
       ...(samples ? { top_p: this.topP.value, seed: this.seed.value } : {}),
-      ...(this.dropSink.value ? { drop_sink: true } : {}),
+      ...(this.maskFirst.value ? { mask_columns: "first" } : {}),
       ...(layers ? { layers } : {}),
     };
   }

@@ -22,7 +22,7 @@ export function WhatIf({ state, viewer }: { state: ServerState; viewer: Viewer }
     );
   return (
     <Card id="what-if" title="What if a token were not there?" wide>
-      <div class="what-if">
+      <div class="row what-if">
         <label for="blank-token">Blank</label>
         <Select
           id="blank-token"

@@ -11,7 +11,7 @@ import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
 import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
-import { CompareReadout, difference, missingSides, missingValues, recipesApart } from "./compare_difference";
+import { CompareReadout, difference, missingSides, missingValues, unlikeWords } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
 import {
   explanationOf,
@@ -61,7 +61,7 @@ function Comparison() {
   const others = theirs
     ? otherSide(theirs, match, token, chosen, choices.skipSpecial.value)
     : sideOf(explanation.value, { ...chosen, token, counts: counts.value });
-  const apart = theirs ? [recipesApart(explanation.value.recipe, theirs.recipe)] : [];
+  const apart = theirs ? [unlikeWords(explanation.value.recipe, theirs.recipe)] : [];
   if (mixed)
     apart.push(
       isOfWords(report)

@@ -1,10 +1,11 @@
 // What is compared with what: the bar of the comparison, and reports opened from files.
 import { useSignal } from "@preact/signals";
+import { CheckBox, inOtherForm } from "../components/check_box";
 import { Select } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
-import { METHODS, type Method } from "../report/document";
+import { METHODS } from "../report/document";
 import { openReport } from "../report/open_file";
 import type { Report } from "../report/report";
 import { shorten } from "../report/text";
@@ -74,7 +75,7 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
   const change = (what: Partial<typeof chosen>) => (comparison.value = { ...chosen, ...what });
   return (
     <div
-      class={over.value ? "compare-bar over" : "compare-bar"}
+      class={over.value ? "row compare-bar over" : "row compare-bar"}
       onDragEnter={() => (over.value = true)}
       onDragLeave={(event) => (over.value = event.currentTarget.contains(event.relatedTarget as Node))}
       onDrop={() => (over.value = false)}
@@ -82,20 +83,13 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
       <span>{title} of this report, with </span>
       <label class="check">
         <span class="visually-hidden">Other method</span>
-        <select
+        <Select
           id="compare-method"
           value={b.method}
-          onChange={(event) => {
-            const name = event.currentTarget.value as Method;
-            change({ method: name, shares: (name === "flow") !== (a.method === "flow") });
-          }}
-        >
-          {METHODS.map((name) => (
-            <option key={name} value={name} disabled={!b.has(name) && name !== b.method}>
-              {b.has(name) ? name : `${name}: not held`}
-            </option>
-          ))}
-        </select>
+          options={METHODS.map((name) => [name, b.has(name) ? name : `${name}: not held`])}
+          lacks={(name) => !b.has(name) && name !== b.method}
+          choose={(name) => change({ method: name, shares: (name === "flow") !== (a.method === "flow") })}
+        />
       </label>
       <label class="check">
         layer
@@ -122,15 +116,9 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
         name="A report to compare with"
         take={(chosenFile) => void open(viewer, chosenFile)}
       />
-      <label class="check">
-        <input
-          id="compare-shares"
-          type="checkbox"
-          checked={chosen.shares}
-          onChange={(event) => change({ shares: event.currentTarget.checked })}
-        />
+      <CheckBox id="compare-shares" class="check" on={inOtherForm(chosen.shares, (shares) => change({ shares }))}>
         Each divided by its sum
-      </label>
+      </CheckBox>
     </div>
   );
 }

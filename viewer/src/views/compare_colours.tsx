@@ -1,6 +1,7 @@
 // The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
 import { collectEnds, EndsOf, isAbove, isParked, type Ends } from "../color/ends";
 import { barOf, type DivergingScale, type Scale } from "../color/scale";
+import { ScaleBar } from "../components/legend";
 import { format } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Side } from "./compare_sides";
@@ -74,25 +75,17 @@ export function differenceColours(
 /** @param marked whether what lies beyond the scale has a corner; else words alone say that it has the last colour */
 export function CompareLegend({ colours, marked = true }: { colours: Colours; marked?: boolean }) {
   const { top, least, most, diverging, css, beyond } = colours;
-  const bar = barOf((t) => css(diverging ? (2 * t - 1) * top : t * top));
   const far = [
     { value: least, words: `down to ${format(least)}` },
     { value: most, words: `up to ${diverging ? "+" : ""}${format(most)}` },
   ].filter(({ value }) => beyond(value));
-  const all = far.map(({ words }) => words).join(" and ");
   return (
-    <div class="legend">
-      <span>{diverging ? `−${format(top)}` : "0"}</span>
-      <span class="ramp" aria-hidden="true" style={{ background: bar }} />
-      <span>{diverging ? `+${format(top)}` : format(top)}</span>
-      {marked
-        ? far.map(({ value, words }) => (
-            <span class="beyond" key={words}>
-              <span class="corner" aria-hidden="true" style={{ backgroundColor: css(value) }} />
-              <span>{words}</span>
-            </span>
-          ))
-        : all && <span>{`the last ${far.length > 1 ? "colours" : "colour"} ${all}`}</span>}
-    </div>
+    <ScaleBar
+      from={diverging ? `−${format(top)}` : "0"}
+      to={diverging ? `+${format(top)}` : format(top)}
+      bar={barOf((t) => css(diverging ? (2 * t - 1) * top : t * top))}
+      beyond={far.map(({ value, words }) => ({ colour: css(value), words }))}
+      marked={marked}
+    />
   );
 }

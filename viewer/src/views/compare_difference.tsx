@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Own, TokenName } from "../components/own_text";
 import { useViewer } from "../context";
-import type { Recipe } from "../report/recipe";
+import { recipesApart, type Recipe } from "../report/recipe";
 import { format } from "../report/text";
 import type { Side } from "./compare_sides";
 
@@ -11,21 +11,16 @@ export function difference(first: Float64Array, second: Float64Array, match: Int
   return first.map((value, i) => (match[i] < 0 ? NaN : second[match[i]] - value));
 }
 
+const TERMS: Record<keyof Recipe, string> = {
+  ...{ start_layer: "down to layer", heads: "heads", residual: "residual" },
+  ...{ mask_columns: "mask", discard: "discard", normalize: "normalise" },
+};
+
 /** What two recipes, of which each made one side, do not share; "" when they are the same. */
-export function recipesApart(first: Recipe, second: Recipe): string {
-  const parts: [string, string | number, string | number][] = [
-    ["residual", first.residual, second.residual],
-    ["heads", first.heads, second.heads],
-    ["down to layer", first.toLayer, second.toLayer],
-    ["set aside", first.setAside, second.setAside],
-    ["discard", first.discard, second.discard],
-    ["normalise", first.normalize, second.normalize],
-  ];
-  return parts
-    .filter(([, a, b]) => a !== b)
-    .map(([name, a, b]) => `${name} ${a} and ${b}`)
+export const unlikeWords = (first: Recipe, second: Recipe): string =>
+  recipesApart(first, second)
+    .map((name) => `${TERMS[name]} ${first[name]} and ${second[name]}`)
     .join(", ");
-}
 
 /** Which side has no values, by its method's name. */
 export function missingSides([first, second]: readonly [Side, Side]): string {

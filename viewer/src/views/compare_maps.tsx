@@ -1,14 +1,13 @@
 // What a comparison shows: the text or the patches of each side, and layers by tokens.
-import { useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { HalfText, TextLines } from "../components/half_text";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { HalfText } from "../components/half_text";
 import { useViewer } from "../context";
 import { CompareLegend, differenceColours, endsOfSides, sideColours, type Colours } from "./compare_colours";
 import { difference } from "./compare_difference";
 import type { Side } from "./compare_sides";
 
-export interface HalfProps {
+interface HalfProps {
   name: string;
   title: string;
   side: Side;
@@ -24,43 +23,7 @@ export interface HalfProps {
 }
 
 export function Half({ name, title, side, values, missing, image, colours, back, gone = null }: HalfProps) {
-  const { state } = useViewer();
   const { report, counts } = side;
-  const box = useRef<HTMLDivElement>(null);
-  const parts = useMemo(() => report.stripParts(), [report]);
-  const inverse = useMemo(() => (back ? new Map([...back.entries()].map(([i, j]) => [j, i])) : null), [back]);
-  useSignalEffect(() => {
-    const input = state.pointed.value?.input;
-    const here = input === undefined ? undefined : back ? back[input] : input;
-    for (const cell of box.current?.querySelectorAll(".pointed") ?? []) cell.classList.remove("pointed");
-    if (here !== undefined && here >= 0) box.current?.querySelector(`[data-token="${here}"]`)?.classList.add("pointed");
-  });
-  const lines: ComponentChildren[][] = [[]];
-  if (!image) {
-    for (const [k, part] of parts.entries()) {
-      if ("line" in part) lines.push([]);
-      else if ("gap" in part) lines.at(-1)?.push(part.gap);
-      else {
-        const { label, segment, begin, end } = report.tokens[part.token];
-        const value = values?.[part.token] ?? NaN;
-        const absent = gone?.has(part.token) ?? false;
-        const drawn = counts[part.token] && !Number.isNaN(value);
-        lines.at(-1)?.push(
-          <span
-            key={k}
-            class={`token${part.chip ? " chip special" : ""}${drawn ? "" : " left-out"}${absent ? " absent" : ""}${drawn && colours.beyond(value) ? " above" : ""}`}
-            data-token={part.token}
-            data-value={Number.isNaN(value) ? undefined : value}
-            dir={part.chip ? "auto" : undefined}
-            style={drawn ? { backgroundColor: colours.css(value), color: colours.ink(value) } : undefined}
-          >
-            {part.chip ? label : report.slice(segment, begin, end)}
-            {absent && <span class="visually-hidden"> (gone)</span>}
-          </span>,
-        );
-      }
-    }
-  }
   const label = `${colours.diverging ? "difference" : back ? "second" : "first"}: ${title}`;
   return (
     <section class="half" data-side={name} aria-label={label}>
@@ -69,16 +32,7 @@ export function Half({ name, title, side, values, missing, image, colours, back,
       {!values ? null : image ? (
         <PatchMap side={side} values={values} colour={colours.css} />
       ) : (
-        <HalfText
-          box={box}
-          of={label}
-          onPoint={(here) => {
-            const input = here === null ? undefined : inverse ? inverse.get(here) : here;
-            state.pointed.value = input === undefined ? null : { input, view: "compare" };
-          }}
-        >
-          <TextLines lines={lines} />
-        </HalfText>
+        <HalfText of={label} view="compare" places={back} {...{ report, values, counts, colours, gone }} />
       )}
       {values && <CompareLegend colours={colours} />}
     </section>

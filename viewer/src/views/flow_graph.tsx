@@ -5,9 +5,10 @@ import { Fragment } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { walkWithKeys } from "../components/arrow_keys";
 import { Card } from "../components/card";
+import { Radios, Select } from "../components/fields";
 import { TokenName } from "../components/own_text";
 import { graphArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
-import { flowFits, maximumFlow, type PairFlow } from "../compute/max_flow";
+import { flowFits, maximumFlow, type Arc, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
 import { mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
@@ -22,8 +23,8 @@ import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import { format, formatWithin, shorten } from "../report/text";
 import type { GraphKind } from "../state";
-import { printing, themeColour } from "../theme";
-import { Sheet, ticks, TokenLabel, useFound, useWidth, widest, withSheets } from "./picture";
+import { printing } from "../theme";
+import { ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
 import "../styles/pictures.css";
 
 /** More tokens are drawn on canvas, without a name for each. */
@@ -56,7 +57,7 @@ export function FlowGraph() {
   const [token, layer, toLayer, kind] = [
     choices.token.value,
     choices.layer.value,
-    choices.toLayer.value,
+    choices.start_layer.value,
     choices.graph.value,
   ];
   const steps = layer - toLayer;
@@ -102,8 +103,8 @@ export function FlowGraph() {
         .sort((a, b) => b.weight - a.weight);
       const strongest = arcs[0]?.weight ?? 0;
       const strong = arcs.filter((arc) => arc.weight >= floor * strongest);
-      const leftOut = strong.length > MAX_ARCS;
-      return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, leftOut, masses };
+      const more = strong.length > MAX_ARCS;
+      return { kind, pair, error, arcs: strong.slice(0, MAX_ARCS), strongest, more, masses };
     },
     [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, missing, noFlow],
     cheap,
@@ -166,7 +167,7 @@ export function FlowGraph() {
   };
   const name = (i: number) => tokenWords(i, report.tokens[i].label);
   const exporter: Exporter = {
-    svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
+    svg: () => (svg.current ? standalone(svg.current) : ""),
     shown: () => ({
       method: { share: "rollout", attention: "weights of each layer", flow: `flow to ${name(input)}` }[kind],
       output: from === null ? null : name(from),
@@ -184,7 +185,6 @@ export function FlowGraph() {
       ]),
     }),
   };
-  const inputs = [current, width, layer, toLayer, n, token, viewer.scale.value];
   return (
     <Card
       id="graph"
@@ -196,44 +196,6 @@ export function FlowGraph() {
       <Scroller class="picture" id="graph" box={box} aria-busy={busy}>
         {width > 0 && missing === null && (
           <div class="sheets" style={pictureStyle(size)}>
-            {!named && current && (
-              <Sheet
-                of={size}
-                width={size.width}
-                height={size.height}
-                inputs={inputs}
-                draw={(context) => {
-                  context.clearRect(0, 0, size.width, size.height);
-                  context.lineCap = "round";
-                  context.strokeStyle = colour;
-                  for (const { layer: l, from, to, weight } of [...current.arcs].reverse()) {
-                    const look = stroke(weight / scaleOf);
-                    context.globalAlpha = look.opacity;
-                    context.lineWidth = look.width;
-                    context.beginPath();
-                    context.moveTo(x(from), y(l));
-                    context.lineTo(x(to), y(l - 1));
-                    context.stroke();
-                  }
-                  context.globalAlpha = 1;
-                  // Nodes that little passes are a line together.
-                  context.fillStyle = themeColour("--ink");
-                  context.globalAlpha = 0.2;
-                  for (let l = layer; l >= toLayer; --l) context.fillRect(left, y(l) - 0.5, n * pitch, 1);
-                  context.globalAlpha = 1;
-                  context.beginPath();
-                  for (let l = layer; current.masses && l >= toLayer; --l) {
-                    for (let i = 0; i < n; ++i) {
-                      const mass = amount(l, i);
-                      if (mass <= 0.002) continue;
-                      context.moveTo(x(i) + radius(mass), y(l));
-                      context.arc(x(i), y(l), radius(mass), 0, 2 * Math.PI);
-                    }
-                  }
-                  context.fill();
-                }}
-              />
-            )}
             <svg
               ref={svg}
               {...size}
@@ -253,24 +215,12 @@ export function FlowGraph() {
               }}
             >
               <g class="lines" stroke={colour}>
-                {named &&
-                  current &&
-                  [...current.arcs].reverse().map((arc) => {
-                    const look = stroke(arc.weight / scaleOf);
-                    return (
-                      <line
-                        key={`${arc.layer} ${arc.from} ${arc.to}`}
-                        x1={x(arc.from)}
-                        y1={y(arc.layer)}
-                        x2={x(arc.to)}
-                        y2={y(arc.layer - 1)}
-                        stroke-width={look.width.toFixed(2)}
-                        stroke-opacity={look.opacity.toFixed(3)}
-                        data-value={arc.weight}
-                      />
-                    );
-                  })}
+                {[...(current?.arcs ?? [])].reverse().map((arc) => {
+                  const { width, opacity } = stroke(arc.weight / scaleOf);
+                  return <ArcLine key={keyOf(arc)} {...{ arc, x, y, width, opacity }} value={arc.weight} />;
+                })}
               </g>
+              {!named && current && <Nodes {...{ n, layer, toLayer, x, y }} masses={current.masses} radius={radius} />}
               {current?.pair && <Cut pair={current.pair} x={x} y={y} few={named} />}
               {Array.from({ length: steps + 1 }, (_, at) => {
                 const l = layer - at;
@@ -330,12 +280,12 @@ export function FlowGraph() {
         )}
       </Scroller>
       <GraphReadout found={current} layer={layer} toLayer={toLayer} input={input} />
-      <div class="foot">
+      <div class="row foot">
         {current && <LineLegend strongest={current.strongest} stroke={stroke} colour={colour} />}
         <p class="help key" id="graph-help">
           {missing ?? explain(report, kind)} {kind === "flow" && noFlow}
           {words && kind === "share" && "With words merged the graph is that of the merged attention. "}
-          {current?.leftOut && `The ${current.arcs.length} strongest arcs are drawn. `}
+          {current?.more && `The ${current.arcs.length} strongest arcs are drawn. `}
           {choices.threshold.value > WEAKEST_ARC &&
             `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
           {busy && missing === null && !(kind === "flow" && noFlow) && "Computing …"}
@@ -390,28 +340,68 @@ interface Places {
   y: (l: number) => number;
 }
 
+const keyOf = ({ layer, from, to }: Arc) => `${layer} ${from} ${to}`;
+
+interface ArcLineProps extends Places {
+  arc: Arc;
+  width: number;
+  opacity: number;
+  value?: number;
+}
+
+const ArcLine = ({ arc, x, y, width, opacity, value }: ArcLineProps) => (
+  <line
+    {...{ x1: x(arc.from), y1: y(arc.layer), x2: x(arc.to), y2: y(arc.layer - 1), "data-value": value }}
+    stroke-width={width.toFixed(2)}
+    stroke-opacity={opacity.toFixed(3)}
+  />
+);
+
+interface NodesProps extends Places {
+  n: number;
+  layer: number;
+  toLayer: number;
+  masses: Float64Array[] | null;
+  radius: (mass: number) => number;
+}
+
+/** Nodes of many tokens: those that little passes are a line together. */
+function Nodes({ n, layer, toLayer, masses, radius, x, y }: NodesProps) {
+  let lines = "";
+  let nodes = "";
+  for (let l = layer; l >= toLayer; --l) {
+    lines += `M${x(-0.5)} ${y(l)}H${x(n - 0.5)}`;
+    for (const [i, mass] of masses?.[layer - l].entries() ?? []) {
+      if (mass <= 0.002) continue;
+      const r = radius(mass);
+      nodes += `M${(x(i) - r).toFixed(1)} ${y(l)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
+    }
+  }
+  return (
+    <>
+      <path d={lines} stroke="var(--ink)" stroke-opacity={0.2} />
+      <path d={nodes} class="node" />
+    </>
+  );
+}
+
 /** Arcs of the minimum cut, crossed by a bar; only bars where there are many. */
 function Cut({ pair, x, y, few }: { pair: PairFlow; few: boolean } & Places) {
   const strongest = Math.max(...pair.cut.map((arc) => arc.capacity), 1e-300);
   const shown = [...pair.cut].sort((a, b) => b.capacity - a.capacity).slice(0, few ? 400 : 150);
   return (
     <g class="cut">
-      {shown.map(({ layer, from, to, capacity }) => {
+      {shown.map((arc) => {
+        const { layer, from, to, capacity } = arc;
+        const strength = Math.sqrt(capacity / strongest);
         const [x1, y1, x2, y2] = [x(from), y(layer), x(to), y(layer - 1)];
         const [cx, cy] = [(x1 + x2) / 2, (y1 + y2) / 2];
         const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-        const half = 2.5 + 4 * Math.sqrt(capacity / strongest);
+        const half = 2.5 + 4 * strength;
         const [dx, dy] = [(-(y2 - y1) / length) * half, ((x2 - x1) / length) * half];
         return (
-          <g key={`${layer} ${from} ${to}`} data-value={capacity}>
-            <line
-              x1={x1}
-              y1={y1}
-              x2={x2}
-              y2={y2}
-              stroke-width={(0.5 + 2 * Math.sqrt(capacity / strongest)).toFixed(2)}
-              stroke-opacity={(0.25 + 0.75 * Math.sqrt(capacity / strongest)).toFixed(3)}
-            />
+          <g key={keyOf(arc)} data-value={capacity}>
+            <ArcLine {...{ arc, x, y }} width={0.5 + 2 * strength} opacity={0.25 + 0.75 * strength} />
             <line class="bar" x1={cx - dx} y1={cy - dy} x2={cx + dx} y2={cy + dy} />
           </g>
         );
@@ -439,17 +429,9 @@ function Traced({ arcs, strongest, stroke, x, y, toLayer }: TracedProps) {
   return (
     <g class="traced pointing" aria-hidden="true">
       {touching.map((arc) => {
-        const look = stroke(arc.weight / strongest);
+        const { width, opacity } = stroke(arc.weight / strongest);
         return (
-          <line
-            key={`${arc.layer} ${arc.from} ${arc.to}`}
-            x1={x(arc.from)}
-            y1={y(arc.layer)}
-            x2={x(arc.to)}
-            y2={y(arc.layer - 1)}
-            stroke-width={Math.max(1, look.width).toFixed(2)}
-            stroke-opacity={Math.max(0.5, look.opacity).toFixed(3)}
-          />
+          <ArcLine key={keyOf(arc)} {...{ arc, x, y }} width={Math.max(1, width)} opacity={Math.max(0.5, opacity)} />
         );
       })}
       <circle cx={x(input)} cy={y(at)} r={8} class="cell" />
@@ -503,37 +485,29 @@ function GraphTools({ input, noFlow }: { input: number; noFlow: string | null })
   const { report, state } = useViewer();
   const { choices } = state;
   return (
-    <div class="graph-tools">
+    <div class="row graph-tools">
       <div class="segments" role="radiogroup" aria-label="What the lines show">
-        {KINDS.map(({ kind, label, title }) => (
-          <label key={kind} title={title}>
-            <input
-              type="radio"
-              name="graph-kind"
-              value={kind}
-              checked={choices.graph.value === kind}
-              disabled={kind === "flow" && noFlow !== null}
-              onChange={() => (choices.graph.value = kind)}
-            />
-            <span>{label}</span>
-          </label>
-        ))}
+        <Radios
+          name="graph-kind"
+          value={choices.graph.value}
+          options={KINDS.map(({ kind, label, title }) => ({
+            ...{ value: kind, words: <span>{label}</span>, title },
+            disabled: kind === "flow" && noFlow !== null,
+          }))}
+          choose={(kind) => (choices.graph.value = kind)}
+        />
       </div>
       {choices.graph.value === "flow" && (
         <label>
           to{" "}
-          <select
+          <Select
             id="flow-input"
+            own
             aria-label="Input token of the flow"
             value={input}
-            onChange={(event) => (choices.input.value = Number(event.currentTarget.value))}
-          >
-            {report.tokens.map((token) => (
-              <option key={token.index} value={token.index} dir="auto" lang="">
-                {`${token.index}: ${shorten(token.label, 20)}`}
-              </option>
-            ))}
-          </select>
+            options={report.tokens.map(({ index, label }) => [index, `${index}: ${shorten(label, 20)}`])}
+            choose={(token) => (choices.input.value = token)}
+          />
         </label>
       )}
     </div>

@@ -226,7 +226,7 @@ function Grid({ layer, head, choose, width, svg, small: { thumbnails, busy, all,
           </div>
         )}
       </Scroller>
-      <div class="foot">
+      <div class="row foot">
         {thumbnails.length > 0 &&
           (state.choices.ownScale.value ? (
             <Legend ends={endsOfEach(all, each)} each="head" of="Every head" marked={marked} />
@@ -286,7 +286,7 @@ function Large({ layer, head, width, outputs, svg }: LargeProps) {
           </>
         )}
       </p>
-      <div class="foot">
+      <div class="row foot">
         {block && <Legend ends={block.ends} of={`Layer ${layer}, head ${head}`} marked={marking.value} />}
       </div>
     </div>
@@ -349,7 +349,7 @@ export function HeadGrid() {
         <Grid layer={layer} head={head} choose={choose} width={width} svg={svgs[0]} small={small} />
         <Large layer={layer} head={head} width={width} outputs={outputs} svg={svgs[1]} />
       </div>
-      <div class="foot">
+      <div class="row foot">
         <p class="help">
           Rows are queries, columns keys; small pictures show the largest weight of each square
           {choices.ownScale.value ? ", each head on its own scale" : ""}.

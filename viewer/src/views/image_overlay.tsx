@@ -2,8 +2,10 @@
 import { effect, signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { walkWithKeys, type Cell } from "../components/arrow_keys";
 import { Card } from "../components/card";
 import { Own } from "../components/own_text";
+import { CheckBox } from "../components/check_box";
 import { Slider } from "../components/fields";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
@@ -128,7 +130,7 @@ function Specials({ picture }: { picture: Picture }) {
   const { report, state } = useViewer();
   const { token } = state.choices;
   return (
-    <div id="specials" role="group" aria-label="Output token">
+    <div id="specials" class="row" role="group" aria-label="Output token">
       {picture.specials.map((special) => (
         <button
           type="button"
@@ -255,28 +257,20 @@ function PatchGrid({ picture }: { picture: Picture }) {
       }
     });
   }, [picture]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const { row, column } = picture.patchOf(focus.current);
-    const places: Record<string, [number, number]> = {
-      ArrowRight: [row, Math.min(columns - 1, column + 1)],
-      ArrowLeft: [row, Math.max(0, column - 1)],
-      ArrowDown: [Math.min(rows - 1, row + 1), column],
-      ArrowUp: [Math.max(0, row - 1), column],
-      Home: [row, 0],
-      End: [row, columns - 1],
-      PageUp: [0, column],
-      PageDown: [rows - 1, column],
-      Enter: [row, column],
-      " ": [row, column],
-    };
-    const next = places[event.key];
-    if (!next) return;
-    event.preventDefault();
-    const token = picture.tokenOf(...next);
+  const choose = ({ row, column }: Cell) => {
+    const token = picture.tokenOf(row, column);
     choices.token.value = token;
     grid.current?.querySelector<HTMLElement>(`[data-token="${token}"]`)?.focus();
   };
+  const onKeyDown = (event: KeyboardEvent) =>
+    void walkWithKeys(event, {
+      columns,
+      rows: [rows - 1, 0],
+      pages: true,
+      at: () => picture.patchOf(focus.current),
+      move: choose,
+      choose,
+    });
   const cells = useMemo(
     () =>
       Array.from({ length: rows }, (_, row) => (
@@ -382,7 +376,7 @@ function Options() {
   const opacity = Math.round(100 * choices.opacity.value);
   const opaque = lines ? "Outlines are opaque" : overlay === "beside" ? "A map beside the picture is opaque" : "";
   return (
-    <div class="foot">
+    <div class="row foot">
       <div class="control" title={opaque || undefined}>
         <label for="opacity">
           {forced ? "Opacity of the largest" : "Opacity"}{" "}
@@ -405,16 +399,14 @@ function Options() {
         ({ id, label, choice, off }) =>
           (id !== "side" || report.methods.length > 1) && (
             <div class="control check" id={`${id}-control`} key={id} title={off || undefined}>
-              <label>
-                <input
-                  id={id}
-                  type="checkbox"
-                  disabled={off !== ""}
-                  checked={id === "grey" ? isGrey(choices) : choice.value}
-                  onChange={(event) => (choice.value = event.currentTarget.checked)}
-                />{" "}
+              <CheckBox
+                id={id}
+                disabled={off !== ""}
+                checked={id === "grey" ? isGrey(choices) : choice.value}
+                on={choice}
+              >
                 {label}
-              </label>
+              </CheckBox>
             </div>
           ),
       )}

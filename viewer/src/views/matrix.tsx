@@ -75,7 +75,7 @@ export function Matrix() {
         onChoose={(output) => (choices.token.value = output)}
       />
       <Readout view="matrix" />
-      <div class="foot">
+      <div class="row foot">
         {block && <Legend ends={block.ends} marked={marking.value} />}
         <p class="help">
           {cost >= MOST

@@ -16,7 +16,7 @@ import { format, shorten } from "../report/text";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
 import { printing } from "../theme";
-import { Sheet, stepImageWork, ticks, TokenLabel, useFound, useWidth, widest } from "./picture";
+import { Sheet, stepImageWork, ticks, TokenLabel, useFound, useWidth, widest, ZoomButtons } from "./picture";
 import "../styles/pictures.css";
 
 /** The values of all rows, and the ends of the scale of those that count. */
@@ -546,28 +546,5 @@ function Crosshair({ id, outputs, place }: CrosshairProps) {
       {r >= 0 && view === id && <rect class="row" x={place.left(0)} y={y} width={place.frame.n * pitchX} height={h} />}
       {r >= 0 && <rect class="cell" x={x} y={y} width={w} height={h} />}
     </g>
-  );
-}
-
-interface ZoomButtonsProps {
-  id: string;
-  zoomBy: (factor: number) => void;
-  whole: () => void;
-  zoomed: boolean;
-}
-
-export function ZoomButtons({ id, zoomBy, whole, zoomed }: ZoomButtonsProps) {
-  return (
-    <div class="zoom-buttons" role="group" aria-label="Zoom">
-      <button type="button" id={`${id}-closer`} aria-label="Zoom in" onClick={() => zoomBy(1.6)}>
-        +
-      </button>
-      <button type="button" aria-label="Zoom out" disabled={!zoomed} onClick={() => zoomBy(1 / 1.6)}>
-        −
-      </button>
-      <button type="button" id={`${id}-whole`} disabled={!zoomed} onClick={whole}>
-        Whole
-      </button>
-    </div>
   );
 }

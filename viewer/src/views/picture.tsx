@@ -1,24 +1,30 @@
 // What pictures share: their width, labels of tokens, rasters on canvas.
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { finish, useWork, type Work } from "../compute/slices";
 import type { Scale } from "../color/scale";
 import { PAPER, placeStyle, textWidth, unit } from "../components/measure";
 import { graphemes } from "../report/text";
 import { printing } from "../theme";
 
-/** The width that an element has, followed while it changes; 0 before the first layout. On paper that of a page. */
-export function useWidth(element: RefObject<HTMLElement>): number {
-  const [width, setWidth] = useState(0);
+/** The room in an element, followed while it changes; 0 before the first layout. */
+export function useRoom(element: RefObject<HTMLElement>): { width: number; height: number } {
+  const [room, setRoom] = useState({ width: 0, height: 0 });
   useLayoutEffect(() => {
     const target = element.current;
     if (!target) return;
-    const measureIt = () => setWidth(target.clientWidth);
+    const measureIt = () => setRoom({ width: target.clientWidth, height: target.clientHeight });
     measureIt();
     const observer = new ResizeObserver(measureIt);
     observer.observe(target);
     return () => observer.disconnect();
   }, [element.current]);
+  return room;
+}
+
+/** Its width; on paper that of a page. */
+export function useWidth(element: RefObject<HTMLElement>): number {
+  const { width } = useRoom(element);
   return printing.value && width > 0 ? PAPER : width;
 }
 
@@ -28,7 +34,7 @@ export function widest(labels: readonly string[]): number {
   return Math.max(0, ...longest.map((label) => textWidth(label)));
 }
 
-export interface TokenLabelProps {
+interface TokenLabelProps {
   x: number;
   y: number;
   label: string;
@@ -37,12 +43,13 @@ export interface TokenLabelProps {
   /** over the point, not under it */
   above?: boolean;
   class?: string;
-  token?: number;
   title?: string;
+  /** in place of the label */
+  children?: ComponentChildren;
 }
 
 /** Upright when it fits or is one character (emoji and Han characters read badly on their side), else turned. */
-export function TokenLabel({ x, y, label, level, above = false, class: name, token, title }: TokenLabelProps) {
+export function TokenLabel({ x, y, label, level, above = false, class: name, title, children }: TokenLabelProps) {
   const upright = level || graphemes(label).length === 1;
   const place = upright
     ? { x, y: above ? y : y + 12 * unit(), "text-anchor": "middle" as const }
@@ -51,8 +58,8 @@ export function TokenLabel({ x, y, label, level, above = false, class: name, tok
         "text-anchor": above ? ("start" as const) : ("end" as const),
       };
   return (
-    <text {...place} class={name} data-token={token}>
-      {label}
+    <text {...place} class={name}>
+      {children ?? label}
       {title !== undefined && title !== label && <title>{title}</title>}
     </text>
   );
@@ -68,7 +75,7 @@ export function ticks(begin: number, end: number, unit: number, apart: number): 
   return found;
 }
 
-/** What is left out of the colour scale. */
+/** What is excluded from the colour scale. */
 export const blankColour = (dark: boolean): readonly number[] => (dark ? [52, 56, 66] : [226, 228, 233]);
 
 /**
@@ -174,3 +181,26 @@ export function* stepImageWork(
 }
 
 export const stepImage = (...of: Parameters<typeof stepImageWork>): HTMLCanvasElement => finish(stepImageWork(...of));
+
+interface ZoomButtonsProps {
+  id: string;
+  zoomBy: (factor: number) => void;
+  whole: () => void;
+  zoomed: boolean;
+}
+
+export function ZoomButtons({ id, zoomBy, whole, zoomed }: ZoomButtonsProps) {
+  return (
+    <div class="zoom-buttons" role="group" aria-label="Zoom">
+      <button type="button" id={`${id}-closer`} aria-label="Zoom in" onClick={() => zoomBy(1.6)}>
+        +
+      </button>
+      <button type="button" aria-label="Zoom out" disabled={!zoomed} onClick={() => zoomBy(1 / 1.6)}>
+        −
+      </button>
+      <button type="button" id={`${id}-whole`} disabled={!zoomed} onClick={whole}>
+        Whole
+      </button>
+    </div>
+  );
+}

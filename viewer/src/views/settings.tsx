@@ -9,18 +9,18 @@ import type { GenerationReport } from "../report/generation_report";
 import type { Report } from "../report/report";
 import { pictureIn } from "../report/picture";
 import {
-  asideWords,
   discardWords,
   downToWords,
   gradientMixing,
   headsWords,
   layersWords,
+  maskWords,
   normalisationWords,
   pixelWords,
   residualWords,
 } from "../report/setting_words";
 import { format, percent } from "../report/text";
-import { asideText, WordReport } from "../report/words";
+import { maskText, WordReport } from "../report/words";
 import { methodsShown } from "./notes";
 
 const headsText = (heads: string) =>
@@ -100,11 +100,11 @@ function flowText(viewer: Viewer): string {
   return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
 }
 
-/** What is left out of rankings and colours, which changes no number. */
-function leftOutText({ state }: Viewer): string {
+/** What is excluded from rankings and colours, which changes no number. */
+function excludedText({ state }: Viewer): string {
   const counts = state.counts.value;
   const left = counts.filter((count) => !count).length;
-  return left > 0 ? `${left} of ${counts.length} tokens, of rankings and colour scales only` : "";
+  return left > 0 ? `${left} of ${counts.length} tokens, from rankings and colour scales only` : "";
 }
 
 const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !== "");
@@ -133,17 +133,17 @@ export function generationSettings({ document, fields, settings, methods }: Gene
     ["Heads", headsWords(settings.heads)],
     ["Residual", residualWords(settings.residual)],
     ["Layers", layersWords(settings.layers)],
-    ["Down to", downToWords(settings.to_layer)],
-    ["Set aside", asideWords(settings.set_aside)],
+    ["Down to", downToWords(settings.start_layer)],
+    ["Masked", maskWords(settings.mask_columns)],
     ["Tokens", settings.words ? "pieces of a word merged" : ""],
     ["Flow", methods.includes("flow") ? "lower ends of certified enclosures" : ""],
     ["Precision here", precision && `${precision}; a json or npz file has all digits`],
-    ["attnflow report", `version ${document.version}`],
+    ["attnflow report", `version ${document.upgraded_from ?? document.version}`],
   ];
   return telling(rows.map(plain));
 }
 
-/** Term and description of what is shown; those with nothing to say are left out. */
+/** Term and description of what is shown; but for those with nothing to say. */
 export function settingsShown(viewer: Viewer): Setting[] {
   if (viewer instanceof GenerationViewer) return generationSettings(viewer.report);
   const { report, state, explanation } = viewer;
@@ -178,16 +178,16 @@ export function settingsShown(viewer: Viewer): Setting[] {
       : setting("Residual", "residual", residualWords, { short: (part) => String(Number(part.toFixed(4))) }),
     raw
       ? { term: "Layers", text: `${layer} alone` }
-      : setting("Layers", "toLayer", (down) => `${layer} down to ${downToWords(down)}`, {
+      : setting("Layers", "start_layer", (down) => `${layer} down to ${downToWords(down)}`, {
           short: (down) => `down to ${downToWords(down)}`,
         }),
     setting("Discarded", "discard", (part) => discardText(report, part), { silent: recipe.discard === 0 }),
-    setting("Set aside", "setAside", (aside) => asideText(report, aside), { silent: recipe.setAside === "none" }),
+    setting("Masked", "mask_columns", (mask) => maskText(report, mask), { silent: recipe.mask_columns === "none" }),
     setting("Normalisation", "normalize", normalisationWords),
     merged
       ? { term: "Tokens", text: "pieces of a word merged", report: "pieces", back: () => (choices.words.value = false) }
       : { term: "Tokens", text: settings.words ? "pieces of a word merged" : "" },
-    { term: "Left out", text: leftOutText(viewer) },
+    { term: "Excluded", text: excludedText(viewer) },
     { term: "Not drawn", text: threshold > 0 ? `values below ${percent(threshold)} of the largest` : "" },
     {
       term: "[?]",
@@ -199,7 +199,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
     { term: "Precision here", text: precision(viewer) },
     {
       term: "The report holds",
-      text: `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.version}`,
+      text: `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`,
     },
   ];
   return telling(rows);

@@ -48,7 +48,7 @@ export function Strip() {
       />
       <Readout view="strip" />
       <SpecialNote />
-      <div class="foot">
+      <div class="row foot">
         {row && <Legend ends={endsOf(report, [row], choices.token.value, counts.value)} />}
         <p class="help" id="strip-help">
           Colour: what the chosen output token draws on. Choose another with a click or the arrow keys.

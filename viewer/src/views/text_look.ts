@@ -23,7 +23,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
     const flagged = Boolean(flags?.[token] && value);
     const classes = [
       generated && token > chosen && "later",
-      reason && value !== undefined && "left-out",
+      reason && value !== undefined && "excluded",
       coloured && isAbove(value, ends) && "above",
       flagged && "degenerate",
     ].filter((name) => typeof name === "string");
@@ -33,14 +33,14 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
     return {
       value,
       classes,
-      // A click on the prompt of a generation leaves tokens out, and chooses one elsewhere.
+      // A click on the prompt of a generation excludes tokens, and chooses one elsewhere.
       attributes: Object.fromEntries([
         generation && !generated
           ? ["aria-pressed", String(reason !== "")]
           : ["aria-selected", String(token === chosen)],
       ]),
       name: () =>
-        [named, said, generation && reason && `left out (${reason})`, flagged && "degenerate"]
+        [named, said, generation && reason && `excluded (${reason})`, flagged && "degenerate"]
           .filter(Boolean)
           .join(", "),
       ...(coloured ? { background: shades.css(value, ends.top), ink: shades.ink(value, ends.top) } : {}),
