@@ -41,11 +41,15 @@ test("the first token sets no end of the difference either", () => {
   expect(colours).toMatchObject({ top: 0.06, least: -0.4, most: 0.06 });
   expect([-0.4, 0.06, -0.06].map((value) => colours.beyond(value))).toEqual([true, false, false]);
   expect(colours.css(-0.4)).toBe(colours.css(-0.06));
-  const encoder = { ...side, report: { ...report, model: { ...report.model, causal: false } } } as unknown as Side;
+  const tokens = report.tokens.map((token) => ({ ...token, special: false }));
+  const encoder = {
+    ...side,
+    report: { ...report, tokens, model: { ...report.model, causal: false } },
+  } as unknown as Side;
   const topOf = (sides: [Side, Side], match: Int32Array) =>
     differenceColours(new DivergingScale(false), sides, match, [difference]).top;
   expect(topOf([encoder, encoder], same)).toBe(0.4);
-  // Nor where only one of the two parks something there, in its own place.
+  // Nor where only one of the two has a sink there, in its own place.
   expect(topOf([encoder, side], same)).toBe(0.06);
   expect(topOf([side, encoder], same)).toBe(0.06);
   expect(topOf([encoder, side], Int32Array.of(1, 2, -1, -1, -1, -1))).toBe(0.4);

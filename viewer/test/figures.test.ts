@@ -2,6 +2,7 @@
 // the figures, and attnflow/draw/page_figures_test.cc holds the figures to the same file.
 import { rgb } from "d3-color";
 import { describe, expect, test } from "vitest";
+import { EndsOf, isAside } from "../src/color/ends";
 import { Scale } from "../src/color/scale";
 import { graphArcs } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
@@ -69,10 +70,10 @@ describe.each(cases)("$name", ({ report: document, panels }) => {
     const values = report.tokens.map(({ index }) =>
       rows.reduce((sum, row) => sum + (report.row(method, layer, row)?.[index] ?? NaN) / rows.length, 0),
     );
-    const ordinary = values.filter((_, j) => !report.tokens[j].special && j !== outputToken);
-    // A figure's scale ends at the largest of these, or at one that is hardly larger.
-    const largest = Math.max(...values);
-    const top = largest > 1.01 * Math.max(...ordinary) ? Math.max(...ordinary) : largest;
+    const ends = new EndsOf();
+    // The mean over all output tokens is nobody's own value.
+    values.forEach((value, j) => ends.add(value, isAside(report, outputToken ?? -1, j)));
+    const { top } = ends.ends;
     expect(values.map((value) => hex(scale.css(value, top)))).toEqual(panels[method].squares);
   });
 });

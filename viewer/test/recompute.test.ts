@@ -19,7 +19,7 @@ interface Certificate {
   output_token: number;
   input_token: number;
   layer: number;
-  to_layer?: number;
+  start_layer?: number;
   flow: number;
   flow_gap: number;
   minimum_cut: [number, number, number, number][];
@@ -78,7 +78,7 @@ for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {
     expect(fixture.report.certificates.length).toBe(3);
     let cuts = 0;
     for (const certificate of fixture.report.certificates) {
-      const { layer, to_layer: toLayer = 0, output_token: outputToken, input_token: inputToken } = certificate;
+      const { layer, start_layer: toLayer = 0, output_token: outputToken, input_token: inputToken } = certificate;
       const rule = residualRule(report, "flow");
       const row = (k: number, query: number) => mixedRow(mixing, rule, recipe.residual, k, query, k === layer);
       const pair = finish(maximumFlow({ n: report.n, layer, toLayer, outputToken, inputToken, row }));
@@ -189,7 +189,7 @@ test("sparse rows give the rollout of the rows they stand for", async () => {
   const rows = [0, 1, 2, 3, 0, 1, 2, 3];
   const document: ReportDocument = {
     format: "attnflow-report",
-    version: 2,
+    version: 3,
     settings: { ...read("causal").report.settings, layers: [1, 2] },
     model: { name: "", architecture: "", layers: 2, heads: 1, causal: true },
     input: { kind: "attention", text: "", tokens: ["a", "b", "c", "d"].map((text) => ({ text })) },

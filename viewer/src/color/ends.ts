@@ -10,34 +10,37 @@ export interface Ends {
   above: number;
 }
 
-/** Whether a decoder may park on a token what its output token does not need. */
-export const isParked = ({ model, tokens }: Report, output: number, token: number) =>
-  model.causal && (token === 0 || token === output || tokens[token].special);
+/**
+ * Whether a token may have a large value that says little: special tokens and a decoder's first one are attention sinks,
+ * and the residual brings an output token its own. The rule of figures, too (attnflow/draw/color_scale.h).
+ */
+export const isAside = ({ model, tokens }: Report, output: number, token: number) =>
+  tokens[token].special || token === output || (model.causal && token === 0);
 
 /** What is less than this share of the largest value has no strong colour: it is next to nothing. */
 const FLOOR = 0.01;
 
 /**
- * Collects values. The first token and special ones, where decoders park what they do not need, and a token's own
- * position do not set the top when they lie far above the rest: every other value would be as good as none.
+ * Collects values. Sinks and a token's own position do not set the top when they lie far above the rest: every other
+ * value would be as good as none.
  */
 export class EndsOf {
-  private parked = 0;
+  private aside = 0;
   private rest = 0;
   private least = Infinity;
 
   /** @param seen a value, not the 0 of what could not be drawn on */
-  add(value: number, parked: boolean, seen = true) {
+  add(value: number, aside: boolean, seen = true) {
     if (!(value < Infinity)) return;
     if (seen && value < this.least) this.least = value;
-    if (parked) {
-      if (value > this.parked) this.parked = value;
+    if (aside) {
+      if (value > this.aside) this.aside = value;
     } else if (value > this.rest) this.rest = value;
   }
 
   /** What others have collected, for one scale over all. */
   include(other: EndsOf): this {
-    this.parked = Math.max(this.parked, other.parked);
+    this.aside = Math.max(this.aside, other.aside);
     this.rest = Math.max(this.rest, other.rest);
     this.least = Math.min(this.least, other.least);
     return this;
@@ -47,14 +50,14 @@ export class EndsOf {
   addRow(report: Report, row: Numbers, output: number, counts: readonly boolean[]) {
     const { causal } = report.model;
     for (let j = 0; j < row.length; ++j) {
-      if (counts[j]) this.add(row[j], isParked(report, output, j), !causal || j <= output);
+      if (counts[j]) this.add(row[j], isAside(report, output, j), !causal || j <= output);
     }
   }
 
   get ends(): Ends {
-    const { parked, rest, least } = this;
-    const above = Math.max(parked, rest);
-    const top = rest > 0 && parked > 2 * rest ? Math.max(rest, FLOOR * above) : above;
+    const { aside, rest, least } = this;
+    const above = Math.max(aside, rest);
+    const top = rest > 0 && aside > 2 * rest ? Math.max(rest, FLOOR * above) : above;
     return { least: least < top ? least : 0, top, above };
   }
 }

@@ -1,5 +1,5 @@
 // The colours of a comparison: of its two sides, on one scale where both mean the same, and of their difference.
-import { collectEnds, EndsOf, isAbove, isParked, type Ends } from "../color/ends";
+import { collectEnds, EndsOf, isAbove, isAside, type Ends } from "../color/ends";
 import { barOf, type DivergingScale, type Scale } from "../color/scale";
 import { ScaleBar } from "../components/legend";
 import { format } from "../report/text";
@@ -48,14 +48,14 @@ export function differenceColours(
   match: Int32Array,
   rows: Rows,
 ): Colours {
-  const parked = (i: number) =>
-    isParked(first.report, first.token, i) || (match[i] >= 0 && isParked(second.report, second.token, match[i]));
+  const aside = (i: number) =>
+    isAside(first.report, first.token, i) || (match[i] >= 0 && isAside(second.report, second.token, match[i]));
   const sizes = new EndsOf();
   let [least, most] = [0, 0];
   for (const row of rows) {
     for (const [i, value] of row?.entries() ?? []) {
       if (!first.counts[i] || !Number.isFinite(value)) continue;
-      sizes.add(Math.abs(value), parked(i));
+      sizes.add(Math.abs(value), aside(i));
       if (value < least) least = value;
       if (value > most) most = value;
     }
