@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "attnflow/analysis/image_figure.h"
+#include "attnflow/analysis/image/image_figure.h"
 #include "attnflow/draw/figure.h"
 #include "attnflow/report/report.h"
 

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/evaluate_agreement.h"
-#include "attnflow/analysis/evaluate_correlations.h"
-#include "attnflow/analysis/evaluate_output.h"
-#include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/analysis/evaluate/evaluate_agreement.h"
+#include "attnflow/analysis/evaluate/evaluate_correlations.h"
+#include "attnflow/analysis/evaluate/evaluate_output.h"
+#include "attnflow/analysis/evaluate/evaluate_samples.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
@@ -113,7 +114,7 @@ Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder,
 void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   arguments.read_settings(options.settings);
-  for (const std::string& output : arguments.outputs) check_correlations_output(output);
+  for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage, "--per-sample requires -o FILE.json or --json");
   }

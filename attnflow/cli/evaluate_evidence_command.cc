@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/evaluate_evidence.h"
+#include "attnflow/analysis/evaluate/evaluate_evidence.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
@@ -36,7 +37,7 @@ void run_evidence(EvidenceArguments& arguments) {
   EvidenceOptions& options = arguments.options;
   arguments.read_settings(options.settings);
   options.flow_layers = parse_layers(arguments.flow_layers);
-  for (const std::string& output : arguments.outputs) check_evidence_output(output);
+  for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
   LoadOptions load;
   load.threads = options.threads;

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/evaluate_image.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/evaluate/evaluate_image.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/image/image_model.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -58,7 +59,7 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
 void run_image_evaluation(ImageEvaluationArguments& arguments) {
   ImageEvaluationOptions& options = arguments.options;
   arguments.read_settings(options.settings);
-  for (const std::string& output : arguments.outputs) check_image_evaluation_output(output);
+  for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   if (arguments.blank != "mean" && arguments.blank != "black") {
     throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
   }

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/certificates.h"
-#include "attnflow/analysis/explain.h"
-#include "attnflow/analysis/referents.h"
+#include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/explain/referents.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"

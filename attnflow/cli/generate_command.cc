@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/analysis/explain.h"
-#include "attnflow/analysis/generate.h"
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/generate/generate.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/certificates.h"
-#include "attnflow/analysis/explain_image.h"
-#include "attnflow/analysis/image_figure.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/analysis/image/explain_image.h"
+#include "attnflow/analysis/image/image_figure.h"
+#include "attnflow/analysis/image/image_model.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "attnflow/analysis/evaluate_text.h"
-#include "attnflow/analysis/explain.h"
-#include "attnflow/analysis/explain_image.h"
-#include "attnflow/analysis/generate.h"
+#include "attnflow/analysis/evaluate/evaluate_text.h"
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/generate/generate.h"
+#include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/report/compact_json.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "attnflow/analysis/memory_check.h"
+#include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/base/error.h"
 
 namespace attnflow {

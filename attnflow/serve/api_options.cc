@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "attnflow/analysis/certificates.h"
-#include "attnflow/analysis/referents.h"
+#include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/analysis/explain/referents.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/messages.h"

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "attnflow/analysis/evaluate_text.h"
-#include "attnflow/analysis/explain.h"
-#include "attnflow/analysis/generate.h"
+#include "attnflow/analysis/evaluate/evaluate_text.h"
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/generate/generate.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/serve/http_message.h"
 

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "attnflow/analysis/blank_token.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/image/image_model.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/extension.h"

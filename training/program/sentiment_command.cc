@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "attnflow/analysis/evaluate_samples.h"
+#include "attnflow/analysis/evaluate/evaluate_samples.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/common_options.h"
 #include "training/program/commands.h"

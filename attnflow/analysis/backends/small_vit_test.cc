@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/evaluate_image.h"
-#include "attnflow/analysis/explain_image.h"
-#include "attnflow/analysis/image_figure.h"
-#include "attnflow/analysis/image_model.h"
-#include "attnflow/analysis/picture_model_for_test.h"
+#include "attnflow/analysis/evaluate/evaluate_image.h"
+#include "attnflow/analysis/image/explain_image.h"
+#include "attnflow/analysis/image/image_figure.h"
+#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/image/picture_model_for_test.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::small_vit_test {

@@ -1,0 +1,74 @@
+#include "attnflow/analysis/evaluate/csv_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/unicode/unicode.h"
+
+namespace attnflow {
+namespace {
+
+[[noreturn]] void fail(const std::string& name, std::size_t line, const std::string& what) {
+  throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: {}", name, line, what));
+}
+
+}  // namespace
+
+std::string read_utf8_text(const std::filesystem::path& path) {
+  return check_utf8_text(read_file(path), path.string());
+}
+
+std::string check_utf8_text(std::string content, const std::string& name) {
+  if (const auto bad = find_invalid_utf8(content)) {
+    const auto line = 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
+    fail(name, static_cast<std::size_t>(line),
+         fmt::format("expected UTF-8, found other bytes at offset {}; convert it, for example with iconv -f latin1 -t "
+                     "utf-8",
+                     *bad));
+  }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (content.compare(0, kByteOrderMark.size(), kByteOrderMark) == 0) content.erase(0, kByteOrderMark.size());
+  return content;
+}
+
+CsvRow CsvReader::next() {
+  CsvRow row{line_, {""}};
+  while (at_ < content_.size()) {
+    const char c = content_[at_];
+    if (c == '"' && row.cells.back().empty()) {
+      const std::size_t opened = line_;
+      for (++at_;; ++at_) {
+        if (at_ == content_.size()) {
+          fail(name_, opened, "expected the end of a quoted cell, found the end of the file");
+        }
+        if (content_[at_] == '\n') ++line_;
+        if (content_[at_] == '"') {
+          ++at_;
+          if (at_ == content_.size() || content_[at_] != '"') break;
+        }
+        row.cells.back() += content_[at_];
+      }
+      if (at_ < content_.size() && content_[at_] != ',' && content_[at_] != '\n' && content_[at_] != '\r') {
+        fail(name_, line_,
+             "expected a comma or the end of the line after a quoted cell, found more text; double the quotation marks "
+             "inside a quoted cell");
+      }
+    } else if (c == ',') {
+      row.cells.emplace_back();
+      ++at_;
+    } else if (c == '\n') {
+      ++at_;
+      ++line_;
+      return row;
+    } else {
+      if (c != '\r' || at_ + 1 == content_.size() || content_[at_ + 1] != '\n') row.cells.back() += c;
+      ++at_;
+    }
+  }
+  return row;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,42 @@
+// Tables of text: UTF-8 files, and comma-separated values as RFC 4180 says.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_CSV_READER_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_CSV_READER_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attnflow {
+
+// The content of a text file without its byte order mark. Throws Error(kBadFile), naming the line, for bytes that are
+// not UTF-8.
+std::string read_utf8_text(const std::filesystem::path& path);
+// The same of content that has been read from `name`.
+std::string check_utf8_text(std::string content, const std::string& name);
+
+struct CsvRow {
+  std::size_t line = 0;  // where it starts, from 1
+  std::vector<std::string> cells;
+};
+
+// Rows one by one: quoted cells, doubled quotes and line breaks inside them. A blank line is a row of one empty cell.
+// Throws Error(kBadFile), naming file and line, for a quotation that never ends or has text behind it.
+class CsvReader {
+ public:
+  // `content` must outlive the reader; `name` is for messages.
+  CsvReader(std::string_view content, std::string name) : content_(content), name_(std::move(name)) {}
+  bool done() const { return at_ >= content_.size(); }
+  CsvRow next();
+
+ private:
+  std::string_view content_;
+  std::string name_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_CSV_READER_H_

@@ -1,0 +1,498 @@
+#include "attnflow/analysis/evaluate/evaluate_correlations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "attnflow/analysis/explain/degeneracy_note.h"
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/base/random.h"
+#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/evaluate/relevance.h"
+#include "attnflow/graph/layers.h"
+#include "attnflow/graph/mixing.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::array<const char*, 2> kTokenSets = {"all", "without-special"};
+constexpr std::array<std::pair<const char*, SpearmanFormula>, 2> kFormulas = {
+    {{"spearman", SpearmanFormula::kStandard}, {"dense-ranks", SpearmanFormula::kDenseRanks}}};
+
+std::optional<RelevanceKind> find_relevance(const std::string& name) {
+  if (name == "row") return RelevanceKind::kOutputToken;
+  if (name == "column-max") return RelevanceKind::kMaximum;
+  if (name == "column-sum") return RelevanceKind::kSum;
+  return std::nullopt;
+}
+
+void expect_once(const std::vector<std::string>& names, const char* option) {
+  if (names.empty()) throw Error(ErrorKind::kUsage, fmt::format("{}: expected at least one, found none", option));
+  for (const std::string& name : names) {
+    if (std::count(names.begin(), names.end(), name) == 1) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected each once, found '{}' twice", option, name));
+  }
+}
+
+// Every score with every target, or with its own.
+std::vector<ScoreQuestion> score_questions(const CorrelationOptions& options, const ModelInfo& info) {
+  std::vector<ScoreQuestion> questions;
+  for (const std::string& score : options.scores) {
+    const ImportanceMethod method = parse_importance_method(score);
+    std::vector<std::string> targets = options.targets;
+    if (targets.empty()) targets = {method == ImportanceMethod::kBlankOut ? "probability" : "difference"};
+    for (const std::string& target : targets) {
+      questions.push_back({method, parse_target(target, info), score, full_target_name(target)});
+    }
+  }
+  return questions;
+}
+
+// All samples as tokens; those that are too long are left out, or cut.
+std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const ModelInfo& info,
+                                          const std::vector<EvaluationSample>& samples,
+                                          const CorrelationOptions& options, SampleCounts& data) {
+  std::vector<EncodedSample> encoded(samples.size());
+  std::vector<char> cut(samples.size(), 0);
+  ParallelOptions parallel;
+  parallel.threads = options.threads;
+  parallel.stop_token = options.stop_token;
+  parallel_for(samples.size(), parallel, [&](std::size_t s, std::size_t) {
+    EncodeOptions encode;
+    if (options.truncate) encode.max_tokens = info.max_tokens;
+    const Encoding encoding = tokenizer.encode(samples[s].text, samples[s].pair, encode);
+    cut[s] = encoding.truncated ? 1 : 0;
+    EncodedSample& one = encoded[s];
+    one.number = s;
+    one.label = samples[s].label;
+    for (const EncodedToken& token : encoding.tokens) {
+      one.input.ids.push_back(token.id);
+      one.input.type_ids.push_back(token.type_id);
+      one.tokens.push_back({token.text, token.begin, token.end, token.special, token.word, token.segment, false});
+    }
+  });
+  data.found = samples.size();
+  data.truncated = static_cast<std::size_t>(std::count(cut.begin(), cut.end(), 1));
+  const auto is_too_long = [&](const EncodedSample& one) { return one.input.ids.size() > info.max_tokens; };
+  const auto longest = std::max_element(encoded.begin(), encoded.end(), [](const auto& a, const auto& b) {
+    return a.input.ids.size() < b.input.ids.size();
+  });
+  const std::size_t most = longest->input.ids.size();
+  const auto kept = std::remove_if(encoded.begin(), encoded.end(), is_too_long);
+  data.too_long = static_cast<std::size_t>(encoded.end() - kept);
+  if (data.too_long == encoded.size()) {
+    throw Error(ErrorKind::kInputTooLong,
+                fmt::format("expected samples of at most {} tokens (the positions of {}), found only longer ones, of "
+                            "up to {}; pass --truncate to truncate them",
+                            info.max_tokens, info.name, most));
+  }
+  encoded.erase(kept, encoded.end());
+  return encoded;
+}
+
+// At most options.samples of them, each as likely as any other, in their order.
+void draw_samples(std::vector<EncodedSample>& samples, const CorrelationOptions& options) {
+  if (options.samples == 0 || options.samples >= samples.size()) return;
+  std::vector<std::size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random(options.seed).shuffle(order);
+  order.resize(options.samples);
+  std::sort(order.begin(), order.end());
+  std::vector<EncodedSample> drawn;
+  drawn.reserve(order.size());
+  for (const std::size_t s : order) drawn.push_back(std::move(samples[s]));
+  samples = std::move(drawn);
+}
+
+std::vector<Accuracy> accuracies(const std::vector<EncodedSample>& encoded,
+                                 const std::vector<EvaluationSample>& samples, double confidence) {
+  std::map<std::string, Accuracy> groups;  // "" sorts first
+  for (const EncodedSample& one : encoded) {
+    const auto add = [&](const std::string& group) {
+      Accuracy& accuracy = groups[group];
+      accuracy.group = group;
+      ++accuracy.count;
+      if (one.predicted == *one.label) ++accuracy.correct;
+    };
+    add("");
+    if (!samples[one.number].group.empty()) add(samples[one.number].group);
+  }
+  std::vector<Accuracy> result;
+  for (auto& [name, accuracy] : groups) {
+    accuracy.interval = wilson_interval(accuracy.correct, accuracy.count, confidence);
+    result.push_back(accuracy);
+  }
+  return result;
+}
+
+// What the methods say of one sample.
+struct SampleMethods {
+  std::size_t output_token = 0;
+  std::vector<Relevance> relevance;  // [relevance][method][layer]
+  std::vector<double> own;           // [method][layer]
+  std::vector<DegeneracyCounts> degeneracy;
+};
+
+class Correlator {
+ public:
+  Correlator(Model& model, const CorrelationOptions& options, std::vector<std::size_t> layers)
+      : model_(model), options_(options), layers_(std::move(layers)) {
+    for (const std::string& name : options.relevance) kinds_.push_back(find_relevance(name).value());
+  }
+
+  SampleMethods methods(const EncodedSample& sample) const {
+    const Settings& settings = options_.settings;
+    std::vector<Note> ignored;
+    SampleMethods result;
+    result.output_token =
+        resolve_token(settings.output_token, "output-token", sample.tokens, model_.info().causal, ignored);
+    GraphSink sink(model_.info().layers, mixing_options(settings, sample.tokens, model_.info().heads));
+    model_.run(sample.input, &sink);
+    GraphSource source(sink.take(), model_.info().causal);
+    result.relevance.resize(kinds_.size() * settings.methods.size() * layers_.size());
+    const bool only_row = std::all_of(kinds_.begin(), kinds_.end(),
+                                      [](RelevanceKind kind) { return kind == RelevanceKind::kOutputToken; });
+    for (std::size_t m = 0; m < settings.methods.size(); ++m) {
+      Query query{.method = settings.methods[m], .layers = layers_, .start_layer = settings.start_layer};
+      const bool one_row = only_row && query.method == Method::kFlow;
+      query.outputs = one_row ? TokenGroups{{result.output_token}} : single_tokens(sample.tokens.size());
+      query.flow_tolerance = settings.flow_tolerance;
+      add(result, m, attribute(source, query, {.threads = 1, .stop_token = options_.stop_token}));
+    }
+    return result;
+  }
+
+ private:
+  void add(SampleMethods& result, std::size_t m, const Attribution& found) const {
+    const std::size_t methods = options_.settings.methods.size();
+    // Of flow there may be one row only.
+    const std::size_t row = found.values.extent(1) == 1 ? 0 : result.output_token;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      const TensorView<const double> values = found.values[l];
+      for (std::size_t r = 0; r < kinds_.size(); ++r) {
+        const RelevanceOptions how{kinds_[r], row};
+        result.relevance[(r * methods + m) * layers_.size() + l] =
+            found.gap.empty() ? relevance(values, how) : relevance(values, found.gap[l], how);
+      }
+      result.own.push_back(values(row, result.output_token));
+      if (found.method == Method::kFlow) result.degeneracy.push_back(count_degenerate(found, l));
+    }
+  }
+
+  Model& model_;
+  const CorrelationOptions& options_;
+  std::vector<std::size_t> layers_;
+  std::vector<RelevanceKind> kinds_;
+};
+
+// The cells in their order, without numbers.
+std::vector<CorrelationCell> make_cells(const CorrelationOptions& options,
+                                        const std::vector<ScoreQuestion>& questions) {
+  std::vector<CorrelationCell> cells;
+  for (const std::string& relevance : options.relevance) {
+    for (const ScoreQuestion& question : questions) {
+      for (const char* const tokens : kTokenSets) {
+        for (const auto& formula : kFormulas) {
+          for (const std::string& method : to_texts(options.settings.methods)) {
+            for (const std::size_t layer : options.settings.layers) {
+              cells.push_back({relevance, question.method_name, question.target_name, tokens, formula.first, method,
+                               layer, Summary{}});
+            }
+          }
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+// One sample's correlation in every cell, NaN where it has none. `scores` is [score][token].
+std::vector<double> correlate(const SampleMethods& methods, const std::vector<const std::vector<double>*>& scores,
+                              const std::vector<bool>& keep, std::size_t relevances) {
+  const std::size_t per_relevance = methods.relevance.size() / relevances;  // methods times layers
+  std::vector<double> result;
+  for (std::size_t r = 0; r < relevances; ++r) {
+    for (const std::vector<double>* const score : scores) {
+      for (std::size_t t = 0; t < kTokenSets.size(); ++t) {
+        const std::vector<double> importance = t == 0 ? *score : select(*score, keep);
+        for (const auto& formula : kFormulas) {
+          for (std::size_t k = 0; k < per_relevance; ++k) {
+            const Relevance& whole = methods.relevance[r * per_relevance + k];
+            const Relevance some = t == 0 ? Relevance{} : select(whole, keep);
+            const Relevance& one = t == 0 ? whole : some;
+            SpearmanOptions options;
+            options.formula = formula.second;
+            options.first_gaps = one.gaps;
+            result.push_back(spearman(one.values, importance, options).value_or(kMissing));
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+// Every two methods at every layer, later minus earlier: a positive difference speaks for the later one.
+void compare_methods(CorrelationReport& report, const Tensor<double>& values, const ResamplingOptions& resampling) {
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
+  const std::size_t layers = report.options.settings.layers.size();
+  const std::size_t block = methods.size() * layers;
+  std::vector<std::pair<std::size_t, std::size_t>> cells;
+  for (std::size_t begin = 0; begin < report.cells.size(); begin += block) {
+    if (report.cells[begin].formula != kFormulas[0].first) continue;
+    for (std::size_t a = 0; a < methods.size(); ++a) {
+      for (std::size_t b = a + 1; b < methods.size(); ++b) {
+        for (std::size_t l = 0; l < layers; ++l) cells.emplace_back(begin + b * layers + l, begin + a * layers + l);
+      }
+    }
+  }
+  if (cells.empty()) return;
+  const std::size_t samples = values.extent(1);
+  Tensor<double> first({cells.size(), samples});
+  Tensor<double> second({cells.size(), samples});
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    std::copy_n(values.data() + cells[c].first * samples, samples, first.data() + c * samples);
+    std::copy_n(values.data() + cells[c].second * samples, samples, second.data() + c * samples);
+  }
+  const std::vector<PairedComparison> found = compare_paired(first.view(), second.view(), resampling);
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const CorrelationCell& one = report.cells[cells[c].first];
+    report.comparisons.push_back({one.relevance, one.score, one.target, one.tokens, one.method,
+                                  report.cells[cells[c].second].method, one.layer, found[c]});
+  }
+}
+
+// Takes the interval from summaries of too few samples; true when there was one to take.
+bool drop_interval(Summary& summary) {
+  if (summary.count >= kFewestForInterval) return false;
+  const bool had_one = summary.count > 0;
+  summary.low = kMissing;
+  summary.high = kMissing;
+  return had_one;
+}
+
+void drop_intervals(CorrelationReport& report) {
+  bool any = false;
+  for (CorrelationCell& cell : report.cells) any = drop_interval(cell.summary) || any;
+  for (MethodComparison& one : report.comparisons) any = drop_interval(one.comparison.difference) || any;
+  if (any) {
+    report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
+  }
+}
+
+void note_degenerate_share(CorrelationReport& report) {
+  DegeneracyQuestion question;
+  question.start_layer = report.options.settings.start_layer;
+  question.layers = report.degeneracy;
+  if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
+}
+
+void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guessed_output_token) {
+  const SampleCounts& data = report.data;
+  std::vector<Note>& notes = report.notes;
+  if (data.empty_lines > 0) notes.push_back({NoteCode::kEmptyLines, {{"lines", data.empty_lines}}});
+  if (data.too_long > 0) {
+    notes.push_back({NoteCode::kSamplesTooLong, {{"samples", data.too_long}, {"of", data.found}}});
+  }
+  if (data.truncated > 0) {
+    notes.push_back({NoteCode::kSamplesCut, {{"samples", data.truncated}, {"of", data.found}}});
+  }
+  if (!data.labelled) notes.emplace_back(NoteCode::kNoLabels);
+  if (report.already_blank > 0) {
+    notes.push_back({NoteCode::kTokensAlreadyBlank,
+                     {{"count", report.already_blank}, {"of", data.tokens}, {"blank", report.blank}}});
+  }
+  for (std::size_t q = 0; q < report.scores.size(); ++q) {
+    const std::size_t noise = scores.scores[q].noise;
+    if (noise == 0) continue;
+    notes.push_back({NoteCode::kScoresAreNoise,
+                     {{"score", report.scores[q].score},
+                      {"target", report.scores[q].target},
+                      {"samples", noise},
+                      {"of", data.used}}});
+  }
+  if (guessed_output_token) notes.emplace_back(NoteCode::kOutputTokensGuessed);
+}
+
+}  // namespace
+
+void validate_options(const CorrelationOptions& options) {
+  validate(options.settings);
+  if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
+    throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all; see --relevance column-max");
+  }
+  if (options.settings.output_token.kind == OutputToken::Kind::kText) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--output-token: expected auto, cls, mask, last or a position, found '{}'; samples have "
+                            "different texts",
+                            options.settings.output_token.text));
+  }
+  expect_once(options.scores, "--scores");
+  for (const std::string& score : options.scores) parse_importance_method(score);
+  if (!options.targets.empty()) expect_once(options.targets, "--targets");
+  expect_once(options.relevance, "--relevance");
+  for (const std::string& name : options.relevance) {
+    if (find_relevance(name)) continue;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--relevance: expected a comma-separated list of row, column-max, column-sum, found '{}'", name));
+  }
+  const std::string& blank = options.blank;
+  if (blank != "auto" && blank != "unk" && blank != "mask" && blank != "pad") {
+    throw Error(ErrorKind::kUsage, fmt::format("--blank: expected auto, unk, mask or pad, found '{}'", blank));
+  }
+  if (options.resamples == 0) throw Error(ErrorKind::kUsage, "--resamples: expected at least 1, found 0");
+}
+
+void check_classifier(const ModelInfo& info) {
+  std::string found;
+  if (info.head != ModelHead::kClassification) {
+    found = "it has no classification head";
+  } else if (info.multi_label) {
+    found = "its classes are not mutually exclusive (problem_type in config.json)";
+  } else if (info.labels.size() < 2) {
+    found = "it has only one class";
+  } else {
+    return;
+  }
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("expected a classifier with two or more classes, found {}: {}", info.name, found));
+}
+
+CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer,
+                                        const std::vector<EvaluationSample>& samples, SampleCounts data,
+                                        const CorrelationOptions& options) {
+  validate_options(options);
+  const ModelInfo& info = model.info();
+  check_classifier(info);
+  check_vocabulary(tokenizer, info);
+  if (samples.empty()) throw Error(ErrorKind::kUsage, "expected at least one sample, found none");
+
+  CorrelationReport report;
+  report.options = options;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.notes = info.notes_for(1);
+  report.labels = info.labels;
+  report.options.settings.layers = resolve_layers(options.settings.layers, options.settings.start_layer, info.layers);
+  const std::vector<ScoreQuestion> questions = score_questions(options, info);
+  for (const ScoreQuestion& question : questions) report.scores.push_back({question.method_name, question.target_name});
+
+  report.data = std::move(data);
+  std::vector<EncodedSample> encoded = encode_samples(tokenizer, info, samples, options, report.data);
+  draw_samples(encoded, options);
+  report.data.used = encoded.size();
+  report.data.labelled = encoded.front().label.has_value();
+  bool guessed_output_token = false;
+  for (const EncodedSample& one : encoded) {
+    report.data.tokens += one.tokens.size();
+    for (const InputToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
+    // Everything that can be wrong with the options is found before the model runs.
+    std::vector<Note> notes;
+    resolve_token(options.settings.output_token, "output-token", one.tokens, info.causal, notes);
+    guessed_output_token = guessed_output_token || !notes.empty();
+    mixing_options(options.settings, one.tokens, info.heads);
+  }
+
+  const ScoringOptions scoring{options.blank, options.progress, options.stop_token};
+  predict(model, encoded, scoring);
+  if (report.data.labelled) report.accuracy = accuracies(encoded, samples, options.confidence);
+  const ScoreResult scores = importance_scores(model, tokenizer, encoded, questions, scoring);
+  report.blank = scores.blank;
+  report.already_blank = scores.already_blank;
+
+  report.cells = make_cells(report.options, questions);
+  const std::size_t count = encoded.size();
+  Tensor<double> correlations({report.cells.size(), count});
+  std::vector<SampleMethods> found(count);
+  if (options.keep_samples) report.samples.resize(count);
+  const Correlator correlator(model, report.options, report.options.settings.layers);
+  ParallelOptions parallel;
+  parallel.threads = options.threads;
+  parallel.stop_token = options.stop_token;
+  if (options.progress) parallel.progress = options.progress("attention");
+  parallel_for(count, parallel, [&](std::size_t s, std::size_t) {
+    const EncodedSample& one = encoded[s];
+    SampleMethods& methods = found[s];
+    methods = correlator.methods(one);
+    std::vector<const std::vector<double>*> of_sample;
+    for (const SampleScores& score : scores.scores) of_sample.push_back(&score.values[s]);
+    std::vector<bool> special;
+    std::vector<bool> keep;
+    for (const InputToken& token : one.tokens) {
+      special.push_back(token.special);
+      keep.push_back(!token.special);
+    }
+    std::vector<double> values = correlate(methods, of_sample, keep, options.relevance.size());
+    for (std::size_t c = 0; c < values.size(); ++c) correlations(c, s) = values[c];
+    if (options.keep_samples) {
+      const EvaluationSample& sample = samples[one.number];
+      SampleRecord& record = report.samples[s];
+      record.number = one.number;
+      record.text = sample.text;
+      record.pair = sample.pair;
+      record.group = sample.group;
+      record.label = one.label;
+      record.predicted = one.predicted;
+      record.output_token = methods.output_token;
+      for (const InputToken& token : one.tokens) record.tokens.push_back(token.text);
+      record.special = std::move(special);
+      for (const std::vector<double>* const score : of_sample) record.scores.push_back(*score);
+      for (const Relevance& relevance : methods.relevance) {
+        record.relevance.push_back(relevance.values);
+        record.gaps.push_back(relevance.gaps);
+      }
+      record.correlations = std::move(values);
+    }
+    methods.relevance = {};  // what is left of it is a few numbers
+  });
+
+  ResamplingOptions resampling;
+  resampling.seed = options.seed;
+  resampling.resamples = options.resamples;
+  resampling.confidence = options.confidence;
+  resampling.parallel.threads = options.threads;
+  resampling.parallel.stop_token = options.stop_token;
+  if (options.progress) resampling.parallel.progress = options.progress("bootstrap");
+  const std::vector<Summary> summaries = summarize(correlations.view(), resampling);
+  for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].summary = summaries[c];
+  if (options.progress) resampling.parallel.progress = options.progress("comparisons");
+  compare_methods(report, correlations, resampling);
+
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
+  const std::vector<std::size_t>& layers = report.options.settings.layers;
+  for (std::size_t m = 0; m < methods.size(); ++m) {
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      double sum = 0.0;
+      for (const SampleMethods& one : found) sum += one.own[m * layers.size() + l];
+      report.own_share.push_back({methods[m], layers[l], sum / static_cast<double>(count)});
+    }
+  }
+  for (std::size_t l = 0; l < found.front().degeneracy.size(); ++l) {
+    DegeneracyCounts sum{layers[l], 0, 0, 0};
+    for (const SampleMethods& one : found) {
+      sum.values += one.degeneracy[l].values;
+      sum.first_layer_column += one.degeneracy[l].first_layer_column;
+      sum.top_row += one.degeneracy[l].top_row;
+    }
+    report.degeneracy.push_back(sum);
+  }
+  add_notes(report, scores, guessed_output_token);
+  drop_intervals(report);
+  note_degenerate_share(report);
+  return report;
+}
+
+}  // namespace attnflow

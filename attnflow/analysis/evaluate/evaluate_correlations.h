@@ -1,0 +1,191 @@
+// How well do raw attention, rollout and flow agree with importance scores? The tables of Abnar & Zuidema (2020,
+// sections 4 and 5), for any classifier and any labelled sentences.
+//
+// Problem. For each sample, each method gives the input tokens a relevance at each layer (evaluate/relevance.h), and
+// each importance score (evaluate/importance.h) gives them an importance. How far do their orders agree, on average
+// over samples, and does one method agree better than another?
+//
+// Method. Per sample and cell, Spearman's correlation (evaluate/rank_correlation.h) over the sample's tokens; then
+// mean, standard deviation, bootstrap interval and paired tests over samples (evaluate/statistics.h). A cell is one
+// choice of
+//
+//     relevance   row (the output token's values), column-max, column-sum (over all output tokens)
+//     score       blank-out, gradient, ... of a target
+//     tokens      all, or without the special ones: part of what a method shows by depth is CLS's own weight fading, so
+//                 every number comes both ways
+//     formula     spearman (average ranks), or dense-ranks: the formula of the paper's code, for replication
+//     method      raw, rollout, flow
+//     layer
+//
+// A vector whose values are all tied orders nothing: the sample is left out of that cell and counted. Flow values
+// closer than their gaps are ties.
+//
+// What must hold, whatever the model (a check on any table): at layer 1, flow and rollout are the same numbers; there
+// raw attention and rollout differ at the output token alone for `row` (so without special tokens they agree, when the
+// output token is one), and rank alike for `column-sum`.
+//
+// Beside the correlations: the model's accuracy on these samples with Wilson's interval; by layer, how many flow values
+// are degenerate (flow/flow.h), which is where flat rows of a flow table come from; and what share of its own relevance
+// the output token keeps (V[i, i], a mean over samples).
+//
+// Cost for N samples of n tokens: N (n + 1) sequences for blank-out, N backward passes for each target, N runs with
+// attention, rollout and flow of N graphs; samples are shared out among the threads. Memory: the scores, and one number
+// for each cell and sample. Deterministic: same input, same bits, whatever the number of threads.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/evaluate/evaluate_samples.h"
+#include "attnflow/analysis/evaluate/evaluate_scores.h"
+#include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/evaluate/statistics.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+
+// A bootstrap of fewer values than this says little about how sure their mean is: such cells and comparisons have no
+// interval (NaN), and a note says so.
+inline constexpr std::size_t kFewestForInterval = 10;
+
+struct CorrelationOptions {
+  // Those of SettingUse::kForCorrelations are looked at.
+  Settings settings;
+  std::vector<std::string> scores = {"blank-out", "gradient"};
+  // As parse_target() reads them. Empty: `probability` for blank-out, `difference` for gradients.
+  std::vector<std::string> targets;
+  std::vector<std::string> relevance = {"row"};  // row, column-max, column-sum
+  std::string blank = "auto";                    // unk, mask, pad
+  std::size_t samples = 0;                       // at most so many, drawn by the seed; 0: all
+  std::uint64_t seed = 1;                        // of the draw, the bootstrap and the sign-flip tests
+  std::size_t resamples = 10'000;
+  double confidence = 0.95;
+  bool truncate = false;      // samples that are too long are cut instead of left out
+  bool keep_samples = false;  // CorrelationReport::samples is filled
+  std::size_t threads = 0;    // 0: one per hardware thread
+  PhaseStart progress = {};
+  std::stop_token stop_token = {};
+};
+
+// What the samples are, and how many of them were used.
+struct SampleCounts {
+  std::string source;                // in words, for tables
+  std::vector<std::string> sources;  // names of the documents, where there are several
+  std::size_t empty_lines = 0;
+  std::size_t found = 0;      // samples at hand
+  std::size_t too_long = 0;   // left out: more tokens than the model has positions
+  std::size_t truncated = 0;  // cut instead
+  std::size_t used = 0;
+  std::size_t tokens = 0;  // of the samples used, special ones included
+  std::size_t special_tokens = 0;
+  bool labelled = true;
+  // What a reader has to know beside every accuracy on these samples, such as that the model was trained on their like;
+  // "" when there is nothing to say. A clause, without a full stop.
+  std::string caveat;
+};
+
+struct Accuracy {
+  std::string group;  // "" for all samples
+  std::size_t correct = 0;
+  std::size_t count = 0;
+  Interval interval;  // Wilson's
+};
+
+struct CorrelationCell {
+  std::string relevance;
+  std::string score;
+  std::string target;
+  std::string tokens;   // all, without-special
+  std::string formula;  // spearman, dense-ranks
+  std::string method;
+  std::size_t layer = 0;
+  Summary summary;
+};
+
+// Of `first` minus `second`, by Spearman's correlation.
+struct MethodComparison {
+  std::string relevance;
+  std::string score;
+  std::string target;
+  std::string tokens;
+  std::string first;
+  std::string second;
+  std::size_t layer = 0;
+  PairedComparison comparison;
+};
+
+struct ScoreName {
+  std::string score;
+  std::string target;
+};
+
+// V[i, i] of the output token i, a mean over samples.
+struct OwnShare {
+  std::string method;
+  std::size_t layer = 0;
+  double mean = 0.0;
+};
+
+// Everything that was correlated of one sample.
+struct SampleRecord {
+  std::size_t number = 0;  // among the samples at hand, from 0
+  std::string text;
+  std::optional<std::string> pair;
+  std::string group;
+  std::optional<std::size_t> label;
+  std::size_t predicted = 0;
+  std::size_t output_token = 0;
+  std::vector<std::string> tokens;
+  std::vector<bool> special;
+  std::vector<std::vector<double>> scores;  // [score][token]
+  // [relevance][method][layer], flattened in this order; gaps are empty where there are none.
+  std::vector<std::vector<double>> relevance;
+  std::vector<std::vector<double>> gaps;
+  std::vector<double> correlations;  // one for each of CorrelationReport::cells; NaN where left out
+};
+
+struct CorrelationReport {
+  std::string task;            // agreement, sentiment, sentences
+  CorrelationOptions options;  // as used: layers are resolved
+  ReportModel model;
+  std::vector<std::string> labels;
+  SampleCounts data;
+  std::vector<Accuracy> accuracy;  // all samples first, then groups by name; empty without labels
+  std::string blank;               // the piece that blanks; "" without blank-out
+  std::size_t already_blank = 0;   // tokens that were it before
+  std::vector<ScoreName> scores;   // in the order of the cells
+  // Order: relevance, score, tokens, formula, method, layer, the last fastest.
+  std::vector<CorrelationCell> cells;
+  std::vector<MethodComparison> comparisons;
+  std::vector<DegeneracyCounts> degeneracy;  // by layer, of the flow values that relevance is made of; or empty
+  std::vector<OwnShare> own_share;           // by method, then layer
+  std::vector<Note> notes;
+  std::vector<SampleRecord> samples;  // with keep_samples
+};
+
+// Throws Error(kUsage) for options that are wrong whatever the samples are; the command calls it before it loads a
+// model.
+void validate_options(const CorrelationOptions& options);
+
+// Throws Error(kUnsupportedModel) for a model without a classification head of two classes or more that exclude each
+// other. The command calls it before it reads samples.
+void check_classifier(const ModelInfo& info);
+
+// Throws what validate_options() and check_classifier() throw, Error(kInputTooLong) when every sample is too long,
+// Error(kUsage) for no samples or options that do not fit them, Error(kBadFile) for a tokenizer of another model,
+// Cancelled. `data` says what the samples are; counts are filled in here.
+CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer,
+                                        const std::vector<EvaluationSample>& samples, SampleCounts data,
+                                        const CorrelationOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_

@@ -1,0 +1,94 @@
+#include "attnflow/analysis/evaluate/evaluate_evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/generate/decoder_for_test.h"
+#include "attnflow/files/files_for_test.h"
+
+namespace attnflow::evaluate_evidence_test {
+namespace {
+
+using test::expect_error;
+
+const std::vector<EvidenceSample> kSamples = {{"see the key", "a", "b", "key"}, {"ask the cat", "a", "b", "cat"}};
+const std::size_t kTokens = 1 + kSamples[0].prefix.size();  // bytes behind the one that begins the text
+
+EvidenceOptions options_for(const std::vector<std::string>& methods) {
+  EvidenceOptions options;
+  options.settings.methods = parse_methods(methods);
+  options.resampling.resamples = 50;
+  return options;
+}
+
+// The byte that the decoder says is that of the right word.
+TEST(EvaluateEvidence, ScoresEverySampleAtEveryLayer) {
+  ScriptedDecoder decoder("a", kTokens);
+  const EvidenceReport report =
+      evaluate_evidence(decoder, ByteCodec(), kSamples, options_for({"raw", "rollout", "flow"}));
+  EXPECT_EQ(report.scored, 2U);
+  EXPECT_EQ(report.right, 2U);
+  EXPECT_EQ(report.words, 3.0);
+  // Four variants of the mean and 4 layers each for raw and rollout, of the mean and the 4 quarters for flow; random.
+  EXPECT_EQ(report.cells.size(), 3U * 4U * 5U + 1U);
+  for (const EvidenceCell& cell : report.cells) {
+    EXPECT_GE(cell.reciprocal_rank.mean, 1.0 / 3.0 - 1e-12) << cell.method << cell.layer;
+    EXPECT_LE(cell.reciprocal_rank.mean, 1.0) << cell.method << cell.layer;
+  }
+  EXPECT_NEAR(report.cells.back().reciprocal_rank.mean, (1.0 + 1.0 / 2.0 + 1.0 / 3.0) / 3.0, 1e-12);
+}
+
+TEST(EvaluateEvidence, OneHeadIsRankedToo) {
+  ScriptedDecoder decoder("a", kTokens);
+  EvidenceOptions options = options_for({"raw", "rollout"});
+  options.settings.heads = parse_heads("1");
+  EXPECT_EQ(evaluate_evidence(decoder, ByteCodec(), kSamples, options).scored, 2U);
+  options.settings.heads = parse_heads("3");
+  expect_error(ErrorKind::kUsage, {"--heads"}, [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
+}
+
+TEST(EvaluateEvidence, RefusesMatricesThatDoNotFitBeforeTheModelRuns) {
+  ScriptedDecoder decoder("a", kTokens);
+  decoder.on_append = [](std::size_t) { ADD_FAILURE() << "the model ran"; };
+  // 3 matrices of 12 x 12 numbers for each of 10^12 layers: no machine has them, and the number fits.
+  decoder.changeable_info().layers = 1'000'000'000'000;
+  EvidenceOptions options = options_for({"raw"});
+  options.settings.layers = {1};
+  expect_error(ErrorKind::kOther,
+               {"1000000000000 layers", "12 tokens of the longest prefix", "MiB", "Remove the longest"},
+               [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
+  // A number that does not fit is no small one.
+  decoder.changeable_info().layers = std::size_t{1} << 62U;
+  expect_error(ErrorKind::kOther, {"longest prefix"},
+               [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
+  decoder.on_append = nullptr;
+  decoder.changeable_info().layers = 4;
+  EXPECT_EQ(evaluate_evidence(decoder, ByteCodec(), kSamples, options).scored, 2U);
+}
+
+TEST(EvaluateEvidence, CountsWhatItLeavesOut) {
+  ScriptedDecoder decoder("a", kTokens);
+  std::vector<EvidenceSample> samples = kSamples;
+  samples.push_back({"see the key", "a", "b", "dog"});
+  samples.push_back({"key the key", "a", "b", "key"});
+  samples.push_back({"see the key", "a", "a", "key"});
+  // Letters beside it make it another word, in any script; marks of any kind do not.
+  samples.push_back({"see the key\u00E9", "a", "b", "key"});
+  samples.push_back({"t \u201Ckey\u201D", "a", "b", "key"});
+  const EvidenceReport report = evaluate_evidence(decoder, ByteCodec(), samples, options_for({"raw"}));
+  EXPECT_EQ(report.available, 7U);
+  EXPECT_EQ(report.scored, 3U);
+  EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{
+                                 {"the evidence does not occur in the prefix", 2},
+                                 {"the evidence occurs more than once", 1},
+                                 {"the right and the wrong word begin with the same token", 1},
+                             }));
+  samples = {{"see the key", "a", "b", "dog"}};
+  expect_error(ErrorKind::kBadFile, {"found none", "does not occur"},
+               [&] { evaluate_evidence(decoder, ByteCodec(), samples, options_for({"raw"})); });
+}
+
+}  // namespace
+}  // namespace attnflow::evaluate_evidence_test

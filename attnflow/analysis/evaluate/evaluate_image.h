@@ -1,0 +1,120 @@
+// Which method finds the patches that a picture's class depends on?
+//
+// Problem. For many pictures, every method orders the patches by what the output token (the class token) drew on. How
+// fast does the class's probability fall when patches are removed in that order, and how fast does it rise when they
+// come back in it (evaluate/perturbation_curve.h)?
+//
+// What orders the patches:
+//
+//     raw, rollout, flow               of the last layer asked for, by attention
+//     gradient-rollout, gradient-flow  the same by gradient-adjusted attention of the class (graph/gradient_mixing.h),
+//                                      whatever heads and residual say
+//     random                           random orders: the mean over several
+//
+// The class is the one that the model gives the whole picture, unless the picture's own is asked for. A removed patch
+// is blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black.
+//
+// Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and each
+// method's paired difference from random (evaluate/statistics.h). Deterministic.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/image/explain_image.h"
+#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/base/progress.h"
+#include "attnflow/evaluate/statistics.h"
+#include "attnflow/image/picture.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// Pictures that are read one at a time.
+struct PictureSet {
+  struct Entry {
+    std::string name;
+    std::optional<std::size_t> label;  // a class of the model
+  };
+  std::vector<Entry> entries;
+  std::function<Picture(std::size_t)> read;
+  std::string source;  // for messages and reports
+};
+
+enum class PictureBlank { kMean, kBlack };
+
+struct ImageEvaluationOptions {
+  Settings settings;  // heads, residual, layers (the last counts), start_layer, mask_columns, discard, output_token
+  std::vector<std::string> methods = {"raw", "rollout", "flow", "gradient-rollout"};
+  bool own_class = false;  // the probability of the picture's own class instead of the predicted one
+  PictureBlank blank = PictureBlank::kMean;
+  std::size_t samples = 500;      // drawn by the seed; 0: all
+  std::size_t steps = 0;          // of each curve; 0: one for each patch, 50 at most
+  std::size_t random_orders = 3;  // of each picture
+  std::uint64_t seed = 1;
+  ResamplingOptions resampling;
+  std::size_t threads = 0;
+  ProgressFunction progress = {};  // in pictures
+  std::stop_token stop_token = {};
+};
+
+struct ImageCurve {
+  std::string method;
+  std::vector<double> deletion;   // [points], means over pictures
+  std::vector<double> insertion;  // the same
+  Summary deletion_area;
+  Summary insertion_area;
+  // From random: below 0 speaks for the method in deletion, above 0 in insertion.
+  PairedComparison deletion_from_random;
+  PairedComparison insertion_from_random;
+};
+
+struct ImageEvaluationReport {
+  Settings settings;
+  std::vector<std::string> methods;  // as asked
+  ReportModel model;
+  std::string source;
+  std::string blank;
+  std::string scored_class;  // "predicted" or "own"
+  std::uint64_t seed = 1;
+  std::size_t available = 0;
+  std::size_t scored = 0;
+  std::size_t with_label = 0;
+  std::size_t right = 0;           // of those with a label: the model says it
+  std::size_t patches = 0;         // of a picture; 0: they differ
+  double probability = 0.0;        // of the class, whole pictures, the mean
+  double blank_probability = 0.0;  // the same with everything removed
+  std::vector<double> removed;     // [points]: shares of the patches
+  std::vector<ImageCurve> curves;  // as the methods were asked for, random last
+  std::vector<Note> notes;
+};
+
+// Throws Error(kUsage) for options out of range, Error(kUnsupportedModel) for a model that does not classify pictures,
+// Error(kBadFile) for a set without pictures, or a label that the model does not have; and as explain_image() does.
+ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& pictures,
+                                     const ImageEvaluationOptions& options);
+
+// A text file of pictures: on each line a file (relative to the list) and, behind a tab or a comma, a label of the
+// model by name, number, or id:N (find_label() of evaluate_samples.h). Names of both may have commas: a tab is never
+// misread. Throws Error(kBadFile) naming the line, for files that are missing, too.
+// `limits` are those of each picture.
+PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,
+                             const PictureOptions& limits = {});
+
+std::string image_evaluation_json(const ImageEvaluationReport& report);
+std::string image_evaluation_csv(const ImageEvaluationReport& report);
+std::string image_evaluation_markdown(const ImageEvaluationReport& report);
+std::string image_evaluation_table(const ImageEvaluationReport& report);
+void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_

@@ -1,0 +1,36 @@
+// A correlation report as files and as text: .json with everything, .csv with every cell, .md for people, and a table
+// for the terminal. docs/evaluate.md describes the JSON, version 2.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_OUTPUT_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_OUTPUT_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "attnflow/analysis/evaluate/evaluate_correlations.h"
+
+namespace attnflow {
+
+inline constexpr int kCorrelationsVersion = 2;
+
+// Everything in the report, samples included where it has them. Numbers have the fewest digits that read back as the
+// same double; null where there is none. One line for each cell, comparison and sample.
+std::string correlations_json(const CorrelationReport& report);
+
+// A row for each cell: relevance, score, target, tokens, formula, method, layer, mean, std, low, high, count, left_out.
+std::string correlations_csv(const CorrelationReport& report);
+
+// A page in GitHub's Markdown: the tables in the form of the paper (a row for each method, a column for each layer),
+// with intervals, the formula of the paper's code, paired tests, accuracy, degeneracy and settings.
+std::string correlations_markdown(const CorrelationReport& report);
+
+// The tables in the form of the paper, mean and standard deviation, with all tokens and without special ones; then what
+// must be known to read them. Lines take at most `width` cells, as far as layers can be split into blocks.
+std::string correlations_table(const CorrelationReport& report, std::size_t width = 80);
+
+// The endings are those of evaluation_file.h.
+void write_correlations(const std::filesystem::path& path, const CorrelationReport& report);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_OUTPUT_H_

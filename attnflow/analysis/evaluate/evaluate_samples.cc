@@ -1,0 +1,254 @@
+#include "attnflow/analysis/evaluate/evaluate_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "attnflow/analysis/evaluate/csv_reader.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::array<std::string_view, 4> kTextNames = {"text", "sentence", "sentence1", "premise"};
+constexpr std::array<std::string_view, 4> kPairNames = {"pair", "text_pair", "sentence2", "hypothesis"};
+constexpr std::array<std::string_view, 3> kLabelNames = {"label", "labels", "class"};
+constexpr std::array<std::string_view, 2> kGroupNames = {"group", "attractors"};
+constexpr std::array<std::string_view, 1> kSourceNames = {"source"};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
+
+using Row = CsvRow;  // or one JSON object's values in the order of the columns
+
+struct Columns {
+  std::optional<std::size_t> text = std::nullopt;
+  std::optional<std::size_t> pair = std::nullopt;
+  std::optional<std::size_t> label = std::nullopt;
+  std::optional<std::size_t> group = std::nullopt;
+  std::optional<std::size_t> source = std::nullopt;
+};
+
+template <std::size_t Count>
+std::optional<std::size_t> find_column(const std::vector<std::string>& header,
+                                       const std::array<std::string_view, Count>& names) {
+  for (const std::string_view name : names) {
+    for (std::size_t c = 0; c < header.size(); ++c) {
+      if (lower(header[c]) == name) return c;
+    }
+  }
+  return std::nullopt;
+}
+
+Columns find_columns(const std::vector<std::string>& header) {
+  return {find_column(header, kTextNames), find_column(header, kPairNames), find_column(header, kLabelNames),
+          find_column(header, kGroupNames), find_column(header, kSourceNames)};
+}
+
+class Reader {
+ public:
+  Reader(std::string name, std::string content, const ModelInfo& info)
+      : name_(std::move(name)), info_(info), content_(std::move(content)) {}
+
+  SampleFile read(std::string_view extension) {
+    if (extension == ".txt") {
+      each_line([&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {.text = 0}); });
+    } else if (extension == ".tsv") {
+      read_tsv();
+    } else if (extension == ".csv") {
+      read_csv();
+    } else {
+      read_json_lines();
+    }
+    if (file_.samples.empty()) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("{}: expected at least one sample, found none{}", name_,
+                              file_.empty_lines > 0 ? fmt::format(" ({} empty lines)", file_.empty_lines) : ""));
+    }
+    return std::move(file_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t line, const std::string& what) const {
+    throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: {}", name_, line, what));
+  }
+
+  // Calls body(line, text) for every line that is not empty, and counts the others.
+  template <typename Body>
+  void each_line(const Body& body) {
+    std::string_view rest = content_;
+    for (std::size_t line = 1; !rest.empty(); ++line) {
+      const std::size_t end = rest.find('\n');
+      std::string_view text = rest.substr(0, end);
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+      if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+      if (is_blank(text)) {
+        ++file_.empty_lines;
+      } else {
+        body(line, text);
+      }
+    }
+  }
+
+  void read_tsv() {
+    std::optional<Columns> named;
+    std::size_t width = 0;
+    each_line([&](std::size_t line, std::string_view text) {
+      Row row{line, {}};
+      while (true) {
+        const std::size_t tab = text.find('\t');
+        row.cells.emplace_back(text.substr(0, tab));
+        if (tab == std::string_view::npos) break;
+        text.remove_prefix(tab + 1);
+      }
+      if (width == 0) {
+        width = row.cells.size();
+        const Columns found = find_columns(row.cells);
+        if (found.text && found.label) {
+          named = found;
+          return;
+        }
+        if (width < 2 || width > 3) {
+          fail(line, fmt::format("expected two columns, text TAB label, or three, text TAB second text TAB label, "
+                                 "found {}; name the columns text and label in a header if the file has others",
+                                 width));
+        }
+      }
+      if (row.cells.size() != width) {
+        fail(line, fmt::format("expected {} columns, as in the first line, found {}", width, row.cells.size()));
+      }
+      Columns columns{.text = 0, .label = width - 1};
+      if (width == 3) columns.pair = 1;
+      add(row, named ? *named : columns);
+    });
+  }
+
+  void read_csv() {
+    std::optional<Columns> columns;
+    std::size_t width = 0;
+    CsvReader reader(content_, name_);
+    while (!reader.done()) {
+      const Row row = reader.next();
+      if (row.cells.size() == 1 && is_blank(row.cells.front())) {
+        ++file_.empty_lines;
+      } else if (!columns) {
+        columns = find_columns(row.cells);
+        width = row.cells.size();
+        if (!columns->text) {
+          fail(row.line, fmt::format("expected a header with a column for the text ({}) and one for the label ({}), "
+                                     "found {}",
+                                     fmt::join(kTextNames, ", "), fmt::join(kLabelNames, ", "),
+                                     clean_line(fmt::format("{}", fmt::join(row.cells, ", ")))));
+        }
+      } else {
+        if (row.cells.size() != width) {
+          fail(row.line, fmt::format("expected {} columns, as in the header, found {}", width, row.cells.size()));
+        }
+        add(row, *columns);
+      }
+    }
+  }
+
+  void read_json_lines() {
+    each_line([&](std::size_t line, std::string_view text) {
+      const auto json = nlohmann::json::parse(text, nullptr, false);
+      if (!json.is_object()) fail(line, "expected a JSON object such as {\"text\": \"...\", \"label\": 1}");
+      Row row{line, {}};
+      std::vector<std::string> header;
+      for (const auto& [key, value] : json.items()) {
+        header.push_back(key);
+        if (value.is_string()) {
+          row.cells.push_back(value.get<std::string>());
+        } else {
+          row.cells.push_back(value.is_null() ? "" : value.dump());
+        }
+      }
+      const Columns columns = find_columns(header);
+      if (!columns.text) fail(line, fmt::format("expected a text (key {}), found none", fmt::join(kTextNames, ", ")));
+      add(row, columns);
+    });
+  }
+
+  void add(const Row& row, const Columns& columns) {
+    EvaluationSample sample;
+    sample.text = row.cells[*columns.text];
+    if (is_blank(sample.text)) fail(row.line, "expected a text, found an empty one");
+    if (columns.pair) {
+      sample.pair = row.cells[*columns.pair];
+      if (is_blank(*sample.pair)) fail(row.line, "expected a second text, found an empty one");
+    }
+    if (columns.label) {
+      const std::string& label = row.cells[*columns.label];
+      sample.label = find_label(label, info_);
+      if (!sample.label) {
+        fail(row.line, fmt::format("expected a label of {} ({}) or a number from 0 to {}, found '{}'", info_.name,
+                                   fmt::join(info_.labels, ", "), info_.labels.size() - 1, clean_line(label)));
+      }
+    }
+    if (columns.group) sample.group = row.cells[*columns.group];
+    if (columns.source) sample.source = row.cells[*columns.source];
+    if (!file_.samples.empty() && file_.samples.front().label.has_value() != sample.label.has_value()) {
+      fail(row.line, sample.label ? "expected no label, as in the previous lines, found one"
+                                  : "expected a label, as in the previous lines, found none");
+    }
+    file_.samples.push_back(std::move(sample));
+  }
+
+  std::string name_;
+  const ModelInfo& info_;
+  std::string content_;
+  SampleFile file_;
+};
+
+}  // namespace
+
+std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info) {
+  const auto numbered = [&](std::string_view digits) -> std::optional<std::size_t> {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    return number < info.labels.size() ? std::optional(number) : std::nullopt;
+  };
+  constexpr std::string_view kNumber = "id:";
+  if (label.starts_with(kNumber)) return numbered(std::string_view(label).substr(kNumber.size()));
+  const auto place = [&](auto is_same) -> std::optional<std::size_t> {
+    const auto found = std::find_if(info.labels.begin(), info.labels.end(), is_same);
+    if (found == info.labels.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - info.labels.begin());
+  };
+  if (const auto exact = place([&](const std::string& name) { return name == label; })) return exact;
+  if (const auto any = place([&](const std::string& name) { return lower(name) == lower(label); })) return any;
+  return numbered(label);
+}
+
+SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info) {
+  const std::string extension = internal::lower_extension(path);
+  if (extension != ".tsv" && extension != ".csv" && extension != ".jsonl" && extension != ".txt") {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("expected a file of samples ending in .tsv (text TAB label), .csv, .jsonl or .txt, found '{}'",
+                    path.string()));
+  }
+  return Reader(path.string(), read_utf8_text(path), info).read(extension);
+}
+
+SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info) {
+  return Reader(name, check_utf8_text(std::move(content), name), info).read(".tsv");
+}
+
+}  // namespace attnflow

@@ -1,0 +1,60 @@
+// Labelled sentences from a file, for measuring a classifier and what it attends to.
+//
+// Four kinds of file, by their ending; all are UTF-8, and a byte order mark is dropped:
+//
+//   .tsv     text TAB label a line, as SST-2 is distributed; no quoting. Three columns are text, second segment, label.
+//            When the first line names a text and a label column (see below) it is a header, and the columns may stand
+//            in any order among others.
+//   .csv     RFC 4180 (quotes, doubled quotes inside, line breaks inside), with a header.
+//   .jsonl   one JSON object a line; its keys are the columns.
+//   .txt     one text a line, without labels.
+//
+// Columns: the text is `text`, `sentence`, `sentence1` or `premise`; a second segment, where there is one, `pair`,
+// `text_pair`, `sentence2` or `hypothesis`; the label `label`, `labels` or `class`; the group of samples whose accuracy
+// is reported apart `group` or `attractors`; the document that the text is from `source`. The first of these names that
+// the file has is taken; case does not matter. A .csv or .jsonl file may have no label column at all.
+//
+// A label is the name of one of the model's classes (as it stands, else in any case) or its number, from 0.
+//
+// Lines without anything but white space are left out and counted. Everything else that is wrong is an error that names
+// the line: a sample that vanished silently would be a number that nobody measured.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+struct EvaluationSample {
+  std::string text;
+  std::optional<std::string> pair;   // second segment
+  std::optional<std::size_t> label;  // number of the class; absent in files without labels
+  std::string group;                 // a name for part of the samples, whose accuracy is reported apart; or ""
+  std::string source = {};           // name of the document it is from; or ""
+};
+
+struct SampleFile {
+  std::vector<EvaluationSample> samples;  // at least one, in the order of the file; all with a label, or none
+  std::size_t empty_lines = 0;            // left out
+};
+
+// Throws Error(kUsage) for another ending, and Error(kBadFile), with the line (from 1) where there is one, for a file
+// that is missing or not UTF-8, for wrong columns, an empty text, a label that the model does not have, a quotation
+// that never ends, a line that is no JSON object, and for a file without any sample.
+SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info);
+// The same of a .tsv that has been read already; `name` begins every message.
+SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);
+
+// The number of a class from its name (in any case, if none has it as it stands), its number, or id:N, which is class N
+// also where N is the name of another; nothing when the model has no such class.
+std::optional<std::size_t> find_label(const std::string& label, const ModelInfo& info);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_

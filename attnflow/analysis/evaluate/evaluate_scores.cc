@@ -1,0 +1,273 @@
+#include "attnflow/analysis/evaluate/evaluate_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/base/error.h"
+#include "attnflow/evaluate/importance.h"
+#include "attnflow/model/prediction.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, ImportanceMethod>, 4> kMethods = {{
+    {"blank-out", ImportanceMethod::kBlankOut},
+    {"gradient", ImportanceMethod::kGradient},
+    {"gradient-x-input", ImportanceMethod::kGradientTimesInput},
+    {"gradient-sum", ImportanceMethod::kGradientSum},
+}};
+
+// Chunks of samples: ids that blanked sequences hold together (8 bytes each), and tokens whose embeddings and gradients
+// are kept at once (8 bytes for each dimension). Enough for batches of one length, and tens of megabytes.
+constexpr std::size_t kMaxBlankedIds = std::size_t{1} << 22;
+constexpr std::size_t kMaxGradientTokens = std::size_t{1} << 14;
+
+// Ranges of samples whose costs add up to at most `most`, but for single samples that cost more.
+template <typename Cost>
+std::vector<std::pair<std::size_t, std::size_t>> chunks(std::size_t count, std::size_t most, const Cost& cost) {
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;
+  std::size_t sum = 0;
+  for (std::size_t s = 0; s < count; ++s) {
+    const std::size_t one = cost(s);
+    if (ranges.empty() || sum + one > most) {
+      ranges.emplace_back(s, s);
+      sum = 0;
+    }
+    sum += one;
+    ranges.back().second = s + 1;
+  }
+  return ranges;
+}
+
+// Progress of a chunk as progress of the whole.
+ProgressFunction shifted(const ProgressFunction& progress, std::size_t before, std::size_t total) {
+  if (!progress) return {};
+  return [=](std::size_t done, std::size_t) { progress(before + done, total); };
+}
+
+ProgressFunction start_phase(const ScoringOptions& options, std::string_view phase) {
+  return options.progress ? options.progress(phase) : ProgressFunction{};
+}
+
+// Blank-out scores for the questions at `places`.
+void blank_out(Model& model, const Tokenizer& tokenizer, const std::vector<EncodedSample>& samples,
+               const std::vector<ScoreQuestion>& questions, const std::vector<std::size_t>& places,
+               const ScoringOptions& options, ScoreResult& result) {
+  const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
+  result.blank = blank.piece;
+  std::size_t total = 0;
+  for (const EncodedSample& sample : samples) total += sample.input.ids.size();
+  const ProgressFunction progress = start_phase(options, "blank-out");
+  std::size_t before = 0;
+  const auto cost = [&](std::size_t s) { return samples[s].input.ids.size() * samples[s].input.ids.size(); };
+  for (const auto& [begin, end] : chunks(samples.size(), kMaxBlankedIds, cost)) {
+    std::vector<ModelInput> blanked;
+    for (std::size_t s = begin; s < end; ++s) {
+      const ModelInput& input = samples[s].input;
+      for (std::size_t j = 0; j < input.ids.size(); ++j) {
+        blanked.push_back(input);
+        std::int64_t& id = blanked.back().ids[j];
+        if (id == blank.id) ++result.already_blank;
+        id = blank.id;
+      }
+    }
+    BatchOptions batch;
+    batch.progress = shifted(progress, before, total);
+    batch.stop_token = options.stop_token;
+    const std::vector<Tensor<float>> logits = model.classify(blanked, batch);
+    before += blanked.size();
+    std::size_t at = 0;
+    for (std::size_t s = begin; s < end; ++s) {
+      const std::size_t n = samples[s].input.ids.size();
+      for (const std::size_t q : places) {
+        const ScoreTarget target = resolve_target(questions[q].target, samples[s]);
+        const double base = target_value(target, samples[s].logits);
+        std::vector<double> values(n, base);
+        for (std::size_t j = 0; j < n; ++j) {
+          // Nothing was replaced there: exactly 0, not the rounding of another batch.
+          if (samples[s].input.ids[j] != blank.id) values[j] = target_value(target, logits[at + j].span());
+        }
+        result.scores[q].values[s] = blank_out_importance(base, values);
+      }
+      at += n;
+    }
+  }
+}
+
+bool same_target(const TargetRule& a, const TargetRule& b) {
+  return a.kind == b.kind && a.which == b.which && (a.which != TargetClass::kNamed || a.label == b.label);
+}
+
+// Gradient scores for the questions at `places`, which share their target.
+void gradients(Model& model, const std::vector<EncodedSample>& samples, const std::vector<ScoreQuestion>& questions,
+               const std::vector<std::size_t>& places, const ScoringOptions& options, ScoreResult& result) {
+  const ScoreQuestion& first = questions[places.front()];
+  const ProgressFunction progress = start_phase(options, fmt::format("gradient of {}", first.target_name));
+  std::size_t before = 0;
+  const auto cost = [&](std::size_t s) { return samples[s].input.ids.size(); };
+  for (const auto& [begin, end] : chunks(samples.size(), kMaxGradientTokens, cost)) {
+    std::vector<ModelInput> inputs;
+    std::vector<ScoreTarget> targets;
+    for (std::size_t s = begin; s < end; ++s) {
+      inputs.push_back(samples[s].input);
+      targets.push_back(resolve_target(first.target, samples[s]));
+    }
+    BatchOptions batch;
+    batch.progress = shifted(progress, before, samples.size());
+    batch.stop_token = options.stop_token;
+    const std::vector<InputGradient> found = model.input_gradients(inputs, targets, batch);
+    before += inputs.size();
+    for (std::size_t s = begin; s < end; ++s) {
+      const InputGradient& one = found[s - begin];
+      for (const std::size_t q : places) {
+        std::vector<double>& values = result.scores[q].values[s];
+        switch (questions[q].method) {
+          case ImportanceMethod::kGradient:
+            values = gradient_norm(one.gradient.view());
+            break;
+          case ImportanceMethod::kGradientTimesInput:
+            values = gradient_times_input(one.gradient.view(), one.embedding.view(), Sign::kAbsolute);
+            break;
+          case ImportanceMethod::kGradientSum: {
+            GradientSum sum = gradient_sum(one.gradient.view());
+            if (sum.is_rounding_noise) ++result.scores[q].noise;
+            values = std::move(sum.scores);
+            break;
+          }
+          case ImportanceMethod::kBlankOut:
+            break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ImportanceMethod parse_importance_method(const std::string& name) {
+  for (const auto& [known, method] : kMethods) {
+    if (known == name) return method;
+  }
+  throw Error(ErrorKind::kUsage, fmt::format("--scores: expected a comma-separated list of blank-out, gradient, "
+                                             "gradient-x-input, gradient-sum, found '{}'",
+                                             name));
+}
+
+std::string full_target_name(const std::string& name) {
+  return name.find(':') == std::string::npos ? name + ":correct" : name;
+}
+
+TargetRule parse_target(const std::string& name, const ModelInfo& info) {
+  const std::size_t colon = name.find(':');
+  const std::string kind = name.substr(0, colon);
+  TargetRule rule;
+  if (kind == "logit") {
+    rule.kind = ScoreTarget::Kind::kLogit;
+  } else if (kind == "probability") {
+    rule.kind = ScoreTarget::Kind::kProbability;
+  } else if (kind == "difference") {
+    rule.kind = ScoreTarget::Kind::kProbabilityDifference;
+  } else {
+    throw Error(ErrorKind::kUsage, fmt::format("--targets: expected logit, probability or difference, with a class "
+                                               "after a colon if it is not the correct one, found '{}'",
+                                               name));
+  }
+  if (colon == std::string::npos) return rule;
+  const std::string which = name.substr(colon + 1);
+  if (which == "correct") return rule;
+  if (which == "predicted") {
+    rule.which = TargetClass::kPredicted;
+    return rule;
+  }
+  const std::optional<std::size_t> label = find_label(which, info);
+  if (!label) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--targets: expected correct, predicted or a class of {} ({}) after the colon, found '{}'",
+                            info.name, fmt::join(info.labels, ", "), name));
+  }
+  rule.which = TargetClass::kNamed;
+  rule.label = *label;
+  return rule;
+}
+
+ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample) {
+  ScoreTarget target{rule.kind, rule.label, 0};
+  if (rule.which == TargetClass::kCorrect) target.label = sample.correct();
+  if (rule.which == TargetClass::kPredicted) target.label = sample.predicted;
+  if (rule.kind == ScoreTarget::Kind::kProbabilityDifference) {
+    target.other = target.label == 0 ? 1 : 0;
+    for (std::size_t c = 0; c < sample.logits.size(); ++c) {
+      if (c != target.label && sample.logits[c] > sample.logits[target.other]) target.other = c;
+    }
+  }
+  return target;
+}
+
+double target_value(const ScoreTarget& target, std::span<const float> logits) {
+  if (target.kind == ScoreTarget::Kind::kLogit) return static_cast<double>(logits[target.label]);
+  const std::vector<double> probabilities = softmax(logits);
+  const double value = probabilities[target.label];
+  return target.kind == ScoreTarget::Kind::kProbability ? value : value - probabilities[target.other];
+}
+
+void predict(Model& model, std::vector<EncodedSample>& samples, const ScoringOptions& options) {
+  const ProgressFunction progress = start_phase(options, "predictions");
+  std::vector<ModelInput> inputs;
+  inputs.reserve(samples.size());
+  for (const EncodedSample& sample : samples) inputs.push_back(sample.input);
+  BatchOptions batch;
+  batch.progress = progress;
+  batch.stop_token = options.stop_token;
+  const std::vector<Tensor<float>> logits = model.classify(inputs, batch);
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const auto span = logits[s].span();
+    if (!std::all_of(span.begin(), span.end(), [](float x) { return std::isfinite(x); })) {
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format(
+              "{}: expected finite logits, found non-finite ones for sample {}; the model's weights are unusable",
+              model.info().name, samples[s].number + 1));
+    }
+    samples[s].logits.assign(span.begin(), span.end());
+    samples[s].predicted = static_cast<std::size_t>(std::max_element(span.begin(), span.end()) - span.begin());
+  }
+}
+
+ScoreResult importance_scores(Model& model, const Tokenizer& tokenizer, const std::vector<EncodedSample>& samples,
+                              const std::vector<ScoreQuestion>& questions, const ScoringOptions& options) {
+  ScoreResult result;
+  result.scores.resize(questions.size());
+  for (SampleScores& scores : result.scores) scores.values.resize(samples.size());
+  // Questions that one pass answers: all blank-outs, and all gradients of one target.
+  std::vector<std::vector<std::size_t>> passes;
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    const bool blanks = questions[q].method == ImportanceMethod::kBlankOut;
+    const auto joins = [&](const std::vector<std::size_t>& pass) {
+      const ScoreQuestion& other = questions[pass.front()];
+      if (blanks != (other.method == ImportanceMethod::kBlankOut)) return false;
+      return blanks || same_target(questions[q].target, other.target);
+    };
+    const auto pass = std::find_if(passes.begin(), passes.end(), joins);
+    if (pass == passes.end()) {
+      passes.push_back({q});
+    } else {
+      pass->push_back(q);
+    }
+  }
+  for (const std::vector<std::size_t>& pass : passes) {
+    if (questions[pass.front()].method == ImportanceMethod::kBlankOut) {
+      blank_out(model, tokenizer, samples, questions, pass, options, result);
+    } else {
+      gradients(model, samples, questions, pass, options, result);
+    }
+  }
+  return result;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,411 @@
+// A correlation report as tables for people: terminal and Markdown.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/analysis/evaluate/evaluate_output.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow {
+namespace {
+
+// "0.69", "-0.11", never "-0.00"; "-" where there is no number.
+std::string fixed(double value, int places) {
+  if (std::isnan(value)) return "-";
+  std::string text = fmt::format("{:.{}f}", value, places);
+  if (text.front() == '-' && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
+std::string two_places(double value) { return fixed(value, 2); }
+
+// ".27" for what is below 1.
+std::string short_std(double value) {
+  std::string text = two_places(value);
+  if (text.size() > 1 && text.front() == '0') text.erase(0, 1);
+  return text;
+}
+
+std::string mean_and_std(const Summary& summary) {
+  if (summary.count == 0) return "-";
+  return fmt::format("{} ±{}", two_places(summary.mean), short_std(summary.std));
+}
+
+std::string three_places(double value) { return fixed(value, 3); }
+
+std::string interval_text(double low, double high) {
+  return std::isnan(low) ? "-" : fmt::format("{} to {}", three_places(low), three_places(high));
+}
+
+std::string percent(std::size_t part, std::size_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string p_text(double p) {
+  if (std::isnan(p)) return "-";
+  return p < 0.001 ? fmt::format("{:.1e}", p) : fmt::format("{:.3f}", p);
+}
+
+// "probability of the correct class"
+std::string target_words(const std::string& target) {
+  const std::size_t colon = target.find(':');
+  const std::string kind = target.substr(0, colon);
+  const std::string which = clean_line(target.substr(colon + 1));
+  const std::string whose = which == "correct" || which == "predicted" ? "the " + which + " class" : which;
+  return kind == "difference" ? fmt::format("probability of {} minus that of the next", whose)
+                              : fmt::format("{} of {}", kind, whose);
+}
+
+std::string score_title(const ScoreName& score) {
+  return score.score == "gradient-x-input" ? "gradient x input"
+         : score.score == "gradient-sum"   ? "gradient sum"
+                                           : score.score;
+}
+
+// What a score is, as a clause.
+std::string score_words(const ScoreName& score) {
+  const std::string target = target_words(score.target);
+  if (score.score == "blank-out") {
+    return fmt::format("blank-out of a token: how much the {} changes when it is replaced", target);
+  }
+  const std::string of = fmt::format("the gradient of the {} with respect to its embedding", target);
+  if (score.score == "gradient") return fmt::format("gradient of a token: the L2 norm of {}", of);
+  if (score.score == "gradient-x-input") {
+    return fmt::format("gradient x input of a token: {}, times the embedding, summed over dimensions, without sign",
+                       of);
+  }
+  return fmt::format("gradient sum of a token: {}, summed over dimensions, without sign", of);
+}
+
+std::string relevance_title(const std::string& relevance) {
+  if (relevance == "row") return "what the output token draws on";
+  if (relevance == "column-max") return "the most that any output token draws on a token";
+  return "what all output tokens together draw on a token";
+}
+
+std::string first_upper(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+const char* token_words(const std::string& tokens) {
+  return tokens == "all" ? "all tokens" : "special tokens left out";
+}
+
+std::string accuracy_words(const Accuracy& one) {
+  return fmt::format("{:.3f} ({:.3f} to {:.3f}; {} of {})",
+                     static_cast<double>(one.correct) / static_cast<double>(one.count), one.interval.low,
+                     one.interval.high, one.correct, one.count);
+}
+
+// Cells of one table: relevance, score, tokens and formula are fixed.
+class Block {
+ public:
+  Block(const CorrelationReport& report, const std::string& relevance, const ScoreName& score,
+        const std::string& tokens, const std::string& formula)
+      : methods_(to_texts(report.options.settings.methods)), layers_(report.options.settings.layers.size()) {
+    const auto belongs = [&](const CorrelationCell& cell) {
+      return cell.relevance == relevance && cell.score == score.score && cell.target == score.target &&
+             cell.tokens == tokens && cell.formula == formula;
+    };
+    begin_ = &*std::find_if(report.cells.begin(), report.cells.end(), belongs);
+  }
+  const Summary& at(std::size_t method, std::size_t layer) const { return begin_[method * layers_ + layer].summary; }
+  std::size_t layers() const { return layers_; }
+  const std::vector<std::string>& methods() const { return methods_; }
+
+ private:
+  std::vector<std::string> methods_;
+  std::size_t layers_;
+  const CorrelationCell* begin_ = nullptr;
+};
+
+// Calls body(relevance, score) for every pair of them.
+template <typename Body>
+void each_question(const CorrelationReport& report, const Body& body) {
+  for (const std::string& relevance : report.options.relevance) {
+    for (const ScoreName& score : report.scores) body(relevance, score);
+  }
+}
+
+std::string padded(const std::string& text, std::size_t cells) {
+  const std::size_t width = display_width(text);
+  return width < cells ? std::string(cells - width, ' ') + text : text;
+}
+
+// Lines of at most `width` cells, broken at spaces; a longer word has a line of its own.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string result;
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    text.remove_prefix(std::min(text.size(), space + 1));
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
+      result += line + '\n';
+      line.clear();
+    }
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  return result + line + '\n';
+}
+
+constexpr std::size_t kNameCells = 9;
+constexpr std::size_t kNumberCells = 11;
+
+// Rows of `cell(row, layer)` under the numbers of the layers, in blocks that fit the width.
+template <typename Cell>
+std::string terminal_rows(const CorrelationReport& report, const std::vector<std::string>& names, std::size_t width,
+                          const Cell& cell) {
+  const std::vector<std::size_t>& layers = report.options.settings.layers;
+  const std::size_t usable = std::max(width, kNameCells + kNumberCells);
+  const std::size_t fit = (usable - kNameCells) / kNumberCells;
+  std::string text;
+  for (std::size_t begin = 0; begin < layers.size(); begin += fit) {
+    const std::size_t end = std::min(layers.size(), begin + fit);
+    text += std::string(kNameCells, ' ');
+    for (std::size_t l = begin; l < end; ++l) text += padded(fmt::format("layer {}", layers[l]), kNumberCells);
+    text += '\n';
+    for (std::size_t row = 0; row < names.size(); ++row) {
+      text += fmt::format("{:<{}}", names[row], kNameCells);
+      for (std::size_t l = begin; l < end; ++l) text += padded(cell(row, l), kNumberCells);
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+// The largest half-width of the means' intervals: one number instead of one for each cell. NaN when no cell has one.
+double widest_interval(const CorrelationReport& report) {
+  double widest = kMissing;
+  for (const CorrelationCell& cell : report.cells) {
+    if (cell.formula != "spearman" || std::isnan(cell.summary.low)) continue;
+    widest = std::fmax(widest, (cell.summary.high - cell.summary.low) / 2.0);
+  }
+  return widest;
+}
+
+// The largest number of samples that a cell leaves out.
+std::size_t most_left_out(const CorrelationReport& report) {
+  std::size_t most = 0;
+  for (const CorrelationCell& cell : report.cells) most = std::max(most, cell.summary.left_out);
+  return most;
+}
+
+double own_share(const CorrelationReport& report, std::size_t method, std::size_t layer) {
+  return report.own_share[method * report.options.settings.layers.size() + layer].mean;
+}
+
+// A Markdown table whose first column names rows and whose others are layers.
+template <typename Cell>
+std::string layer_table(const CorrelationReport& report, const std::vector<std::string>& names, const Cell& cell) {
+  const std::vector<std::size_t>& layers = report.options.settings.layers;
+  std::string text = "| |";
+  std::string line = "| --- |";
+  for (const std::size_t layer : layers) {
+    text += fmt::format(" layer {} |", layer);
+    line += " ---: |";
+  }
+  text += '\n' + line + '\n';
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    text += "| " + names[row] + " |";
+    for (std::size_t l = 0; l < layers.size(); ++l) text += ' ' + cell(row, l) + " |";
+    text += '\n';
+  }
+  return text + '\n';
+}
+
+// Text inside a Markdown table or paragraph.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : clean_line(text)) {
+    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string settings_markdown(const CorrelationReport& report) {
+  const CorrelationOptions& options = report.options;
+  const Settings& settings = options.settings;
+  const SampleCounts& data = report.data;
+  const auto row = [](const char* name, const std::string& value) { return fmt::format("| {} | {} |\n", name, value); };
+  std::string text = "## Settings\n\n| | |\n| --- | --- |\n";
+  text += row("model", fmt::format("{}: {}, {} layers, {} heads; classes {}", escaped(report.model.name),
+                                   escaped(report.model.architecture), report.model.layers, report.model.heads,
+                                   escaped(fmt::format("{}", fmt::join(report.labels, ", ")))));
+  text += row("samples", fmt::format("{} of {} from {}", data.used, data.found, escaped(data.source)));
+  if (!data.sources.empty()) {
+    text += row("documents", escaped(fmt::format("{}", fmt::join(data.sources, ", "))));
+  }
+  text += row("tokens", fmt::format("{}, {} of them special; {:.1f} a sample", data.tokens, data.special_tokens,
+                                    static_cast<double>(data.tokens) / static_cast<double>(data.used)));
+  text += row("heads, residual", fmt::format("{}, {}", to_text(settings.heads), settings.residual));
+  if (settings.column_mask != ColumnMask{}) text += row("masked columns", to_text(settings.column_mask));
+  if (settings.discard > 0.0) {
+    text += row("discarded", fmt::format("the smallest {:g}%{}", 100.0 * settings.discard,
+                                         settings.discard_keep_special ? ", special tokens kept" : ""));
+  }
+  text += row("looked down to layer", fmt::format("{}", settings.start_layer));
+  text += row("output token", to_text(settings.output_token));
+  if (!report.blank.empty()) text += row("blanked tokens become", escaped(report.blank));
+  text += row("seed", fmt::format("{}", options.seed));
+  text += row("bootstrap", fmt::format("{} resamples, {:g}% intervals", options.resamples, 100.0 * options.confidence));
+  return text + '\n';
+}
+
+std::string comparison_markdown(const CorrelationReport& report, const std::string& relevance, const ScoreName& score,
+                                const std::string& tokens) {
+  std::string text;
+  for (const MethodComparison& one : report.comparisons) {
+    if (one.relevance != relevance || one.score != score.score || one.target != score.target || one.tokens != tokens) {
+      continue;
+    }
+    const Summary& difference = one.comparison.difference;
+    text += fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n", one.first, one.second, one.layer,
+                        three_places(difference.mean), interval_text(difference.low, difference.high),
+                        p_text(one.comparison.sign_flip_p),
+                        one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
+  }
+  if (text.empty()) return text;
+  return "| difference | layer | mean | interval | p (sign flip) | p (Wilcoxon) | samples |\n"
+         "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n" +
+         text + '\n';
+}
+
+}  // namespace
+
+std::string correlations_table(const CorrelationReport& report, std::size_t width) {
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
+  const SampleCounts& data = report.data;
+  std::string text = wrapped(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
+                                         clean_line(data.source), clean_line(report.model.name)),
+                             width);
+  for (const Accuracy& one : report.accuracy) {
+    text += wrapped(fmt::format("accuracy{}: {}{}", one.group.empty() ? "" : ", " + clean_line(one.group),
+                                accuracy_words(one), data.caveat.empty() ? "" : "; " + clean_line(data.caveat)),
+                    width);
+  }
+  each_question(report, [&](const std::string& relevance, const ScoreName& score) {
+    text +=
+        '\n' + wrapped(fmt::format("Correlation of {} with {}", relevance_title(relevance), score_title(score)), width);
+    text += wrapped(fmt::format("({})", score_words(score)), width);
+    for (const char* const tokens : {"all", "without-special"}) {
+      const Block block(report, relevance, score, tokens, "spearman");
+      text += fmt::format("  {}\n", token_words(tokens));
+      text += terminal_rows(report, methods, width,
+                            [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
+    }
+  });
+  const double widest = widest_interval(report);
+  text +=
+      '\n' + wrapped(fmt::format("Mean and standard deviation over samples of Spearman's rank correlation: 1 where "
+                                 "both put the tokens in the same order, 0 where the orders have nothing to do with "
+                                 "each other. {:g}% intervals of the means: {}.",
+                                 100.0 * report.options.confidence,
+                                 std::isnan(widest) ? "-" : fmt::format("at most ±{:.3f}", widest)),
+                     width);
+  if (const std::size_t most = most_left_out(report); most > 0) {
+    text +=
+        wrapped(fmt::format("Up to {} of {} samples of a cell are left out, because all their values are the same and "
+                            "order nothing.",
+                            most, data.used),
+                width);
+  }
+  text += "\nWhat the output token draws on itself (mean over samples)\n";
+  text += terminal_rows(report, methods, width,
+                        [&](std::size_t m, std::size_t l) { return two_places(own_share(report, m, l)); });
+  if (!report.degeneracy.empty()) {
+    text += "\nFlow values that do not depend on the layers between (degenerate)\n";
+    text += terminal_rows(report, {"flow"}, width, [&](std::size_t, std::size_t l) {
+      const DegeneracyCounts& one = report.degeneracy[l];
+      return percent(one.first_layer_column + one.top_row, one.values);
+    });
+  }
+  if (!report.notes.empty()) text += '\n';
+  for (const Note& note : report.notes) text += wrapped("note: " + clean_line(note_text(note)), width);
+  return text;
+}
+
+std::string correlations_markdown(const CorrelationReport& report) {
+  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
+  const std::string confidence = fmt::format("{:g}%", 100.0 * report.options.confidence);
+  std::string text = fmt::format("# Correlation of attention with importance: {}\n\n", report.task);
+  text += fmt::format(
+      "Spearman's rank correlation between what each method says of a sample's input tokens and how important they are "
+      "to model {}, over {} samples. Every table comes twice, because part of what changes with depth is the weight of "
+      "special tokens alone.\n\n",
+      escaped(report.model.name), report.data.used);
+  if (!report.accuracy.empty()) {
+    const std::string caveat = report.data.caveat.empty() ? "" : ": " + escaped(report.data.caveat);
+    text += fmt::format("## Accuracy\n\n| samples | accuracy | {} interval (Wilson) |\n| --- | ---: | ---: |\n",
+                        confidence);
+    for (const Accuracy& one : report.accuracy) {
+      text += fmt::format("| {} ({}) | {:.3f}{} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
+                          one.count, static_cast<double>(one.correct) / static_cast<double>(one.count), caveat,
+                          one.interval.low, one.interval.high);
+    }
+    text += '\n';
+  }
+  each_question(report, [&](const std::string& relevance, const ScoreName& score) {
+    text += fmt::format("## {}\n\n{}.\n\n",
+                        escaped(first_upper(relevance_title(relevance) + ", against " + score_title(score))),
+                        escaped(first_upper(score_words(score))));
+    for (const char* const tokens : {"all", "without-special"}) {
+      const Block block(report, relevance, score, tokens, "spearman");
+      const Block dense(report, relevance, score, tokens, "dense-ranks");
+      text += fmt::format("### {}\n\nCorrelation: mean ± standard deviation over samples.\n\n",
+                          first_upper(token_words(tokens)));
+      text += layer_table(report, methods, [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
+      text += fmt::format("{} bootstrap interval of that mean:\n\n", confidence);
+      text += layer_table(report, methods, [&](std::size_t m, std::size_t l) {
+        return interval_text(block.at(m, l).low, block.at(m, l).high);
+      });
+      text += "Mean by the formula of the paper's code (dense ranks; for replication):\n\n";
+      text +=
+          layer_table(report, methods, [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
+      text += "Samples scored (in brackets those left out, because all their values are the same):\n\n";
+      text += layer_table(report, methods, [&](std::size_t m, std::size_t l) {
+        return fmt::format("{} ({})", block.at(m, l).count, block.at(m, l).left_out);
+      });
+      const std::string compared = comparison_markdown(report, relevance, score, tokens);
+      if (!compared.empty()) {
+        text += fmt::format(
+                    "Difference between two methods on the same samples, with {} bootstrap intervals; p values are "
+                    "two-sided and not corrected for their number:\n\n",
+                    confidence) +
+                compared;
+      }
+    }
+  });
+  text += "## What the output token draws on itself\n\nMean over samples:\n\n";
+  text +=
+      layer_table(report, methods, [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
+  if (!report.degeneracy.empty()) {
+    text +=
+        "## Flow values that do not depend on the layers between\n\nShare of the values that repeat the first layer's "
+        "attention, or are as large as what leaves the output token (degenerate):\n\n";
+    text += layer_table(report, {"repeat the first layer", "as large as can be"}, [&](std::size_t row, std::size_t l) {
+      const DegeneracyCounts& one = report.degeneracy[l];
+      return percent(row == 0 ? one.first_layer_column : one.top_row, one.values);
+    });
+  }
+  if (!report.notes.empty()) {
+    text += "## Notes\n\n";
+    for (const Note& note : report.notes) text += "- " + escaped(note_text(note)) + '\n';
+    text += '\n';
+  }
+  text += settings_markdown(report);
+  text.pop_back();
+  return text;
+}
+
+}  // namespace attnflow

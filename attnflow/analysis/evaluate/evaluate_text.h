@@ -1,0 +1,73 @@
+// How well do raw attention, rollout and flow agree with importance scores on one text?
+//
+// What evaluate_correlations() asks of many samples and a classifier, asked of a single text and of any model that
+// predicts: a classifier, a masked language model whose text holds a mask, a decoder. The target is the probability of
+// what the model predicts: its class, the likeliest token at the mask that is explained (the first one otherwise), the
+// likeliest next token.
+//
+// Scores: blank-out (each token in turn is replaced by the unknown token, else the mask; |change of the target|), and
+// the L2 norm of the gradient (of the difference between the two likeliest classes, of the next token's logit) where
+// the model has gradients and is no masked one. A decoder has no token that says nothing, so it has gradients alone.
+// Relevance: the values of the report's output token (evaluate/relevance.h). Correlation: Spearman's, over all tokens
+// and over those that are not special; flow values closer than their gaps are ties (evaluate/rank_correlation.h).
+//
+// One text shows whether a method misleads there, and nothing about how it does on average.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_TEXT_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_TEXT_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/evaluate/evaluate_scores.h"
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
+#include "attnflow/text/text_codec.h"
+
+namespace attnflow {
+
+struct TextEvaluationOptions {
+  ExplainOptions explain;      // of one output token, in tokens: not words, and nothing blanked
+  std::string blank = "auto";  // unk, mask, pad; auto: unk, else mask
+  PhaseStart progress = {};
+};
+
+// Importance of each token of the text.
+struct TextScore {
+  std::string name;    // blank-out, gradient
+  std::string target;  // "probability of plural"
+  std::vector<double> values;
+};
+
+struct TextCorrelation {
+  std::string method;
+  std::size_t layer = 0;
+  std::string score;
+  std::string tokens;              // all, without-special
+  std::size_t count = 0;           // tokens that were ranked
+  std::optional<double> spearman;  // nothing where all values are tied, or there are fewer than two
+};
+
+struct TextEvaluation {
+  Report report;        // explain_text()'s
+  ReportChoice target;  // what the model predicts
+  std::string blank;    // the piece that stood in for blanked tokens; "" without blank-out
+  std::vector<TextScore> scores;
+  // Relevance of the output token, [method][layer][token], methods as report.settings.methods.
+  std::vector<std::vector<std::vector<double>>> relevance;
+  std::vector<TextCorrelation> correlations;  // by score, tokens, method, layer, the last fastest
+  std::vector<Note> notes;                    // beside the report's
+};
+
+// Throws what explain_text() throws; Error(kUsage) for options that it cannot use here and for a masked language model
+// without a mask in the text; Error(kUnsupportedModel) for a model without a head, or whose classes do not exclude each
+// other; Cancelled.
+TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std::string& text,
+                             const std::optional<std::string>& pair, const TextEvaluationOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_TEXT_H_

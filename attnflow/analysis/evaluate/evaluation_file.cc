@@ -1,0 +1,27 @@
+#include "attnflow/analysis/evaluate/evaluation_file.h"
+
+#include <fmt/format.h>
+
+#include "attnflow/analysis/write_report.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
+
+namespace attnflow {
+
+void check_evaluation_output(const std::filesystem::path& path) {
+  const std::string ending = internal::lower_extension(path);
+  if (ending != ".json" && ending != ".csv" && ending != ".md") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("-o: expected a file name ending in .json, .csv or .md, found '{}'", path.string()));
+  }
+  check_output(path);
+}
+
+void write_evaluation(const std::filesystem::path& path, const EvaluationTexts& texts) {
+  check_evaluation_output(path);
+  const std::string ending = internal::lower_extension(path);
+  write_file(path, ending == ".json" ? texts.json() : ending == ".csv" ? texts.csv() : texts.markdown());
+}
+
+}  // namespace attnflow

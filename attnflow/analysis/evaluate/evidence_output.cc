@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/analysis/evaluate/evaluate_evidence.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A row of the table for people: a method's mean over layers and its last layer, or a score.
+struct TableRow {
+  std::string name;
+  const EvidenceCell* mean = nullptr;
+  const EvidenceCell* last = nullptr;
+};
+
+std::vector<TableRow> table_rows(const EvidenceReport& report) {
+  std::vector<TableRow> rows;
+  for (const EvidenceCell& cell : report.cells) {
+    const bool is_method = cell.method == "raw" || cell.method == "rollout" || cell.method == "flow";
+    const std::string name =
+        is_method ? fmt::format("{}, {}", cell.method, variant_name(cell.variant)) : std::string(cell.method);
+    if (cell.layer == 0) {
+      rows.push_back({name, &cell, nullptr});
+    } else {
+      rows.back().last = &cell;  // layers come in increasing order
+    }
+  }
+  return rows;
+}
+
+std::string value_text(const EvidenceCell* cell) {
+  if (cell == nullptr) return "";
+  const Summary& s = cell->reciprocal_rank;
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", s.mean, s.low, s.high);
+}
+
+std::string evidence_about(const EvidenceReport& report) {
+  std::string text = fmt::format(
+      "{} ({}, {} layers), {} of {} samples, {:.1f} words ranked in each. The right word is more probable than the "
+      "wrong one in {} of {} ({:.1f}%).",
+      clean_line(report.model.name), clean_line(report.model.architecture), report.model.layers, report.scored,
+      report.available, report.words, report.right, report.scored,
+      100.0 * static_cast<double>(report.right) / static_cast<double>(report.scored));
+  if (!report.begin.empty()) text += fmt::format(" Each prefix follows '{}'.", clean_line(report.begin));
+  return text;
+}
+
+std::vector<std::string> remarks(const EvidenceReport& report) {
+  std::vector<std::string> lines;
+  for (const auto& [reason, count] : report.left_out) lines.push_back(fmt::format("Left out: {} ({}).", count, reason));
+  for (std::string& text : note_texts(report.notes)) lines.push_back(std::move(text));
+  return lines;
+}
+
+Json evidence_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+}  // namespace
+
+std::string evidence_json(const EvidenceReport& report) {
+  Json cells = Json::array();
+  for (const EvidenceCell& cell : report.cells) {
+    const Summary& s = cell.reciprocal_rank;
+    cells.push_back({{"method", cell.method},
+                     {"variant", variant_name(cell.variant)},
+                     {"layer", cell.layer == 0 ? Json("mean") : Json(cell.layer)},
+                     {"mean", evidence_number(s.mean)},
+                     {"std", evidence_number(s.std)},
+                     {"low", evidence_number(s.low)},
+                     {"high", evidence_number(s.high)},
+                     {"count", s.count}});
+  }
+  const Json json = {{"format", "attnflow-evidence"},
+                     {"version", 2},
+                     {"file", report.file},
+                     {"model",
+                      {{"name", report.model.name},
+                       {"architecture", report.model.architecture},
+                       {"layers", report.model.layers},
+                       {"heads", report.model.heads}}},
+                     {"settings",
+                      {{"method", to_texts(report.settings.methods)},
+                       {"heads", to_text(report.settings.heads)},
+                       {"residual", report.settings.residual},
+                       {"start_layer", report.settings.start_layer},
+                       {"layers", report.settings.layers},
+                       {"begin", report.begin},
+                       {"seed", report.seed}}},
+                     {"samples",
+                      {{"available", report.available},
+                       {"scored", report.scored},
+                       {"left_out", report.left_out},
+                       {"right", report.right},
+                       {"words", report.words},
+                       {"evidence_is_first", report.evidence_is_first}}},
+                     {"measure", "mean reciprocal rank"},
+                     {"cells", std::move(cells)},
+                     {"notes", internal::notes_json(report.notes)}};
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string evidence_csv(const EvidenceReport& report) {
+  std::string out = "method,variant,layer,mean,std,low,high,count\n";
+  for (const EvidenceCell& cell : report.cells) {
+    const Summary& s = cell.reciprocal_rank;
+    const auto text = [](double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); };
+    out += fmt::format("{},{},{},{},{},{},{},{}\n", cell.method, variant_name(cell.variant),
+                       cell.layer == 0 ? "mean" : fmt::format("{}", cell.layer), text(s.mean), text(s.std), text(s.low),
+                       text(s.high), s.count);
+  }
+  return out;
+}
+
+std::string evidence_markdown(const EvidenceReport& report) {
+  std::string out = fmt::format("# Does the method find the word that decides?\n\n{}\n\n", evidence_about(report));
+  out +=
+      "Mean reciprocal rank of the deciding word among the words of the prefix (1: always first), with a bootstrap 95% "
+      "interval.\n\n| ranked by | mean over layers | last layer |\n| --- | ---: | ---: |\n";
+  for (const TableRow& row : table_rows(report)) {
+    out += fmt::format("| {} | {} | {} |\n", row.name, value_text(row.mean), value_text(row.last));
+  }
+  for (const std::string& line : remarks(report)) out += "\n" + line + "\n";
+  return out;
+}
+
+std::string evidence_table(const EvidenceReport& report) {
+  const std::vector<TableRow> rows = table_rows(report);
+  std::size_t width = 10;
+  for (const TableRow& row : rows) width = std::max(width, row.name.size());
+  std::string out =
+      evidence_about(report) + "\n\nMean reciprocal rank of the deciding word (1: always first), 95% interval\n";
+  out += fmt::format("{:<{}}  {:<24}  {}\n", "ranked by", width, "mean over layers", "last layer");
+  for (const TableRow& row : rows) {
+    std::string line = fmt::format("{:<{}}  {:<24}  {}", row.name, width, value_text(row.mean), value_text(row.last));
+    while (line.back() == ' ') line.pop_back();
+    out += line + "\n";
+  }
+  for (const std::string& line : remarks(report)) out += line + "\n";
+  return out;
+}
+
+void write_evidence(const std::filesystem::path& path, const EvidenceReport& report) {
+  write_evaluation(path, {.json = [&] { return evidence_json(report); },
+                          .csv = [&] { return evidence_csv(report); },
+                          .markdown = [&] { return evidence_markdown(report); }});
+}
+
+}  // namespace attnflow

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "attnflow/analysis/evaluate/evaluate_image.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/write_report.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/base/error.h"
+#include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/report/note_json.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json image_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json summary_json(const Summary& s) {
+  return {{"mean", image_number(s.mean)},
+          {"std", image_number(s.std)},
+          {"low", image_number(s.low)},
+          {"high", image_number(s.high)}};
+}
+
+Json image_comparison_json(const PairedComparison& c) {
+  Json json = summary_json(c.difference);
+  json["sign_flip_p"] = image_number(c.sign_flip_p);
+  return json;
+}
+
+std::string area_text(const Summary& s) { return fmt::format("{:.3f} ({:.3f} to {:.3f})", s.mean, s.low, s.high); }
+
+std::string difference_text(const PairedComparison& c) {
+  return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", c.difference.mean, c.difference.low, c.difference.high);
+}
+
+std::string image_evaluation_about(const ImageEvaluationReport& report) {
+  std::string text = fmt::format("{} ({}, {} layers), {} of {} pictures of {}", clean_line(report.model.name),
+                                 clean_line(report.model.architecture), report.model.layers, report.scored,
+                                 report.available, clean_line(report.source));
+  if (report.patches != 0) text += fmt::format(", {} patches each", report.patches);
+  text += fmt::format(". The {} class has a probability of {:.3f} on average, {:.3f} when every patch is {}.",
+                      report.scored_class == "own" ? "pictures' own" : "predicted", report.probability,
+                      report.blank_probability, report.blank == "mean" ? "the mean colour" : "black");
+  if (report.with_label > 0) {
+    text += fmt::format(" The model is right about {} of {} ({:.1f}%).", report.right, report.with_label,
+                        100.0 * static_cast<double>(report.right) / static_cast<double>(report.with_label));
+  }
+  return text;
+}
+
+constexpr const char* kWhat =
+    "Area under the class's probability while patches are removed, the most important first (deletion: lower is "
+    "better), and while they come back, the most important first (insertion: higher is better), with bootstrap 95% "
+    "intervals";
+
+}  // namespace
+
+std::string image_evaluation_json(const ImageEvaluationReport& report) {
+  Json curves = Json::array();
+  for (const ImageCurve& curve : report.curves) {
+    curves.push_back({{"method", curve.method},
+                      {"deletion_area", summary_json(curve.deletion_area)},
+                      {"insertion_area", summary_json(curve.insertion_area)},
+                      {"deletion_from_random", image_comparison_json(curve.deletion_from_random)},
+                      {"insertion_from_random", image_comparison_json(curve.insertion_from_random)},
+                      {"deletion", curve.deletion},
+                      {"insertion", curve.insertion}});
+  }
+  const Json json = {{"format", "attnflow-image-evaluation"},
+                     {"version", 2},
+                     {"source", report.source},
+                     {"model",
+                      {{"name", report.model.name},
+                       {"architecture", report.model.architecture},
+                       {"layers", report.model.layers},
+                       {"heads", report.model.heads}}},
+                     {"settings",
+                      {{"method", report.methods},
+                       {"heads", to_text(report.settings.heads)},
+                       {"residual", report.settings.residual},
+                       {"layer", report.settings.layers.back()},
+                       {"start_layer", report.settings.start_layer},
+                       {"mask_columns", to_text(report.settings.column_mask)},
+                       {"discard", report.settings.discard},
+                       {"class", report.scored_class},
+                       {"blank", report.blank},
+                       {"seed", report.seed}}},
+                     {"pictures",
+                      {{"available", report.available},
+                       {"scored", report.scored},
+                       {"with_label", report.with_label},
+                       {"right", report.right},
+                       {"patches", report.patches},
+                       {"probability", report.probability},
+                       {"blank_probability", report.blank_probability}}},
+                     {"removed", report.removed},
+                     {"curves", std::move(curves)},
+                     {"notes", internal::notes_json(report.notes)}};
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string image_evaluation_csv(const ImageEvaluationReport& report) {
+  std::string out = "method,removed,deletion,insertion\n";
+  for (const ImageCurve& curve : report.curves) {
+    for (std::size_t j = 0; j < report.removed.size(); ++j) {
+      out += fmt::format("{},{},{},{}\n", curve.method, report.removed[j], curve.deletion[j], curve.insertion[j]);
+    }
+  }
+  return out;
+}
+
+std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
+  std::string out = fmt::format("# Which method finds the patches that the class depends on?\n\n{}\n\n{}.\n\n",
+                                image_evaluation_about(report), kWhat);
+  out += "| ordered by | deletion | from random | insertion | from random |\n| --- | ---: | ---: | ---: | ---: |\n";
+  for (const ImageCurve& curve : report.curves) {
+    const bool random = curve.method == "random";
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", curve.method, area_text(curve.deletion_area),
+                       random ? "" : difference_text(curve.deletion_from_random), area_text(curve.insertion_area),
+                       random ? "" : difference_text(curve.insertion_from_random));
+  }
+  for (const std::string& line : note_texts(report.notes)) out += "\n" + line + "\n";
+  return out;
+}
+
+std::string image_evaluation_table(const ImageEvaluationReport& report) {
+  std::size_t width = 10;
+  for (const ImageCurve& curve : report.curves) width = std::max(width, curve.method.size());
+  std::string out = fmt::format("{}\n\n{}\n{:<{}}  {:<24}  {}\n", image_evaluation_about(report), kWhat, "ordered by",
+                                width, "deletion", "insertion");
+  for (const ImageCurve& curve : report.curves) {
+    out += fmt::format("{:<{}}  {:<24}  {}\n", curve.method, width, area_text(curve.deletion_area),
+                       area_text(curve.insertion_area));
+  }
+  for (const std::string& line : note_texts(report.notes)) out += line + "\n";
+  return out;
+}
+
+void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report) {
+  write_evaluation(path, {.json = [&] { return image_evaluation_json(report); },
+                          .csv = [&] { return image_evaluation_csv(report); },
+                          .markdown = [&] { return image_evaluation_markdown(report); }});
+}
+
+}  // namespace attnflow

@@ -1,0 +1,49 @@
+#include "attnflow/analysis/explain/blank_token.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <optional>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/architecture.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+
+BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked) {
+  // The tokenizer inside a GGUF file has no table of pieces to ask; decoders have no such tokens anyway.
+  const auto* const pieces_of = dynamic_cast<const Tokenizer*>(&tokenizer);
+  const auto first_of = [&](std::initializer_list<const char*> pieces) -> std::optional<BlankToken> {
+    if (pieces_of == nullptr) return std::nullopt;
+    for (const char* const piece : pieces) {
+      if (const auto id = pieces_of->token_to_id(piece)) return BlankToken{*id, piece};
+    }
+    return std::nullopt;
+  };
+  const auto unknown = [&] { return first_of({"[UNK]", "<unk>"}); };
+  const auto mask = [&] { return first_of({"[MASK]", "<mask>"}); };
+  std::optional<BlankToken> found;
+  if (asked == "unk") {
+    found = unknown();
+  } else if (asked == "mask") {
+    found = mask();
+  } else if (asked == "pad") {
+    const Architecture* const row = find_architecture(info.architecture);
+    if (row != nullptr && !row->keys.padding_id.empty()) {
+      throw Error(ErrorKind::kUsage,
+                  "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which would also shift "
+                  "the positions of the tokens after it");
+    }
+    found = first_of({"[PAD]", "<pad>"});
+  } else {
+    found = unknown();
+    if (!found) found = mask();
+  }
+  if (found) return *found;
+  throw Error(ErrorKind::kUsage, fmt::format("--blank {}: expected a tokenizer with such a token, found none in {}; "
+                                             "choose another of unk, mask, pad",
+                                             asked, tokenizer.source()));
+}
+
+}  // namespace attnflow

@@ -1,0 +1,393 @@
+#include "attnflow/analysis/explain/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/analysis/explain/fill_report.h"
+#include "attnflow/analysis/explain/gradient_graph.h"
+#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/referents.h"
+#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/analysis/explain/unknown_words.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/files/safetensors.h"
+#include "attnflow/graph/layers.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/prediction.h"
+
+namespace attnflow {
+namespace {
+
+// Attention to graph, and to the report when it is to be kept.
+template <typename Weight>
+void add_attention(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
+                   const ExplainOptions& options) {
+  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
+  if (options.keep_attention) {
+    if constexpr (std::is_same_v<Weight, float>) {
+      report.attention = stack.weights();
+    } else {
+      report.attention =
+          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
+      report.notes.emplace_back(NoteCode::kAttentionRounded);
+    }
+  }
+  stack = {};
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
+}
+
+// Ids of the words asked for, one piece each.
+std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::vector<std::string>& words) {
+  std::vector<std::int64_t> ids;
+  for (const std::string& word : words) {
+    const std::vector<std::int64_t> pieces = tokenizer.word_to_ids(word);
+    if (pieces.size() != 1) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--candidates: expected words that are one token each, found '{}', which is {}", word,
+                              pieces.empty() ? "none" : fmt::format("{} tokens", pieces.size())));
+    }
+    ids.push_back(pieces.front());
+  }
+  return ids;
+}
+
+// What the model is given: the text's tokens, but for those that are blanked.
+ModelInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
+                       const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
+  ModelInput input;
+  for (const EncodedToken& token : encoding.tokens) {
+    input.ids.push_back(token.id);
+    input.type_ids.push_back(token.type_id);
+  }
+  if (blank.empty()) return input;
+  const BlankToken stand_in = find_blank_token(tokenizer, info);
+  for (const std::size_t position : blank) {
+    if (position >= input.ids.size()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--blank: expected positions from 0 to {}, found {}", input.ids.size() - 1, position));
+    }
+    input.ids[position] = stand_in.id;
+  }
+  notes.push_back({NoteCode::kTokensBlanked, {{"blank", stand_in.piece}, {"positions", blank}}});
+  return input;
+}
+
+// What the model said: its classes, or the tokens at `positions`.
+void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tokenizer, const ModelOutput& output,
+                     const std::vector<std::size_t>& positions, const std::vector<std::int64_t>& candidates,
+                     const ExplainOptions& options) {
+  const bool next = info.head == ModelHead::kCausalLm;
+  const auto readable = [&](std::int64_t id) { return tokenizer.readable(id); };
+  if (info.head == ModelHead::kClassification) {
+    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
+    for (const Prediction& p : class_predictions(info, output.logits.span())) {
+      prediction.choices.push_back({p.text, p.probability});
+    }
+    report.predictions.push_back(std::move(prediction));
+  } else if (!positions.empty()) {
+    for (std::size_t m = 0; m < positions.size(); ++m) {
+      const auto logits = output.logits[m].span();
+      ReportPrediction prediction{
+          .kind = next ? "next" : "masked", .position = positions[m], .choices = {}, .candidates = {}};
+      for (const Prediction& p : top_predictions({logits.data(), logits.size()}, options.settings.top_k, readable)) {
+        prediction.choices.push_back({p.text, p.probability});
+      }
+      const std::vector<Prediction> asked = candidate_predictions({logits.data(), logits.size()}, candidates, readable);
+      for (std::size_t c = 0; c < asked.size(); ++c) {
+        prediction.candidates.push_back({options.candidates[c], asked[c].probability});
+      }
+      report.predictions.push_back(std::move(prediction));
+    }
+  }
+}
+
+}  // namespace
+
+Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
+                    const std::optional<std::string>& pair, const ExplainOptions& options) {
+  validate(options.settings);
+  if (options.settings.words && options.keep_attention) {
+    throw Error(ErrorKind::kUsage,
+                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
+                "would not match the words");
+  }
+  const ModelInfo& info = model.info();
+  check_vocabulary(tokenizer, info);
+  EncodeOptions encode;
+  if (options.truncate) encode.max_tokens = info.max_tokens;
+  const Encoding encoding = tokenizer.encode(text, pair, encode);
+  const std::size_t n = encoding.tokens.size();
+  const bool has_text = std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
+                                    [](const EncodedToken& token) { return token.begin.has_value(); });
+  if (!has_text) {
+    throw Error(ErrorKind::kUsage, "expected text with at least one token, found none (empty or only whitespace)");
+  }
+  if (n > info.max_tokens) {
+    throw Error(ErrorKind::kInputTooLong,
+                fmt::format("expected at most {} tokens (the positions of {}), found {}; shorten the text, or pass "
+                            "--truncate to cut it there",
+                            info.max_tokens, info.name, n));
+  }
+
+  Report report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.input.kind = "text";
+  report.input.text = text;
+  report.input.text_pair = pair.value_or("");
+  report.input.tokens = report_tokens(encoding);
+  report.notes = info.notes_for(n);
+  if (encoding.truncated) {
+    report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
+  }
+  mark_unknown_words(report);
+
+  // Everything that can be wrong with the options is found before the model runs.
+  const bool gradient = options.settings.has_gradients();
+  if (gradient) check_gradient_head(info);
+  // Each layer costs a pass over those below it.
+  if (options.only_output_token && report.settings.layers.empty()) report.settings.layers = {info.layers};
+  const std::string& target = options.settings.target;
+  const bool of_class = info.head == ModelHead::kClassification;
+  const std::optional<std::size_t> asked = !gradient  ? std::nullopt
+                                           : of_class ? asked_class(target, info)
+                                                      : asked_token(target, tokenizer, info.vocabulary);
+  const ReportQuestion question = resolve_question(report, options);
+  report.referents = resolve_referents(options.referents, report);
+  if (!options.candidates.empty() && options.referents.empty() &&
+      options.settings.output_token.kind == OutputToken::Kind::kMask) {
+    report.notes.emplace_back(NoteCode::kReferentsPossible);
+  }
+  const ModelInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
+  std::vector<std::size_t> masks;
+  for (std::size_t t = 0; t < n; ++t) {
+    if (tokenizer.mask_id() == encoding.tokens[t].id && tokenizer.mask_id() == input.ids[t]) masks.push_back(t);
+  }
+  const bool predicts_masks = info.head == ModelHead::kMaskedLm && !masks.empty();
+  const bool predicts_next = info.head == ModelHead::kCausalLm;
+  if (!options.candidates.empty() && !predicts_masks && !predicts_next) {
+    throw Error(
+        ErrorKind::kUsage,
+        info.head == ModelHead::kMaskedLm
+            ? std::string("--candidates: expected a mask token in the text, found none; write [MASK] (<mask> for "
+                          "RoBERTa) in place of the word to predict")
+            : fmt::format("--candidates: expected a model that predicts words (masked or causal language model), found "
+                          "no such head in {}",
+                          info.name));
+  }
+  const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
+
+  RunOptions run;
+  const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{n - 1} : masks;
+  if (predicts_masks || predicts_next) run.logit_positions = predicted;
+  ModelOutput output;
+  if (options.only_output_token) {
+    check_row_options(options, info);
+    Decoder& decoder = dynamic_cast<Decoder&>(model);
+    Tensor<float> logits;
+    const std::unique_ptr<AttentionReplay> replay =
+        decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);
+    if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
+    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    fill_report_of_row(report, ReplaySource(*replay, question.settings.mixing), question, options);
+    return report;
+  }
+  require_memory(report_bytes(report, options, n),
+                 fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
+                 info.causal ? "A shorter text, fewer --layers, or --only-output-token needs less"
+                             : "A shorter text or fewer --layers needs less",
+                 options.max_memory);
+  if (gradient) {
+    StackSink sink(info.layers, n);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(input, options.keep_attention ? &stoppable : nullptr, run);
+    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    report.target = of_class ? class_target(info, output.logits.span(), asked)
+                             : token_target(tokenizer, std::as_const(output.logits)[0].span(), asked);
+    if (options.keep_attention) report.attention = sink.take().weights();
+    fill_report(
+        report,
+        GraphSource(gradient_graph(model, input, report.target->index, question.settings.gradient_mixing), info.causal),
+        question, options);
+    return report;
+  }
+  std::optional<AttentionStack> kept;
+  AttentionGraph graph;
+  // Decoders hand their attention over in chunks, and discard wants whole layers.
+  if (options.keep_attention || (info.causal && question.settings.mixing.discard > 0.0)) {
+    StackSink sink(info.layers, n);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(input, &stoppable, run);
+    kept = sink.take();
+  } else {
+    GraphSink sink(info.layers, question.settings.mixing, info.causal ? n : 0);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(input, &stoppable, run);
+    graph = sink.take();
+  }
+
+  add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+  if (kept) {
+    add_attention(report, std::move(*kept), question, options);
+  } else {
+    fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
+  }
+  return report;
+}
+
+namespace {
+
+// Whether arrays are what attnflow itself wrote of an explanation or a generation.
+template <typename Has>
+bool is_result(const Has& has) {
+  return (has("output_tokens") || has("generated_tokens")) && (has("raw") || has("rollout") || has("flow"));
+}
+
+Error no_attention_kept(const std::filesystem::path& path) {
+  return {ErrorKind::kBadFile, fmt::format("{}: expected an array named \"attention\", found the results of an "
+                                           "analysis; attnflow explain --keep-attention includes it",
+                                           path.string())};
+}
+
+template <typename Weight>
+BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, const std::filesystem::path& path,
+                                          const ExplainOptions& options) {
+  validate_attention(std::as_const(weights).view(), path.string());
+  if (options.renormalize) {
+    if constexpr (std::is_same_v<Weight, double>) renormalize_rows(weights);
+  } else if (!options.any_weights) {
+    const RowSums sums = inspect_row_sums(std::as_const(weights).view());
+    if (sums.largest_error > kRowSumTolerance) {
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format(
+              "{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass "
+              "--renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
+              path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
+    }
+  }
+  return BasicAttentionStack<Weight>(std::move(weights));
+}
+
+}  // namespace
+
+AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
+  const std::string extension = internal::lower_extension(path);
+  AttentionInput input;
+  input.name = path.filename().string();
+  Array array;
+  std::vector<std::string> texts;
+  std::vector<bool> special;
+  const auto read_special = [&](const Array& flags) {
+    const Tensor<std::int64_t> values = flags.to_int64("special");
+    for (const std::int64_t value : values.span()) special.push_back(value != 0);
+  };
+  if (extension == ".npz") {
+    const std::vector<std::string> keys = list_npz(path);
+    const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
+    array = read_npz(path, "attention");
+    if (has("tokens")) {
+      const Array tokens = read_npz(path, "tokens");
+      if (tokens.dtype != DType::kUnicode) {
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected tokens as a NumPy unicode array (dtype <U), found {}; save "
+                                "numpy.array(tokens, dtype=str)",
+                                path.string(), dtype_name(tokens.dtype)));
+      }
+      texts = tokens.strings;
+    }
+    if (has("special")) read_special(read_npz(path, "special"));
+  } else if (extension == ".npy") {
+    array = read_npy(path);
+  } else if (extension == ".safetensors") {
+    const SafetensorsFile file(path);
+    const auto has = [&](const char* key) { return file.entries().contains(key); };
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
+    array = file.read("attention");
+    if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
+      const auto json = nlohmann::json::parse(found->second, nullptr, false);
+      const bool is_text_list =
+          json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
+      if (!is_text_list) {
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
+                                path.string()));
+      }
+      texts = json.get<std::vector<std::string>>();
+    }
+    if (has("special")) read_special(file.read("special"));
+  } else {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--attention: expected a file ending in .npz, .npy or .safetensors, found '{}'", path.string()));
+  }
+
+  const std::string source = fmt::format("{}: attention", path.string());
+  if (options.renormalize || array.dtype == DType::kF64) {
+    input.stack = checked_stack(array.to_double(source), path, options);
+  } else {
+    input.stack = checked_stack(array.to_float(source), path, options);
+  }
+  array = {};
+  const std::size_t n = std::visit([](const auto& stack) { return stack.tokens(); }, input.stack);
+  const auto check_count = [&](std::size_t count, const char* what) {
+    if (count != 0 && count != n) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {} {} (one for each key of attention), found {}",
+                                                   path.string(), n, what, count));
+    }
+  };
+  check_count(texts.size(), "tokens");
+  check_count(special.size(), "special flags");
+  input.tokens.resize(n);
+  for (std::size_t t = 0; t < texts.size(); ++t) input.tokens[t].text = texts[t];
+  for (std::size_t t = 0; t < special.size(); ++t) input.tokens[t].special = special[t];
+  return input;
+}
+
+Report explain_attention(AttentionInput input, const ExplainOptions& options) {
+  validate(options.settings);
+  if (options.settings.words) {
+    throw Error(ErrorKind::kUsage,
+                "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
+  }
+  if (options.settings.has_gradients()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
+                            to_text(options.settings.mixing)));
+  }
+  Report report;
+  report.settings = options.settings;
+  report.input.kind = "attention";
+  if (options.any_weights) {
+    report.notes.emplace_back(NoteCode::kAnyWeights);
+  }
+  std::visit(
+      [&](auto& stack) {
+        report.model = {input.name, "", stack.layers(), stack.heads(),
+                        is_causal(std::as_const(stack).weights().view())};
+        report.input.tokens = std::move(input.tokens);
+        report.input.tokens.resize(stack.tokens());
+        report.referents = resolve_referents(options.referents, report);
+        const ReportQuestion question = resolve_question(report, options);
+        add_attention(report, std::move(stack), question, options);
+      },
+      input.stack);
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,461 @@
+#include "attnflow/analysis/generate/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/explain/fill_report.h"
+#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/sink_note.h"
+#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/analysis/generate/chat_prompt.h"
+#include "attnflow/analysis/generate/generated_text.h"
+#include "attnflow/analysis/generate/generation_sink.h"
+#include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
+#include "attnflow/base/error.h"
+#include "attnflow/base/parallel_for.h"
+#include "attnflow/graph/layers.h"
+#include "attnflow/model/decoder_input.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow {
+namespace {
+
+using internal::GenerationSink;
+using internal::GenerationSinkOptions;
+
+// The prompt as the model is given it.
+struct Prompt {
+  std::vector<std::int64_t> ids;   // m
+  std::vector<InputToken> tokens;  // m
+  TokenGroups words;               // where words are merged: those of the tokens; else empty
+};
+
+Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, std::string& prompt) {
+  if (options.chat) {
+    std::vector<ChatMessage> messages;
+    if (options.system) messages.push_back({"system", *options.system});
+    messages.push_back({"user", prompt});
+    prompt = codec.chat(messages);
+  }
+  Encoding encoding = codec.encode(prompt);
+  // A template may begin with the token that the tokenizer puts in front by itself.
+  std::vector<EncodedToken>& tokens = encoding.tokens;
+  if (options.chat && tokens.size() > 1 && tokens[0].special && tokens[1].special && tokens[0].id == tokens[1].id) {
+    tokens.erase(tokens.begin());
+  }
+  if (tokens.empty()) {
+    throw Error(ErrorKind::kUsage, "expected a prompt with at least one token, found none");
+  }
+  return encoding;
+}
+
+Prompt read_prompt(const TextCodec& codec, const GenerateOptions& options, Report& report) {
+  const Encoding encoding = encode_prompt(codec, options, report.input.text);
+  Prompt prompt;
+  for (const EncodedToken& token : encoding.tokens) prompt.ids.push_back(token.id);
+  prompt.tokens = report_tokens(encoding);
+  report.input.tokens = prompt.tokens;
+  std::size_t none = 0;
+  if (options.settings.words) prompt.words = merge_words(report, none);
+  return prompt;
+}
+
+void check_room(const ModelInfo& info, std::size_t prompt) {
+  if (prompt <= info.max_tokens) return;
+  throw Error(ErrorKind::kInputTooLong, fmt::format("expected a prompt of at most {} tokens (the positions of {}), "
+                                                    "found {}; shorten it",
+                                                    info.max_tokens, info.name, prompt));
+}
+
+// The rows that are kept while the model runs, and the arrays of the report.
+void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
+                             std::size_t prompt, std::size_t generated) {
+  std::size_t bytes = GenerationSink::bytes(sink, prompt, generated);
+  std::size_t columns = prompt;
+  if (options.settings.normalization == Normalization::kReceptiveField) columns += prompt;
+  if (options.generated_columns) columns += generated;
+  for (const Method method : {Method::kRaw, Method::kRollout}) {
+    if (options.settings.wants(method)) bytes += sizeof(double) * generated * columns * layers;
+  }
+  if (options.settings.wants(Method::kFlow)) {  // with gaps and flags
+    const std::size_t rows = options.flow_tokens.empty() ? generated : options.flow_tokens.size();
+    const std::size_t from = options.flow_layers.empty() ? 1 : options.flow_layers.size();
+    bytes += rows * from * (sizeof(double) * (columns + prompt) + prompt);
+  }
+  require_memory(
+      bytes, fmt::format("the rows of {} prompt and {} generated tokens in {} layers", prompt, generated, sink.layers),
+      "A shorter prompt, fewer tokens (-n), --method raw, or no flow and no generated columns needs less",
+      options.max_memory);
+}
+
+// The question what the output at `position` depends on by one method: on columns of the prompt, which are words where
+// they are merged, and with `all_columns` on the generated tokens before it.
+Query query_of(Method method, const Prompt& prompt, const Report& report, std::size_t position, bool all_columns) {
+  const Settings& settings = report.settings;
+  Query query{.method = method, .outputs = {{position}}};
+  query.layers = *method_values(report, method).layers;
+  query.start_layer = settings.start_layer;
+  query.flow_tolerance = settings.flow_tolerance;
+  const std::size_t m = prompt.ids.size();
+  if (settings.words || !all_columns) {
+    query.inputs = settings.words ? prompt.words : single_tokens(m);
+    for (std::size_t j = m; all_columns && j <= position; ++j) query.inputs.push_back({j});
+  }
+  return query;
+}
+
+// The mean over layers of rollout, of the prompt's columns and the generated ones that are kept.
+std::vector<double> step_rollout(internal::GenerationSource& source, const Query& query) {
+  const Tensor<double> rows = attribute(source, query).values;
+  std::vector<double> mean(rows.extent(2), 0.0);
+  for (std::size_t l = 0; l < rows.extent(0); ++l) {
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += rows(l, 0, j) / static_cast<double>(rows.extent(0));
+  }
+  return mean;
+}
+
+// The numbers of a finished generation.
+class ValueFiller {
+ public:
+  ValueFiller(const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt, Report& report)
+      : options_(options), sink_(sink), source_(sink), prompt_(prompt), report_(report) {
+    const std::size_t first = report.input.tokens.size() - 1;
+    for (std::size_t t = 0; t < count(); ++t) report.output_tokens.push_back(first + t);
+    report.output_token = first;
+    report.all_output_tokens = true;
+  }
+
+  void add_raw() { add(Method::kRaw, report_.raw, report_.raw_beside); }
+  void add_rollout() { add(Method::kRollout, report_.rollout, report_.rollout_beside); }
+
+  void add_flow() {
+    std::vector<std::size_t>& outputs = report_.flow_output_tokens;
+    for (const std::size_t t : options_.flow_tokens) {
+      if (t < count()) outputs.push_back(report_.output_tokens[t]);
+    }
+    std::sort(outputs.begin(), outputs.end());
+    if (options_.flow_tokens.empty()) outputs = report_.output_tokens;
+    if (outputs.size() < options_.flow_tokens.size()) {
+      report_.notes.push_back({NoteCode::kFlowTokensNotGenerated, {{"tokens", count()}}});
+    }
+    if (outputs.empty()) return;
+    const Shape shape{report_.flow_layers.size(), outputs.size(), columns()};
+    report_.flow_gap = Tensor<double>(shape);
+    report_.flow_degenerate = Tensor<std::uint8_t>(shape);
+    add(Method::kFlow, report_.flow, report_.flow_beside);
+  }
+
+  void add_sink_share() {
+    const std::vector<std::size_t>& layers = report_.settings.layers;
+    Tensor<double>& share = report_.generation->sink_share;
+    share = Tensor<double>({layers.size(), count()});
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      for (std::size_t t = 0; t < count(); ++t) share(l, t) = sink_.first_share(layers[l], prompt_.ids.size() - 1 + t);
+    }
+  }
+
+  std::size_t flagged() const { return flagged_; }
+
+ private:
+  std::size_t count() const { return report_.generation->tokens.size(); }
+  std::size_t columns() const { return report_.input.tokens.size(); }
+
+  // Rows of generated tokens, each of the network of the positions that it sees.
+  void add(Method method, Tensor<double>& values, GenerationValues& beside) {
+    const MethodValues place = method_values(report_, method);
+    const std::size_t layers = place.layers->size();
+    const std::size_t rows = place.output_tokens->size();
+    const bool by_field = options_.settings.normalization == Normalization::kReceptiveField;
+    // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
+    const bool all_columns = options_.generated_columns || by_field || method == Method::kFlow;
+    values = Tensor<double>({layers, rows, columns()});
+    if (options_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
+    if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
+      Query query = query_of(method, prompt_, report_, prompt_.ids.size() - 1 + t, all_columns);
+      query.baseline = by_field;
+      Attribution found = attribute(source_, query, {.threads = options_.threads, .stop_token = options_.stop_token});
+      for (std::size_t l = 0; l < layers; ++l) {
+        const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
+        std::copy_n(all.begin(), columns(), values[l][row].data());
+        if (options_.generated_columns) {
+          std::copy(all.begin() + static_cast<std::ptrdiff_t>(columns()), all.end(), beside.generated[l][row].data());
+        }
+        if (!found.gap.empty()) {
+          std::copy_n(found.gap[l][0].data(), columns(), report_.flow_gap[l][row].data());
+          std::copy_n(found.degenerate[l][0].data(), columns(), report_.flow_degenerate[l][row].data());
+        }
+      }
+      if (by_field) {
+        flagged_ += normalize(found, Normalization::kReceptiveField);
+        for (std::size_t l = 0; l < layers; ++l) {
+          std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
+        }
+      }
+      if (method == Method::kFlow && options_.progress) options_.progress(row + 1, rows);
+    }
+  }
+
+  const GenerateOptions& options_;
+  const GenerationSink& sink_;
+  internal::GenerationSource source_;
+  const Prompt& prompt_;
+  Report& report_;
+  std::size_t flagged_ = 0;
+};
+
+// The same rules one by one: each says which tokens it drops.
+std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
+  std::vector<TokenFilterOptions> rules;
+  if (filter.special) rules.emplace_back().special = true;
+  for (const std::string& language : filter.stop_words) rules.emplace_back().stop_words = {language};
+  if (filter.punctuation) rules.emplace_back().punctuation = true;
+  for (const std::string& pattern : filter.patterns) rules.emplace_back().patterns = {pattern};
+  for (const std::string& index : filter.indices) rules.emplace_back().indices = {index};
+  return rules;
+}
+
+std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenFilterOptions& filter) {
+  std::vector<FilterToken> tokens;
+  for (const auto& group : word_groups(input.tokens)) {
+    std::string word;
+    for (const std::size_t j : group) word += display_text(input, j);
+    for (const std::size_t j : group) {
+      tokens.push_back({display_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
+    }
+  }
+  std::vector<ExcludedTokens> excluded;
+  for (const TokenFilterOptions& rule : single_rules(filter)) {
+    const TokenFilterResult result = filter_tokens(tokens, rule);
+    ExcludedTokens& found = excluded.emplace_back();
+    found.rule = result.rules.front().reason;
+    for (std::size_t j = 0; j < tokens.size(); ++j) {
+      if (result.excluded[j]) found.tokens.push_back(j);
+    }
+  }
+  return excluded;
+}
+
+double mean_of(const Tensor<double>& values) {
+  return std::accumulate(values.span().begin(), values.span().end(), 0.0) / static_cast<double>(values.size());
+}
+
+void note_generation_sink(Report& report) {
+  if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
+  auto note = sink_note(NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
+                        display_text(report.input, 0));
+  if (note) report.notes.push_back(*std::move(note));
+}
+
+void note_next_generation_sink(Report& report) {
+  const Tensor<double>& values = report.rollout;
+  const Settings& settings = report.settings;
+  if (settings.column_mask.kind != ColumnMask::Kind::kFirst || settings.normalization != Normalization::kNone ||
+      settings.start_layer != 0 || values.empty() || values.extent(2) < 2) {
+    return;
+  }
+  double sum = 0.0;
+  for (std::size_t l = 0; l < values.extent(0); ++l) {
+    for (std::size_t row = 0; row < values.extent(1); ++row) sum += values(l, row, 1);
+  }
+  const double share = sum / static_cast<double>(values.extent(0) * values.extent(1));
+  auto note = sink_note(NoteCode::kSecondTokenSinkGenerated, share, display_text(report.input, 1));
+  if (note) report.notes.push_back(*std::move(note));
+}
+
+// What the template says before the user does is in every table and picture, and is not the user's.
+void note_own_system_turn(Report& report, const TextCodec& codec, const std::string& prompt) {
+  const std::optional<std::string> own = own_system_turn(codec, prompt);
+  if (!own) return;
+  constexpr std::size_t kMaxCells = 120;
+  report.notes.push_back({NoteCode::kSystemTurn, {{"turn", shorten(clean_line(*own), kMaxCells, "...")}}});
+}
+
+GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt& prompt, const ModelInfo& info,
+                                   std::size_t most) {
+  const Settings& settings = options.settings;
+  const std::size_t m = prompt.ids.size();
+  GenerationSinkOptions keep;
+  keep.layers = info.layers;
+  keep.start_layer = settings.start_layer;
+  keep.first_row = m - 1;
+  keep.mixing = mixing_options(settings, prompt.tokens, info.heads);
+  keep.rollout = settings.wants(Method::kRollout);
+  const bool all_columns = options.generated_columns || settings.normalization == Normalization::kReceptiveField;
+  keep.columns = all_columns ? 0 : m;
+  keep.threads = resolve_threads(options.threads);
+  if (settings.wants(Method::kFlow)) keep.graph_tokens = m - 1 + most;
+  return keep;
+}
+
+GeneratedToken generated_token(const TextCodec& codec, std::size_t id, std::span<const float> logits,
+                               std::size_t choices) {
+  GeneratedToken token;
+  token.id = static_cast<std::int64_t>(id);
+  token.text = codec.spelled(token.id);
+  token.special = codec.is_special(token.id);
+  token.probability = token_probability(logits, id);
+  for (const TokenProbability& choice : most_probable(logits, choices)) {
+    token.choices.push_back({codec.readable(static_cast<std::int64_t>(choice.id)), choice.probability});
+  }
+  return token;
+}
+
+// Lets the model go on until `most` tokens are there or something ends them.
+void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
+                     std::size_t most, GenerationSink& sink, Report& report) {
+  Generation& generation = *report.generation;
+  std::vector<GeneratedToken>& tokens = generation.tokens;
+  generation.stopped = most < options.tokens ? "context" : "length";
+  Sampler sampler(options.sampling);
+  internal::GeneratedText text(codec, options.on_text);
+  internal::GenerationSource source(sink);
+  if (options.on_start) {
+    options.on_start({report.model, report.input.text, report.input.tokens, report.settings.layers});
+  }
+  std::vector<std::int64_t> next = prompt.ids;
+  std::size_t told = 0;  // bytes of the text that on_token has had
+  for (bool ends = false; !ends && tokens.size() < most;) {
+    // The prompt itself can be given up; a generation keeps what it has.
+    if (!tokens.empty() && options.stop_token.stop_requested()) {
+      generation.stopped = "interrupted";
+      break;
+    }
+    Tensor<float> logits;
+    try {
+      logits = decoder.append(next, &sink, tokens.empty() ? options.stop_token : std::stop_token());
+    } catch (const std::exception& error) {
+      // Out of memory, most likely: what was generated until here is worth keeping.
+      if (tokens.empty()) throw;
+      generation.stopped = "interrupted";
+      report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
+      break;
+    }
+    tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
+    next = {tokens.back().id};
+    text.add(next.front());
+    ends = !options.ignore_end && codec.is_end(next.front());
+    if (ends) generation.stopped = "end";
+    if (!options.on_token) continue;
+    const std::size_t t = tokens.size() - 1;
+    if (ends || t + 1 == most) text.finish();
+    std::vector<double> row;
+    if (options.settings.wants(Method::kRollout)) {
+      const std::size_t position = prompt.ids.size() - 1 + t;
+      row = step_rollout(source, query_of(Method::kRollout, prompt, report, position, options.generated_columns));
+    }
+    const std::span<const double> values(row);
+    const std::size_t columns = std::min(report.input.tokens.size(), values.size());
+    options.on_token({.index = t,
+                      .token = tokens.back(),
+                      .text = std::string_view(text.text()).substr(told),
+                      .rollout = values.first(columns),
+                      .generated = values.subspan(columns)});
+    told = text.text().size();
+  }
+  text.finish();
+  generation.text = text.text();
+  for (std::size_t t = 0; t < tokens.size(); ++t) std::tie(tokens[t].begin, tokens[t].end) = text.range(t);
+}
+
+void fill_values(const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt, Report& report) {
+  ValueFiller values(options, sink, prompt, report);
+  if (options.settings.wants(Method::kRaw)) values.add_raw();
+  if (options.settings.wants(Method::kRollout)) values.add_rollout();
+  if (options.settings.wants(Method::kFlow)) {
+    try {
+      values.add_flow();
+    } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
+      report.flow = report.flow_gap = {};
+      report.flow_degenerate = {};
+      report.flow_beside = {};
+      report.flow_output_tokens.clear();
+      report.flow_layers.clear();
+      report.notes.emplace_back(NoteCode::kFlowInterrupted);
+    }
+  }
+  values.add_sink_share();
+  note_generation_sink(report);
+  note_next_generation_sink(report);
+  if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
+}
+
+}  // namespace
+
+void check_generate_options(const GenerateOptions& options) {
+  const Settings& settings = options.settings;
+  validate(settings);
+  const auto expect = [](bool holds, const std::string& message) {
+    if (!holds) throw Error(ErrorKind::kUsage, message);
+  };
+  expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
+  expect(settings.discard == 0.0,
+         "--discard is not available for a generation: it drops the smallest weights of whole layers, and a generation "
+         "adds row after row");
+  expect(settings.normalization != Normalization::kRow,
+         "--normalize: expected none or receptive-field for a generation, found row");
+  expect(!options.system || options.chat, "--system requires --chat");
+  // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
+  expect(
+      !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
+      fmt::format(
+          "--heads {0}: expected --method raw, the only method for a single head of a generation, found --method {1}; "
+          "for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} on the finished text",
+          to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
+}
+
+Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& options) {
+  check_generate_options(options);
+  const ModelInfo& info = decoder.info();
+  check_vocabulary(codec, info);
+  Report report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.input.kind = "generation";
+  report.input.text = text;
+  report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
+  report.generation->chat = options.chat;
+  const Prompt prompt = read_prompt(codec, options, report);
+  if (options.chat && !options.system) note_own_system_turn(report, codec, text);
+  const std::size_t m = prompt.ids.size();
+  check_room(info, m);
+  check_decoder_head(info);
+  const Settings& settings = options.settings;
+  report.settings.layers = resolve_layers(settings.layers, settings.start_layer, info.layers);
+  if (settings.wants(Method::kFlow)) {
+    report.flow_layers = options.flow_layers.empty()
+                             ? std::vector<std::size_t>{report.settings.layers.back()}
+                             : resolve_layers(options.flow_layers, settings.start_layer, info.layers);
+  }
+  report.generation->excluded = excluded_tokens(report.input, options.filter);
+
+  const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
+  const GenerationSinkOptions keep = sink_options(options, prompt, info, most);
+  // The model's own memory first, so that what is left counts for the rows.
+  decoder.clear();
+  decoder.reserve(m + most - 1);
+  check_generation_memory(keep, options, report.settings.layers.size(), m, most);
+  GenerationSink sink(keep);
+  continue_prompt(decoder, codec, options, prompt, most, sink, report);
+  fill_values(options, sink, prompt, report);
+  const std::size_t generated = report.generation->tokens.size();
+  for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
+  if (report.generation->stopped == "interrupted") {
+    report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
+  }
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,84 @@
+// Generation with attribution: a prompt in, a text and what each of its tokens depends on out.
+//
+// While the model generates, the attention of each new position passes through incremental rollout
+// (rollout/incremental_rollout.h) and is forgotten, but for the fused rows of the positions that choose tokens, and of
+// all positions where flow is asked for. Generated token t was chosen at position m - 1 + t, whose row is reported
+// (report/report.h, Generation).
+#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
+#define ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/model/decoder.h"
+#include "attnflow/model/sampling.h"
+#include "attnflow/report/report.h"
+#include "attnflow/text/text_codec.h"
+#include "attnflow/text/token_filter.h"
+
+namespace attnflow {
+
+// What is known before the first token is chosen. Valid during the call.
+struct GenerationStart {
+  const ReportModel& model;
+  const std::string& prompt;               // what the model is given, template included
+  const std::vector<InputToken>& tokens;   // m, as in the finished report: words where settings.words
+  const std::vector<std::size_t>& layers;  // those whose mean GenerationStep::rollout is
+};
+
+// A generated token at the moment it is chosen. Valid during the call.
+//
+// Joined, the texts are the report's text; a token that ends inside a character has none, and the one that completes
+// the character has all of it. Only a generation that is interrupted there ends without the character's beginning.
+struct GenerationStep {
+  std::size_t index = 0;              // t
+  const GeneratedToken& token;        // without its byte range, which tokens to come may widen
+  std::string_view text;              // what it adds, whole characters
+  std::span<const double> rollout;    // on the m prompt tokens: mean over GenerationStart::layers; empty: not computed
+  std::span<const double> generated;  // on generated tokens 0 ... t - 1, with generated_columns
+};
+
+struct GenerateOptions {
+  // What to compute. Used: method, heads, residual, mask_columns, layers, start_layer, words, flow_tolerance, top_k;
+  // normalize: none or receptive-field (values beside the plain ones); layers empty: all above start_layer.
+  Settings settings;
+  std::size_t tokens = 64;  // n, at most
+  SamplingOptions sampling;
+  bool chat = false;                              // the prompt is the user's turn of a conversation (chat_prompt.h)
+  std::optional<std::string> system;              // with chat: the system's turn before it
+  bool ignore_end = false;                        // continue past a token that ends the text
+  bool generated_columns = false;                 // keep the values on generated tokens too
+  std::vector<std::size_t> flow_tokens;           // generated tokens whose flow is wanted; empty: all
+  std::vector<std::size_t> flow_layers;           // layers that flow starts from; empty: the last of settings.layers
+  TokenFilterOptions filter;                      // prompt tokens (words where merged) to exclude from rankings
+  std::size_t choices = 5;                        // most probable tokens that are kept for each generated one
+  std::size_t threads = 0;                        // of rollout and flow; 0: one per hardware thread
+  std::size_t max_memory = 0;                     // bytes of rows and report; 0: what the machine has
+  std::function<void(std::string_view)> on_text;  // text as it comes, whole characters
+  // For who watches: once before the first token, then for each token at once. With rollout a step computes the rows of
+  // its position, which otherwise wait for others (rollout/incremental_rollout.h).
+  std::function<void(const GenerationStart&)> on_start = {};
+  std::function<void(const GenerationStep&)> on_token = {};
+  ProgressFunction progress = {};   // of flow, in generated tokens
+  std::stop_token stop_token = {};  // ends the generation; what is there is kept
+};
+
+// What generate() refuses without having seen a model: Error(kUsage) for options that do not fit (no tokens, one head
+// with rollout or flow, discard). For callers that would first spend seconds on loading one.
+void check_generate_options(const GenerateOptions& options);
+
+// Throws as check_generate_options(), Error(kUsage) for what does not fit the model or the prompt, Error(kInputTooLong)
+// for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory:
+// the message says how much they take, and what would be less; Cancelled when stopped before the first token.
+Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_

@@ -1,0 +1,47 @@
+// Text that comes token by token, where a token may end inside a character.
+#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATED_TEXT_H_
+#define ATTNFLOW_ANALYSIS_GENERATE_GENERATED_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attnflow/text/text_codec.h"
+
+namespace attnflow::internal {
+
+class GeneratedText {
+ public:
+  // `said` (may be empty) gets the text as it comes, whole characters only.
+  GeneratedText(const TextCodec& codec, std::function<void(std::string_view)> said)
+      : codec_(codec), said_(std::move(said)) {}
+
+  void add(std::int64_t id);
+  // No more tokens: what is no whole character until now is none.
+  void finish();
+
+  // UTF-8; every byte that is no part of a character is U+FFFD.
+  const std::string& text() const { return text_; }
+  // After finish(): the bytes of text() that token t gave at least a part of; empty for a token that adds none.
+  std::pair<std::size_t, std::size_t> range(std::size_t t) const;
+
+ private:
+  // Moves whole characters from bytes_ to text_; with `last`, all that is left too.
+  void take(bool last);
+
+  const TextCodec& codec_;
+  std::function<void(std::string_view)> said_;
+  std::string bytes_;      // all bytes so far
+  std::size_t taken_ = 0;  // of bytes_
+  std::string text_;
+  std::vector<std::size_t> ends_;    // of each token, in bytes_
+  std::vector<std::size_t> begins_;  // [bytes]: where in text_ the character of this byte begins
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATED_TEXT_H_

@@ -1,0 +1,129 @@
+#include "attnflow/analysis/generate/generation_sink.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace attnflow::internal {
+namespace {
+
+IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) {
+  IncrementalRolloutOptions rollout;
+  rollout.layers = options.layers - options.start_layer;
+  rollout.columns = options.columns;
+  rollout.first_row = options.first_row;
+  rollout.mixing = options.mixing;
+  rollout.threads = options.threads;
+  return rollout;
+}
+
+// The rows of a question that `row_of` gives, each of which may end early.
+Tensor<double> rows_of(const RowQuestion& question, const auto& row_of) {
+  const std::size_t columns = *std::max_element(question.positions.begin(), question.positions.end()) + 1;
+  Tensor<double> rows({question.layers.size(), question.positions.size(), columns});
+  for (std::size_t l = 0; l < question.layers.size(); ++l) {
+    for (std::size_t p = 0; p < question.positions.size(); ++p) {
+      const std::span<const double> row = row_of(question.layers[l], question.positions[p]);
+      std::copy(row.begin(), row.end(), rows[l][p].data());
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+GenerationSink::GenerationSink(const GenerationSinkOptions& options) : options_(options), rows_(options.layers) {
+  assert(options.start_layer < options.layers);
+  if (options.rollout) rollout_.emplace(rollout_options(options));
+  if (options.graph_tokens > 0) {
+    graph_.residual = options.mixing.residual;
+    graph_.weights = Tensor<double>({options.layers, options.graph_tokens, options.graph_tokens});
+  }
+}
+
+void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
+  assert(layer >= 1 && layer <= options_.layers);
+  const std::size_t heads = attention.extent(0);
+  const std::size_t queries = attention.extent(1);
+  const std::size_t keys = attention.extent(2);
+  const std::size_t end = query_begin + queries;
+  const bool rolls = rollout_ && layer > options_.start_layer;
+  if (!rolls && end <= options_.first_row && graph_.weights.empty()) return;
+
+  const Tensor<double> weights = fused_rows(attention, options_.mixing);
+  if (rolls) rollout_->fused_layer(layer - options_.start_layer, query_begin, weights.view());
+  if (!graph_.weights.empty()) {
+    const std::size_t n = options_.graph_tokens;
+    double* rows = graph_.weights.data() + ((layer - 1) * n + query_begin) * n;
+    for (std::size_t q = 0; q < queries; ++q) {
+      std::copy_n(weights.data() + q * keys, std::min(keys, query_begin + q + 1), rows + q * n);
+    }
+  }
+  for (std::size_t position = std::max(query_begin, options_.first_row); position < end; ++position) {
+    const std::size_t q = position - query_begin;
+    Row row;
+    row.weights.assign(weights.data() + q * keys, weights.data() + q * keys + position + 1);
+    for (std::size_t h = 0; h < heads; ++h) row.first_share += static_cast<double>(attention(h, q, 0));
+    row.first_share /= static_cast<double>(heads);
+    assert(rows_[layer - 1].size() == position - options_.first_row);
+    rows_[layer - 1].push_back(std::move(row));
+  }
+}
+
+std::span<const double> GenerationSink::raw(std::size_t layer, std::size_t position) const {
+  return rows_[layer - 1][position - options_.first_row].weights;
+}
+
+std::span<const double> GenerationSink::rollout(std::size_t layer, std::size_t position) const {
+  return rollout_->row(layer - options_.start_layer, position);
+}
+
+std::size_t GenerationSink::tokens() const {
+  return rows_.back().empty() ? 0 : options_.first_row + rows_.back().size();
+}
+
+double GenerationSink::first_share(std::size_t layer, std::size_t position) const {
+  return rows_[layer - 1][position - options_.first_row].first_share;
+}
+
+AttentionGraph GenerationSink::graph(std::size_t tokens) const {
+  assert(tokens <= options_.graph_tokens);
+  AttentionGraph part;
+  part.residual = graph_.residual;
+  part.weights = Tensor<double>({options_.layers, tokens, tokens});
+  for (std::size_t l = 0; l < options_.layers; ++l) {
+    for (std::size_t q = 0; q < tokens; ++q) {
+      std::copy_n(graph_.weights.data() + (l * options_.graph_tokens + q) * options_.graph_tokens, tokens,
+                  part.weights.data() + (l * tokens + q) * tokens);
+    }
+  }
+  return part;
+}
+
+std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated) {
+  const std::size_t total = prompt + generated;
+  std::size_t bytes = options.layers * generated * total * sizeof(double);  // raw rows
+  if (options.rollout) bytes += IncrementalRollout::bytes(rollout_options(options), prompt, generated);
+  // The whole graph, and the part of it that one flow takes.
+  if (options.graph_tokens > 0) bytes += 2 * options.layers * options.graph_tokens * options.graph_tokens * 8;
+  return bytes;
+}
+
+Tensor<double> GenerationSource::raw(const RowQuestion& question, const AttributeOptions&) {
+  return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
+}
+
+// All rows are down to the sink's start_layer, which the question's is.
+Tensor<double> GenerationSource::rollout(const RowQuestion& question, const AttributeOptions&) {
+  return rows_of(question, [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
+}
+
+FlowResult GenerationSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                                  const AttributeOptions& options) {
+  return causal_flow([&](std::size_t tokens) { return sink_.graph(tokens); }, question, inputs, tolerance, options);
+}
+
+std::unique_ptr<AttentionSource> GenerationSource::uniform() const {
+  return std::make_unique<UniformCausalSource>(sink_.layers(), sink_.residual());
+}
+
+}  // namespace attnflow::internal

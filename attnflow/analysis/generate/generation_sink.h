@@ -1,0 +1,81 @@
+// What a generation keeps of the attention that passes by.
+#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_
+#define ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attnflow/attribution/source.h"
+#include "attnflow/graph/attention_sink.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/rollout/incremental_rollout.h"
+
+namespace attnflow::internal {
+
+struct GenerationSinkOptions {
+  std::size_t layers = 0;
+  std::size_t start_layer = 0;
+  std::size_t first_row = 0;  // m - 1: the first position that chooses a token
+  std::size_t columns = 0;    // of rollout; 0: all
+  MixingOptions mixing;
+  bool rollout = true;
+  std::size_t graph_tokens = 0;  // positions of the graph that is kept for flow; 0: none
+  std::size_t threads = 1;
+};
+
+class GenerationSink : public AttentionSink {
+ public:
+  explicit GenerationSink(const GenerationSinkOptions& options);
+  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+
+  // W_l[position], [position + 1]. `layer` from 1, position from first_row on.
+  std::span<const double> raw(std::size_t layer, std::size_t position) const;
+  // Row of the product of the layers above start_layer up to `layer`.
+  std::span<const double> rollout(std::size_t layer, std::size_t position) const;
+  // The share of W_l[position], as the mean over heads before any step, that falls on position 0.
+  double first_share(std::size_t layer, std::size_t position) const;
+  // The fused matrices of the first `tokens` positions.
+  AttentionGraph graph(std::size_t tokens) const;
+
+  std::size_t layers() const { return options_.layers; }
+  std::size_t tokens() const;  // positions whose rows are there
+  double residual() const { return options_.mixing.residual; }
+
+  // Bytes that the rows take for `prompt` tokens and `generated` more.
+  static std::size_t bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated);
+
+ private:
+  struct Row {
+    std::vector<double> weights;
+    double first_share = 0.0;
+  };
+
+  GenerationSinkOptions options_;
+  std::vector<std::vector<Row>> rows_;  // [layer][position - first_row]
+  std::optional<IncrementalRollout> rollout_;
+  AttentionGraph graph_;
+};
+
+// The rows that a generation has kept, as a source: of positions from first_row on, and of layers above start_layer.
+class GenerationSource : public AttentionSource {
+ public:
+  // `sink` must outlive the source.
+  explicit GenerationSource(const GenerationSink& sink) : sink_(sink) {}
+  std::size_t layers() const override { return sink_.layers(); }
+  std::size_t tokens() const override { return sink_.tokens(); }
+  Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
+  Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
+  FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                  const AttributeOptions& options) override;
+  std::unique_ptr<AttentionSource> uniform() const override;
+
+ private:
+  const GenerationSink& sink_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_

@@ -1,0 +1,195 @@
+#include "attnflow/analysis/image/explain_image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attnflow/analysis/explain/fill_report.h"
+#include "attnflow/analysis/explain/gradient_graph.h"
+#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/base/error.h"
+#include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/image/encode_png.h"
+#include "attnflow/image/patch_grid.h"
+#include "attnflow/image/resize.h"
+#include "attnflow/model/image_info.h"
+#include "attnflow/model/model_input.h"
+#include "attnflow/model/prediction.h"
+
+namespace attnflow {
+namespace {
+
+// The longer side of the picture that a report carries: enough for a page, and no larger.
+constexpr std::size_t kLongestShown = 640;
+
+std::string token_text(TokenRole role, std::size_t number) {
+  switch (role) {
+    case TokenRole::kClass:
+      return "[CLS]";
+    case TokenRole::kDistillation:
+      return "[DIST]";
+    case TokenRole::kRegister:
+      return fmt::format("[REG {}]", number);
+    case TokenRole::kText:
+    case TokenRole::kPatch:
+      break;
+  }
+  return "";
+}
+
+std::vector<InputToken> report_tokens(const ImageTokens& tokens) {
+  std::vector<InputToken> result;
+  std::size_t registers = 0;
+  for (std::size_t t = 0; t < tokens.roles.size(); ++t) {
+    const TokenRole role = tokens.roles[t];
+    InputToken token;
+    token.role = token_role_name(role);
+    token.special = role != TokenRole::kPatch;
+    if (role == TokenRole::kPatch) {
+      const std::size_t patch = t - tokens.leading();
+      token.text = fmt::format("{},{}", patch / tokens.columns, patch % tokens.columns);
+    } else {
+      token.text = token_text(role, role == TokenRole::kRegister ? ++registers : 0);
+    }
+    result.push_back(std::move(token));
+  }
+  return result;
+}
+
+// A model of few classes that sees little of a picture says of any photograph that it is one of them.
+void note_few_classes(Report& report, const ModelInfo& info) {
+  constexpr std::size_t kFew = 20;
+  const ReportImage& image = *report.input.image;
+  const bool sees_little = image.width >= 2 * image.input_width && image.height >= 2 * image.input_height;
+  if (info.multi_label || info.labels.size() > kFew || !sees_little) return;
+  report.notes.push_back({NoteCode::kFewClasses,
+                          {{"width", image.input_width},
+                           {"height", image.input_height},
+                           {"classes", info.labels.size()},
+                           {"labels", info.labels}}});
+}
+
+// The picture as the report carries it.
+void add_shown(ReportImage& image, const Picture& picture) {
+  const std::size_t longest = std::max(picture.width(), picture.height());
+  if (longest <= kLongestShown) {
+    image.png = encode_png(picture);
+    image.png_width = picture.width();
+    image.png_height = picture.height();
+    return;
+  }
+  ResizeOptions smaller;
+  smaller.width = std::max<std::size_t>(1, picture.width() * kLongestShown / longest);
+  smaller.height = std::max<std::size_t>(1, picture.height() * kLongestShown / longest);
+  image.png = encode_png(resize(picture, smaller));
+  image.png_width = smaller.width;
+  image.png_height = smaller.height;
+}
+
+void check_explain_image_options(const ExplainOptions& options) {
+  validate(options.settings);
+  const auto refuse = [](const char* option, const char* what) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: expected a text, found an image, which has no {}", option, what));
+  };
+  if (options.settings.words) refuse("--words", "words");
+  if (!options.candidates.empty()) refuse("--candidates", "masked words");
+  if (!options.referents.empty()) refuse("--referents", "words");
+  if (!options.blank.empty()) refuse("--blank", "mask or unknown token");
+  if (options.only_output_token) refuse("--only-output-token", "decoder");
+  if (options.truncate) refuse("--truncate", "maximum length");
+  if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
+}
+
+}  // namespace
+
+ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
+                       const ModelInfo& info) {
+  check_takes_pictures(info);
+  ImageInput result;
+  const InputGeometry geometry = input_geometry(picture.height(), picture.width(), processor);
+  const PatchGrid grid = patch_grid(geometry, info.image->patch_height, info.image->patch_width);
+  result.input.pixels = whole_patches(pixel_values(picture, processor).view(), grid);
+  const ImageTokens tokens = image_tokens(*info.image, grid.height(), grid.width());
+  result.tokens = report_tokens(tokens);
+  ReportImage& image = result.image;
+  image.name = name;
+  image.width = picture.width();
+  image.height = picture.height();
+  image.rows = tokens.rows;
+  image.columns = tokens.columns;
+  image.first_patch = tokens.leading();
+  const Rectangle seen = grid_rectangle(grid, geometry);
+  image.left = seen.left;
+  image.top = seen.top;
+  image.right = seen.right;
+  image.bottom = seen.bottom;
+  image.input_width = grid.width();
+  image.input_height = grid.height();
+  image.input_channels = info.image->channels;
+  return result;
+}
+
+Report explain_image(Model& model, const ImageProcessor& processor, const Picture& picture, const std::string& name,
+                     const ExplainOptions& options) {
+  check_explain_image_options(options);
+  const ModelInfo& info = model.info();
+  ImageInput prepared = image_input(picture, name, processor, info);
+  const std::size_t n = prepared.tokens.size();
+
+  Report report;
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  report.input.kind = "image";
+  report.input.tokens = std::move(prepared.tokens);
+  report.input.image = std::move(prepared.image);
+  add_shown(*report.input.image, picture);
+  report.notes = info.notes_for(n);
+
+  // Everything that can be wrong with the options is found before the model runs.
+  const bool gradient = options.settings.has_gradients();
+  if (gradient) check_gradient_head(info);
+  const auto asked = gradient ? asked_class(options.settings.target, info) : std::nullopt;
+  const ReportQuestion question = resolve_question(report, options);
+  require_memory(report_bytes(report, options, n),
+                 fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
+                 "A smaller image size in preprocessor_config.json, or fewer --layers, needs less", options.max_memory);
+
+  ModelOutput output;
+  AttentionGraph graph;
+  if (options.keep_attention || gradient) {
+    StackSink sink(info.layers, n);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(prepared.input, options.keep_attention ? &stoppable : nullptr);
+    if (options.keep_attention) {
+      const AttentionStack stack = sink.take();
+      if (!gradient) graph = attention_graph(stack, question.settings.mixing);
+      report.attention = stack.weights();
+    }
+    if (gradient) {
+      report.target = class_target(info, output.logits.span(), asked);
+      graph = gradient_graph(model, prepared.input, report.target->index, question.settings.gradient_mixing);
+    }
+  } else {
+    GraphSink sink(info.layers, question.settings.mixing);
+    StopSink stoppable(sink, options.stop_token);
+    output = model.run(prepared.input, &stoppable);
+    graph = sink.take();
+  }
+  if (info.head == ModelHead::kClassification) {
+    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
+    for (const Prediction& p : class_predictions(info, output.logits.span())) {
+      if (prediction.choices.size() == std::max<std::size_t>(1, options.settings.top_k)) break;  // there may be 1,000
+      prediction.choices.push_back({p.text, p.probability});
+    }
+    report.predictions.push_back(std::move(prediction));
+    note_few_classes(report, info);
+  }
+  fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
+  return report;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,45 @@
+// Figures of a picture's report: maps of what an output token drew on, laid over the picture.
+//
+// Views:
+//   overlay   the picture, and over it a map for each method: the last layer computed, or the one asked for
+//   layers    a row of small maps for each method, one for each layer, on one scale
+//   overview  both below each other
+//
+// Colours go from 0 to the largest value of a patch that the panel (for layers: the row) shows. What lies on tokens
+// that are no patches has no place in the picture: each panel's caption says how much that is.
+#ifndef ATTNFLOW_ANALYSIS_IMAGE_IMAGE_FIGURE_H_
+#define ATTNFLOW_ANALYSIS_IMAGE_IMAGE_FIGURE_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/draw/picture_page.h"
+#include "attnflow/image/overlay.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+enum class ImageView { kOverview, kOverlay, kLayers };
+
+// "overview", "overlay" or "layers"; nothing for any other name.
+std::optional<ImageView> image_view_from_name(const std::string& name);
+
+struct ImageFigureOptions {
+  ImageView view = ImageView::kOverview;
+  MapInterpolation interpolation = MapInterpolation::kBilinear;
+  PictureTone tone = PictureTone::kGrey;    // of the picture under a map; alone it keeps its colours
+  double opacity = 0.65;                    // of the map
+  std::vector<Method> methods = {};         // of raw, rollout, flow; all that the report holds when empty
+  std::optional<std::size_t> output_token;  // a position; the report's output token when absent
+  std::optional<std::size_t> layer;         // of the overlay; the last of settings.layers when absent
+};
+
+// Throws Error(kUsage): a report of no picture, or an output token, layer or method that it does not hold;
+// Error(kBadFile) when the picture that it carries cannot be decoded.
+PicturePage image_page(const Report& report, const ImageFigureOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_IMAGE_IMAGE_FIGURE_H_

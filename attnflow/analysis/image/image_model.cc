@@ -1,0 +1,35 @@
+#include "attnflow/analysis/image/image_model.h"
+
+#include <fmt/format.h>
+
+#include "attnflow/base/error.h"
+#include "attnflow/model/image_info.h"
+#include "attnflow/model/model_input.h"
+
+namespace attnflow {
+namespace {
+
+constexpr const char* kProcessorFile = "preprocessor_config.json";
+
+}  // namespace
+
+ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
+  // Small things first, as for a text.
+  const ModelInfo info = read_model_info(folder, options);
+  check_takes_pictures(info);
+  if (!folder.has(kProcessorFile)) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a file {}, which describes how images are preprocessed, found none; copy it "
+                            "from the model's source, where it is next to config.json",
+                            folder.label(), kProcessorFile));
+  }
+  ImageProcessorOptions processor;
+  processor.channels = info.image->channels;
+  processor.model_type = info.architecture;
+  ImageModel result;
+  result.processor = read_image_processor(folder.read(kProcessorFile), folder.label(kProcessorFile), processor);
+  result.model = load_model(folder, options);
+  return result;
+}
+
+}  // namespace attnflow

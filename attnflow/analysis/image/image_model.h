@@ -1,0 +1,24 @@
+// A vision model with the preprocessing that belongs to it.
+#ifndef ATTNFLOW_ANALYSIS_IMAGE_IMAGE_MODEL_H_
+#define ATTNFLOW_ANALYSIS_IMAGE_IMAGE_MODEL_H_
+
+#include <memory>
+
+#include "attnflow/files/folder.h"
+#include "attnflow/image/image_processor.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+struct ImageModel {
+  std::unique_ptr<Model> model;
+  ImageProcessor processor;
+};
+
+// The model of a folder and what its preprocessor_config.json says. Errors as load_model's; Error(kUsage) for a
+// model of text, Error(kBadFile) where the folder holds no preprocessor_config.json.
+ImageModel load_image_model(const Folder& folder, const LoadOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_IMAGE_IMAGE_MODEL_H_

@@ -1,0 +1,148 @@
+// A model of pictures whose answers and attention are known: tests of what is done with pictures, without a backend.
+#ifndef ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
+#define ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/base/error.h"
+#include "attnflow/graph/gradient_for_test.h"
+#include "attnflow/graph/random_stack_for_test.h"
+
+namespace attnflow {
+
+// Patches of 4 x 4 pixels behind a class token and a register. A class's logit is the sum over patches of an effect
+// times the mean of the patch's values, so what removing a patch does is known; attention is seeded and the same for
+// every picture of as many patches. Where a favourite is set, the class token looks at it in every layer.
+class PictureModel : public Model {
+ public:
+  static constexpr std::size_t kPatch = 4;
+  static constexpr std::size_t kLeading = 2;
+  static constexpr std::size_t kLayers = 3;
+
+  explicit PictureModel(ModelHead head = ModelHead::kClassification) {
+    info_.name = "made-up";
+    info_.architecture = "vit";
+    info_.layers = kLayers;
+    info_.heads = 2;
+    info_.max_tokens = kLeading + 12;
+    info_.head = head;
+    info_.image = ImageInfo{3, 12, 16, kPatch, kPatch, {TokenRole::kClass, TokenRole::kRegister}};
+    if (head == ModelHead::kClassification) info_.labels = {"shirt", "boot", "bag"};
+  }
+
+  const ModelInfo& info() const override { return info_; }
+  ModelInfo& changeable_info() { return info_; }
+
+  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions&) override {
+    const AttentionStack stack = stack_for(patches_of(input));
+    if (sink != nullptr) stack.send_to(*sink);
+    ModelOutput output;
+    if (info_.head == ModelHead::kClassification) output.logits = logits_of(input);
+    return output;
+  }
+  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions&) override {
+    std::vector<Tensor<float>> logits;
+    for (const ModelInput& input : inputs) logits.push_back(logits_of(input));
+    return logits;
+  }
+  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+    targets.push_back(target.label);
+    const AttentionStack stack = stack_for(patches_of(input));
+    send_down(stack, random_gradient(stack, 2.0, target.label + 1), sink);
+  }
+  std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
+                                             const BatchOptions&) override {
+    throw Error(ErrorKind::kUnsupportedModel, "not part of this test");
+  }
+
+  AttentionStack stack_for(std::size_t patches) const {
+    AttentionStack stack = random_stack(
+        {.layers = kLayers, .heads = info_.heads, .tokens = kLeading + patches, .sharpness = 1.0, .seed = 5});
+    if (!favourite) return stack;
+    Tensor<float> weights = stack.weights();
+    const std::size_t n = kLeading + patches;
+    for (std::size_t l = 0; l < kLayers; ++l) {
+      for (std::size_t h = 0; h < info_.heads; ++h) {
+        for (std::size_t k = 0; k < n; ++k) weights(l, h, 0, k) = 0.25F / static_cast<float>(n);
+        weights(l, h, 0, kLeading + *favourite) += 0.75F;
+      }
+    }
+    return AttentionStack(std::move(weights));
+  }
+
+  // What the patch adds to the class's logit for each unit of its mean.
+  double effect(std::size_t label, std::size_t patch) const {
+    if (favourite && *favourite == patch) return label == 1 ? 6.0 : 0.0;
+    return 0.1 * static_cast<double>((7 * patch + 3 * label) % 5) - 0.2;
+  }
+
+  std::optional<std::size_t> favourite;
+  std::vector<std::size_t> targets;  // labels that gradients were taken of
+
+ private:
+  static std::size_t patches_of(const ModelInput& input) {
+    return input.pixels.extent(1) / kPatch * (input.pixels.extent(2) / kPatch);
+  }
+  Tensor<float> logits_of(const ModelInput& input) const {
+    const std::size_t columns = input.pixels.extent(2) / kPatch;
+    Tensor<float> logits({info_.labels.size()});
+    for (std::size_t label = 0; label < info_.labels.size(); ++label) {
+      double sum = 0.0;
+      for (std::size_t p = 0; p < patches_of(input); ++p) {
+        double mean = 0.0;
+        for (std::size_t c = 0; c < 3; ++c) {
+          for (std::size_t y = 0; y < kPatch; ++y) {
+            for (std::size_t x = 0; x < kPatch; ++x) {
+              mean += static_cast<double>(input.pixels(c, p / columns * kPatch + y, p % columns * kPatch + x));
+            }
+          }
+        }
+        sum += effect(label, p) * mean / (3.0 * kPatch * kPatch);
+      }
+      logits(label) = static_cast<float>(sum);
+    }
+    return logits;
+  }
+
+  ModelInfo info_;
+};
+
+// Takes pictures as they are; a pixel of 127.5 is 0 to the model.
+inline ImageProcessor plain_processor() {
+  ImageProcessor processor;
+  processor.do_resize = false;
+  processor.image_std = {0.25, 0.25, 0.25};
+  return processor;
+}
+
+inline ImageModel picture_model(std::optional<std::size_t> favourite = std::nullopt) {
+  auto model = std::make_unique<PictureModel>();
+  model->favourite = favourite;
+  ImageModel result;
+  result.model = std::move(model);
+  result.processor = plain_processor();
+  return result;
+}
+
+// Light enough that what speaks for a class does so in every picture.
+inline Picture random_picture(std::size_t height, std::size_t width, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Picture picture;
+  picture.rgb = Tensor<std::uint8_t>({height, width, 3});
+  for (std::uint8_t& value : picture.rgb.span()) value = static_cast<std::uint8_t>(140 + random() % 116);
+  return picture;
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
