@@ -76,7 +76,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "attention-sink": {
     applies: ({ asWritten, ownToken }) => asWritten && ownToken,
-    advice: inRecipe("“Set aside” above can mask it in every layer."),
+    advice: inRecipe("“Mask” above can mask it in every layer."),
   },
   "attention-sink-generated": {
     advice({ served }) {
