@@ -181,7 +181,7 @@ describe("a prompt", () => {
     // What an address cannot mean is not asked.
     const ask = JSON.stringify({
       prompt: "p",
-      tokens: 1e9,
+      tokens: "many",
       method: ["x"],
       temperature: "hot",
       layers: 7,
