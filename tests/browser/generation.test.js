@@ -23,27 +23,34 @@ function readReport(json) {
   const m = report.input.tokens.length;
   const n = report.generation.tokens.length;
   const isFlow = (array) => array.startsWith("flow");
-  const layersOf = (array) => (isFlow(array) ? report.generation.flow_layers : report.settings.layers);
-  const rowsOf = (array) => (isFlow(array) ? report.generation.flow_tokens : [...Array(n).keys()]);
+  // Reports of versions 1 and 2 have other names, and arrays of [token, column, layer].
+  const old = report.version < 3;
+  const { excluded = report.generation.dropped } = report.generation;
+  const flowLayers = old ? report.generation.flow_layers : (report.flow_layers ?? report.settings.layers);
+  const flowTokens = old ? report.generation.flow_tokens : report.flow_output_tokens?.map((at) => at - (m - 1));
+  const layersOf = (array) => (isFlow(array) ? flowLayers : report.settings.layers);
+  const rowsOf = (array) => (isFlow(array) ? flowTokens : [...Array(n).keys()]);
   const values = (array, token, layers = layersOf(array)) => {
     const row = rowsOf(array).indexOf(token);
     if (row < 0) return null;
     const all = layersOf(array);
     const columns = array.endsWith("_generated") ? n : m;
     return [...Array(columns).keys()].map((j) => {
-      const sum = layers.reduce((s, l) => s + arrays[array][(row * columns + j) * all.length + all.indexOf(l)], 0);
+      const rows = rowsOf(array).length;
+      const at = (l) => (old ? (row * columns + j) * all.length + l : (l * rows + row) * columns + j);
+      const sum = layers.reduce((s, l) => s + arrays[array][at(all.indexOf(l))], 0);
       return sum / layers.length;
     });
   };
   const methods = ["raw", "rollout", "flow"].filter((method) => arrays[method]);
-  const dropped = new Set(report.generation.dropped.flatMap((rule) => rule.tokens));
+  const dropped = new Set(excluded.flatMap((rule) => rule.tokens));
   const has = (array) => array in arrays;
   /** Of the prompt and, where the report tells of them, of the generated tokens. */
   const allValues = (method, token) => [
     ...values(method, token),
     ...(has(`${method}_generated`) ? values(`${method}_generated`, token) : []),
   ];
-  return { ...report, m, n, methods, values, allValues, layersOf, rowsOf, dropped, has };
+  return { ...report, m, n, methods, values, allValues, layersOf, rowsOf, rules: excluded, dropped, has };
 }
 
 const promptValues = (page) =>
@@ -62,7 +69,7 @@ const selected = (page) =>
   page.$$eval('#generated [aria-selected="true"]', (tokens) => tokens.map((token) => Number(token.dataset.token)));
 const promptToken = (page, j) => page.locator(`#prompt [data-token="${j}"]`);
 const saidToken = (page, t) => page.locator(`#generated [data-token="${t}"]`);
-/** Leaves no token out. */
+/** Excludes no token. */
 async function countAll(page) {
   await page.locator("#filters-button").click();
   if (await page.locator("#reset").isEnabled()) await page.locator("#reset").click();
@@ -192,7 +199,7 @@ describe("generations", () => {
         await choose(page, first);
       });
 
-      test("leaves tokens out and says which share they hold", async () => {
+      test("excludes tokens and says which share they hold", async () => {
         await choose(page, first);
         await saidToken(page, report.n - 1).click();
         const values = report.values(first, report.n - 1);
@@ -206,10 +213,10 @@ describe("generations", () => {
             what,
           );
           const held = [...aside].reduce((sum, j) => sum + values[j], 0);
-          assertShare(await page.locator("#aside-share").textContent(), held / whole, what);
+          assertShare(await page.locator("#excluded-share").textContent(), held / whole, what);
           for (const j of await ranked(page)) assert.ok(!aside.has(j), `${what}: ${j} is ranked`);
         };
-        const unspecial = report.generation.dropped.filter(({ rule }) => rule !== "special tokens");
+        const unspecial = report.rules.filter(({ rule }) => rule !== "special tokens");
         await check(new Set(unspecial.flatMap(({ tokens }) => tokens)), "the report's rules");
         await countAll(page);
         await check(new Set(), "nothing");
@@ -242,7 +249,7 @@ describe("generations", () => {
         await page.locator("#reset").click();
         assert.equal(await page.locator("#pattern").inputValue(), "");
         await page.keyboard.press("Escape");
-        const rule = report.generation.dropped.find((one) => one.rule === "special tokens");
+        const rule = report.rules.find((one) => one.rule === "special tokens");
         const special = new Set([
           ...report.input.tokens.flatMap((token, j) => (token.special ? [j] : [])),
           ...(rule?.tokens ?? []),
@@ -252,7 +259,7 @@ describe("generations", () => {
           await box.check();
           await check(special, "special tokens");
           const note = page.locator("#special-note");
-          assert.match(await note.textContent(), /^Special tokens left out of colours and rankings: \d+ token/u);
+          assert.match(await note.textContent(), /^Special tokens excluded from colours and rankings: \d+ token/u);
           const held = [...special].reduce((sum, j) => sum + values[j], 0);
           if (special.size === (await asideTokens(page)).length && !report.generation.tokens.some((t) => t.special)) {
             const share = /, (\S+|under 1%|over 99%) of what the token drew on/u.exec(await note.textContent())[1];
@@ -354,7 +361,7 @@ describe("generations", () => {
           assert.equal(position, column < report.m ? String(column) : `+${column - report.m}`);
           assertClose([value], [all[column]], precision, `column ${column}`);
         }
-        // They can be left out, too.
+        // They can be excluded, too.
         await page.locator("#filters-button").click();
         await page.getByRole("checkbox", { name: /^generated tokens/u }).check();
         assert.ok((await ranked(page)).every((column) => column < report.m));
@@ -378,7 +385,7 @@ describe("generations", () => {
           );
           const values = shown.filter(([column]) => column < report.m).map(([, value]) => Number(value));
           assertClose(values, report.values(method, token), precision, method);
-          assert.ok(shown.filter(([column]) => column >= report.m + token).every(([, value]) => value === ""));
+          assert.ok(shown.filter(([column]) => column >= report.m + token).every(([, value]) => !value));
         }
         await page.locator("#compare-button").click();
         assert.equal(await page.locator("#methods-card").count(), 0);
@@ -433,7 +440,7 @@ describe("generations", () => {
         await choose(page, "flow");
         const token = report.rowsOf("flow")[0];
         await saidToken(page, token).click();
-        assert.equal(await page.locator("#aside-share").count(), 0);
+        assert.equal(await page.locator("#excluded-share").count(), 0);
         assert.match(await page.locator("#shares").textContent(), /do not add up/u);
         assert.equal(await page.locator("#rank thead th", { hasText: "of the prompt" }).count(), 0);
         assert.doesNotMatch(await page.locator("#filters").textContent(), /%/u);
@@ -471,7 +478,7 @@ describe("generations", () => {
         await choose(page, first);
         await saidToken(page, report.n - 1).click();
         await promptToken(page, 0).hover({ position: { x: 3, y: 8 } });
-        assert.equal(await page.locator("#map .cursor .column").count(), 1);
+        assert.equal(await page.locator("#map .pointing .column").count(), 1);
         assert.match(await page.locator("#text-readout").textContent(), / drew /u);
         // From a picture to the text. The page scrolls: a resting pointer would be over something else.
         await page.mouse.move(0, 0);
@@ -488,7 +495,7 @@ describe("generations", () => {
         await page.keyboard.press("Enter");
         assert.deepEqual(await selected(page), [report.n - 1]);
         await page.keyboard.press("Escape");
-        assert.equal(await page.locator("#map .cursor").count(), 0);
+        assert.equal(await page.locator("#map .pointing").count(), 0);
       });
 
       test("the address keeps what is chosen", async () => {
@@ -571,7 +578,7 @@ describe("generations", () => {
               return [
                 ["above", ".above"],
                 ["degenerate", ".degenerate"],
-                ["aside", ".left-out"],
+                ["excluded", ".excluded"],
                 ["frame", '[aria-selected="true"]'],
               ].map(([mark, found]) => [
                 picture.querySelectorAll(`[data-part="picture"] [data-mark="${mark}"]`).length,
@@ -602,7 +609,7 @@ describe("generations", () => {
           const j = values.findIndex((_, token) => !aside.has(token));
           assertClose([parsed.cells[0]], [values[j]], precision, "svg");
         }
-        // What is left out, in the numbers of the panel and of the line below the text.
+        // What is excluded, in the numbers of the panel and of the line below the text.
         const facts = async (svg) =>
           page.evaluate((text) => {
             const picture = new DOMParser().parseFromString(text, "image/svg+xml");
@@ -611,14 +618,14 @@ describe("generations", () => {
           }, svg);
         await saidToken(page, 0).click();
         await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
-        const [, count, share] = /Out of ranking and scale (\d+ of \d+ tokens), ((?:under |over )?\d+%):/u.exec(
+        const [, count, share] = /Excluded from ranking and scale (\d+ of \d+ tokens), ((?:under |over )?\d+%):/u.exec(
           await facts(await save("text", "svg")),
         );
-        assert.equal(await page.locator("#aside-share").textContent(), share);
+        assert.equal(await page.locator("#excluded-share").textContent(), share);
         await page.locator("#filters-button").click();
         assert.equal(
-          await page.locator("#set-aside-share").textContent(),
-          `${count} are left out, ${share} of what the token drew on.`,
+          await page.locator("#excluded-of-all").textContent(),
+          `${count} are excluded, ${share} of what the token drew on.`,
         );
         await page.keyboard.press("Escape");
         await promptToken(page, 0).click({ position: { x: 3, y: 8 } });
@@ -671,7 +678,7 @@ describe("generations", () => {
 
       test("nothing of the texts runs or becomes an element", async () => {
         assert.notEqual(await page.title(), "run");
-        const foreign = await page.$$eval("main img, main script, main iframe, main b:not(#aside-share)", (all) =>
+        const foreign = await page.$$eval("main img, main script, main iframe, main b:not(#excluded-share)", (all) =>
           all.filter((element) => element.closest(".readout") === null).map((element) => element.outerHTML),
         );
         assert.deepEqual(foreign, []);

@@ -285,10 +285,12 @@ describe("pictures", () => {
     const { page, close } = await open(browser, short);
     assert.equal(await page.locator("#heat .cells rect").count(), report.model.layers * report.n);
     const printed = await page.$$eval("#heat .value", (all) => all.map((text) => text.textContent));
-    const expected = report.settings.layers.flatMap((_, l) => [...report.values("rollout", l, report.output_token)]);
+    // The last layer is on top.
+    const layers = [...report.settings.layers.keys()].reverse();
+    const expected = layers.flatMap((l) => [...report.values("rollout", l, report.output_token)]);
     assert.equal(printed.length, expected.length);
     for (const [i, value] of expected.entries()) assertPrinted(printed[i], value, false, `cell ${i}`);
-    await page.locator("#heat .cells rect").first().click(); // the first layer's first cell
+    await page.locator("#heat .cells rect").nth((report.model.layers - 1) * report.n).click(); // the first layer's first cell
     assert.match(await page.locator("#layer-name").textContent(), /^1 of 6/);
     assert.match(await page.locator("#heat-readout").textContent(), /rollout, layer 1/);
     await page.locator("#heat .label").nth(3).click();
@@ -296,7 +298,7 @@ describe("pictures", () => {
     await close();
   });
 
-  test("special tokens can be left out of colours and ranking", async () => {
+  test("special tokens can be excluded from colours and ranking", async () => {
     const report = readReport("short");
     const { page, close } = await open(browser, short);
     // Left out is how a page opens.

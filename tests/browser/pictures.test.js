@@ -70,14 +70,14 @@ describe("pictures of a report with heads", () => {
     assert.equal(await page.locator("#heat .pointing .column").count(), 1);
     assert.equal(await page.locator("#matrix .pointing .column").count(), 1);
     assert.equal(await page.locator("#graph .pointing circle").count(), 1);
-    await page.locator("#heat .cells rect").nth(2).hover(); // layer 1, token 2
+    await page.locator("#heat .cells rect").nth((L - 1) * n + 2).hover(); // layer 1, token 2
     assert.match(await page.locator("#heat-readout").textContent(), /rollout, layer 1: .*draws 0\.\d+ on/);
     assert.equal(await page.locator('#strip [data-token="2"].pointed').count(), 1);
     await finish();
   });
 
   test("the layer map is read and chosen from with the keyboard", async () => {
-    await page.locator("#heat svg").focus();
+    await page.locator("#heat-cells").focus();
     for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "Enter", " "]) await page.keyboard.press(key);
     assert.match(await page.locator("#layer-name").textContent(), new RegExp(`^${L - 1} of`));
     assert.equal(await page.locator("#output-token").inputValue(), "2");
@@ -178,7 +178,7 @@ describe("pictures of a report with heads", () => {
       assertClose(await stripValues(page), expected(L, output), what);
     await page.locator("#head-fusion").selectOption("max");
     await check(rollout("--heads", "max"), "max");
-    await page.locator("#set-aside").selectOption("special");
+    await page.locator("#mask-columns").selectOption("special");
     await check(rollout("--set-aside", "special", "--heads", "max"), "special tokens set aside");
     await page.locator("#recipe-reset").click();
     await page.locator("#to-layer").selectOption("1");

@@ -159,7 +159,7 @@ describe("labels of pictures", () => {
         await page.keyboard.press("Home");
         await page.keyboard.press("PageUp");
         await page.keyboard.press("PageDown");
-        const [cell, stuck] = await page.$$eval("#map .cursor .cell, #map .stuck", (all) =>
+        const [cell, stuck] = await page.$$eval("#map .pointing .cell, #map .stuck", (all) =>
           all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })),
         );
         assert.ok(cell.bottom <= stuck.top + 1, `${cell.bottom} is below ${stuck.top}`);

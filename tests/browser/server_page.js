@@ -20,15 +20,19 @@ export const PNG = Buffer.from(
   "base64",
 );
 
-/** The numbers of one of a document's arrays [tokens, columns, layers], the mean over layers: [tokens][columns]. */
-export function meanOverLayers({ shape: [tokens, columns, layers], dtype, data }) {
+/** The numbers of one of a document's arrays [layers, tokens, columns], the mean over layers: [tokens][columns]. */
+export function meanOverLayers({ version, arrays }, name) {
+  const { shape, dtype, data } = arrays[name];
   assert.equal(dtype, "f64");
   const bytes = Buffer.from(data, "base64");
-  const at = (k) => bytes.readDoubleLE(8 * k);
+  // Before version 3 arrays were [tokens, columns, layers].
+  const old = version < 3;
+  const [tokens, columns, layers] = old ? shape : [shape[1], shape[2], shape[0]];
+  const at = (t, j, l) => bytes.readDoubleLE(8 * (old ? (t * columns + j) * layers + l : (l * tokens + t) * columns + j));
   return Array.from({ length: tokens }, (_, t) =>
     Array.from({ length: columns }, (__, j) => {
       let sum = 0;
-      for (let l = 0; l < layers; ++l) sum += at((t * columns + j) * layers + l);
+      for (let l = 0; l < layers; ++l) sum += at(t, j, l);
       return sum / layers;
     }),
   );
@@ -37,14 +41,15 @@ export function meanOverLayers({ shape: [tokens, columns, layers], dtype, data }
 /** A finished generation without what the page does not ask for, and the events that the server sends before it. */
 export function stream() {
   const report = readJson(generation.json);
-  report.generation.dropped = [];
+  // Before version 3 it was called otherwise.
+  report.generation[report.version < 3 ? "dropped" : "excluded"] = [];
   for (const name of Object.keys(report.arrays)) if (name.endsWith("_normalized")) delete report.arrays[name];
   // As decoders have it: the space in front belongs to the token.
   const { tokens: pieces } = report.generation;
   for (const [t, token] of pieces.entries()) if (t > 0) token.begin = pieces[t - 1].end;
   const four = (values) => values.map((value) => Number(value.toPrecision(4)));
-  const rows = meanOverLayers(report.arrays.rollout);
-  const generated = meanOverLayers(report.arrays.rollout_generated);
+  const rows = meanOverLayers(report, "rollout");
+  const generated = meanOverLayers(report, "rollout_generated");
   const text = Buffer.from(report.generation.text);
   const tokens = pieces.map(({ text: piece, begin, end, special, probability, choices }, index) => ({
     index,

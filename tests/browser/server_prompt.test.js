@@ -101,7 +101,7 @@ describe("a prompt", () => {
         "rollout",
         "flow",
         "ask-layers",
-        "ask-drop-sink",
+        "ask-mask-first",
         "ask-temperature",
         "ask-chat",
       ])
@@ -115,7 +115,7 @@ describe("a prompt", () => {
       // One is left.
       assert.equal(await tab.locator('#ask-methods input[value="flow"]').isDisabled(), true);
       await tab.locator("#ask-layers").fill("1-2");
-      await tab.locator("#ask-drop-sink").check();
+      await tab.locator("#ask-mask-first").check();
       await tab.keyboard.press("Escape");
       await tab.locator("#continue").click();
       await tab.locator("#heat-card").waitFor();
@@ -126,7 +126,7 @@ describe("a prompt", () => {
         tokens: 40,
         chat: false,
         temperature: 0,
-        drop_sink: true,
+        mask_columns: "first",
         layers: "1-2",
         generated_columns: true,
         compact: true,
@@ -181,7 +181,7 @@ describe("a prompt", () => {
     // What an address cannot mean is not asked.
     const ask = JSON.stringify({
       prompt: "p",
-      tokens: 1e9,
+      tokens: "many",
       method: ["x"],
       temperature: "hot",
       layers: 7,
@@ -331,7 +331,7 @@ describe("a prompt", () => {
 
   test("the prompt is coloured by what the newest token drew on, and the report takes over in place", async () => {
     await held(async ({ tab, go, report, steps }) => {
-      const rows = meanOverLayers(report.arrays.rollout);
+      const rows = meanOverLayers(report, "rollout");
       const near = (found, row) => {
         assert.equal(found.length, row.length);
         for (const [j, { value }] of found.entries()) {

@@ -244,7 +244,7 @@ describe("selection", () => {
 
 describe("filters", () => {
   test(
-    "leave tokens out and say which share of the mass that is",
+    "exclude tokens and say which share of the mass that is",
     withPage("short", {}, async (page, report) => {
       const ranked = () =>
         page.$$eval("#rank tbody tr", (rows) => rows.map((row) => Number(row.dataset.token)).sort((a, b) => a - b));
@@ -252,8 +252,8 @@ describe("filters", () => {
       const said = async (left) => {
         const share = sum(left.map((i) => values[i])) / sum(values);
         assert.match(
-          await page.locator("#set-aside-share").textContent(),
-          new RegExp(`^${left.length} of 8 tokens are left out: ${(100 * share).toFixed(0)}%`),
+          await page.locator("#excluded-of-all").textContent(),
+          new RegExp(`^${left.length} of 8 tokens are excluded: ${(100 * share).toFixed(0)}%`),
         );
         assert.deepEqual(
           await ranked(),
@@ -264,7 +264,7 @@ describe("filters", () => {
         assert.ok(Math.abs(printed - largest) < 6e-5, `the scale ends at ${printed}, not ${largest}`);
       };
       await page.locator("#filters-button").click();
-      assert.equal(await page.locator("#set-aside-share").textContent(), "Every token counts.");
+      assert.equal(await page.locator("#excluded-of-all").textContent(), "Every token counts.");
       await page.locator("#skip-stop-words").check();
       await said([1, 3, 4]);
       await page.locator("#pattern").fill("^cab|key$");
@@ -282,7 +282,7 @@ describe("filters", () => {
       ]) {
         await page.locator("#pattern").fill(pattern);
         assert.match(await page.locator("#pattern-problem").textContent(), why);
-        assert.equal(await page.locator("#set-aside-share").textContent(), "Every token counts.");
+        assert.equal(await page.locator("#excluded-of-all").textContent(), "Every token counts.");
       }
       await page.locator("#pattern").fill("");
       await page.locator('#strip [data-token="4"]').click({ modifiers: ["Control"] });
@@ -291,7 +291,7 @@ describe("filters", () => {
       await page.keyboard.press("x");
       assert.deepEqual(await ranked(), [0, 1, 2, 3, 5, 7]);
       await page.locator("#filters-button").click();
-      await page.locator("#left-out-chips button").first().click();
+      await page.locator("#excluded-chips button").first().click();
       assert.deepEqual(await ranked(), [0, 1, 2, 3, 4, 5, 7]);
       await page.keyboard.press("Escape");
       assert.equal(await page.locator("#filters-panel").isVisible(), false);
@@ -699,11 +699,11 @@ describe("files", () => {
   );
 
   test(
-    "the caption says what is chosen; what is left out is hatched, line ends are marked, as on the screen",
+    "the caption says what is chosen; what is excluded is hatched, line ends are marked, as on the screen",
     withPage("emoji", {}, async (page, report) => {
       const strip = async () => parsed(page, (await saved(page, "strip", "svg")).bytes.toString());
       const before = await strip();
-      assert.equal(before.marks.aside, undefined);
+      assert.equal(before.marks.excluded, undefined);
       assert.equal(before.marks.frame, 1);
       assert.equal(before.texts.filter((text) => text === "⏎").length, 1);
       await page.locator("#skip-special").check();
@@ -715,10 +715,10 @@ describe("files", () => {
       });
       const found = await strip();
       assert.equal(found.problem, undefined);
-      assert.equal(found.marks.aside, await page.locator("#strip .left-out").count());
+      assert.equal(found.marks.excluded, await page.locator("#strip .excluded").count());
       assert.equal(found.values.length, report.n);
       assert.match(found.caption[2], /Residual 0\.3 of each token/);
-      assert.match(found.caption[2], /Left out of rankings and colours special tokens, “[^”]+” \(position 2\)\.$/);
+      assert.match(found.caption[2], /Excluded from rankings and colours special tokens, “[^”]+” \(position 2\)\.$/);
       const heat = await parsed(page, (await saved(page, "heat", "svg")).bytes.toString());
       assert.match(heat.caption[2], /Residual 0\.3/);
     }),

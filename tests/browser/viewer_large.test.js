@@ -85,7 +85,7 @@ describe("2,048 tokens by 30 layers", () => {
     const begin = performance.now();
     ({ page, watch, close } = await open(browser, sample.html));
     await page.locator("#matrix canvas").waitFor();
-    await page.locator("#graph canvas").waitFor();
+    await page.locator("#graph .lines line").first().waitFor({ state: "attached" });
     numbers.push(`opened in ${(performance.now() - begin).toFixed(0)} ms`);
     await idleIn(page);
     numbers.push(`all drawn after ${(performance.now() - begin).toFixed(0)} ms`);

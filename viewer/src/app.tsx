@@ -8,7 +8,6 @@ import { Controls } from "./components/controls";
 import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
-import { PrintFacts } from "./components/print_facts";
 import { RecipeControls } from "./components/recipe_controls";
 import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
@@ -69,7 +68,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         <header key={`head ${part}`}>
           <Toolbar />
           {heading}
-          <PrintFacts facts={() => captionOf(viewer, "", {}).facts} />
+          <PrintFacts />
         </header>
         {controls}
         <main key={`main ${part}`}>
@@ -159,6 +158,16 @@ export function announceChoices(viewer: Viewer) {
     if (state.playing.value || state.arriving.value) return;
     if (!opening) announcement.value = text;
   });
+}
+
+/** What printed pages say of how their numbers were made: their controls stay on the screen. */
+function PrintFacts() {
+  const facts = captionOf(useViewer(), "", {}).facts.map(([term, text]) => `${term} ${text}`);
+  return (
+    <p class="print-only" id="print-facts">
+      {facts.join("; ")}.
+    </p>
+  );
 }
 
 function Heading() {

@@ -94,7 +94,8 @@ export function HalfText(props: HalfTextProps) {
       const token = Number(element.dataset.token);
       const value = values && token < seen && !Number.isNaN(values[token]) ? values[token] : undefined;
       const coloured = value !== undefined && counts[token];
-      element.dataset.value = value === undefined ? "" : String(value);
+      if (value === undefined) delete element.dataset.value;
+      else element.dataset.value = String(value);
       element.style.backgroundColor = coloured ? colours.css(value) : "";
       element.style.color = coloured ? colours.ink(value) : "";
       element.classList.toggle("excluded", token < seen && values?.[token] !== undefined && !coloured);

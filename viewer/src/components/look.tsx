@@ -1,5 +1,4 @@
 // How values are drawn: palette, threshold, light or dark.
-import type { Signal } from "@preact/signals";
 import { useViewer } from "../context";
 import { barOf, PALETTES, Scale, type PaletteName } from "../color/scale";
 import { dark, theme, type Theme } from "../theme";
@@ -13,13 +12,6 @@ const THEMES: { value: Theme; words: string }[] = [
   { value: "light", words: "Light" },
   { value: "dark", words: "Dark" },
 ];
-
-/** For flow above all, whose values lie close together far above 0. */
-export const FromLeast = ({ on }: { on: Signal<boolean> }) => (
-  <CheckBox id="from-least" on={on} class="check">
-    Scale from the least value
-  </CheckBox>
-);
 
 function Ramp({ name }: { name: PaletteName }) {
   const scale = new Scale(dark.value, name);
@@ -59,8 +51,12 @@ export function Look() {
           choose={(share) => (threshold.value = share)}
         />
       </div>
-      {/* Pictures have it beside their other choices. */}
-      {report.document.input.kind !== "image" && <FromLeast on={fromLeast} />}
+      {/* For flow above all, whose values lie close together far above 0. Pictures have it beside their other choices. */}
+      {report.document.input.kind !== "image" && (
+        <CheckBox id="from-least" on={fromLeast} class="check">
+          Scale from the least value
+        </CheckBox>
+      )}
       <fieldset class="stack" id="themes">
         <legend>Page</legend>
         <Radios

@@ -1,7 +1,7 @@
 // What changes the numbers: heads, residual, layers, masked columns, discard, normalisation, words. It says where the
 // numbers shown come from, and how to get those that the page cannot compute.
 import { useSignal, type Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentProps } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
 import { inSlices } from "../compute/slices";
@@ -41,16 +41,15 @@ function useFusing(pieces: Report, recipe: Recipe) {
   return { fusing: fusing.value, afterFusing };
 }
 
-interface ControlProps {
+interface ChoiceProps<T extends string | number> extends ComponentProps<typeof Select<T>> {
   id: string;
-  label: ComponentChildren;
-  children: ComponentChildren;
+  label: string;
 }
 
-const Control = ({ id, label, children }: ControlProps) => (
+const Choice = <T extends string | number>({ label, ...select }: ChoiceProps<T>) => (
   <div class="control">
-    <label for={id}>{label}</label>
-    {children}
+    <label for={select.id}>{label}</label>
+    <Select {...select} />
   </div>
 );
 
@@ -66,16 +65,12 @@ interface ShareProps {
 
 /** A share, with a slider. */
 const Share = ({ id, label, share, words, ...range }: ShareProps) => (
-  <Control
-    id={id}
-    label={
-      <>
-        {label} <output for={id}>{words}</output>
-      </>
-    }
-  >
+  <div class="control">
+    <label for={id}>
+      {label} <output for={id}>{words}</output>
+    </label>
     <Slider id={id} min={0} {...range} value={share.value} choose={(value) => (share.value = value)} />
-  </Control>
+  </div>
 );
 
 const NORMALISATIONS: readonly Option<Normalize>[] = [
@@ -126,37 +121,34 @@ export function RecipeControls() {
         />
       )}
       {fusions.length > 1 && (
-        <Control id="head-fusion" label="Heads">
-          <Select
-            id="head-fusion"
-            value={choices.heads.value}
-            disabled={fusing}
-            options={fusions}
-            choose={(heads) => afterFusing({ heads }, () => (choices.heads.value = heads))}
-          />
-        </Control>
+        <Choice
+          id="head-fusion"
+          label="Heads"
+          value={choices.heads.value}
+          disabled={fusing}
+          options={fusions}
+          choose={(heads) => afterFusing({ heads }, () => (choices.heads.value = heads))}
+        />
       )}
       {anything && highest > 0 && (
-        <Control id="to-layer" label="Down to">
-          <Select
-            id="to-layer"
-            value={choices.start_layer.value}
-            disabled={!can({})}
-            options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
-            choose={chooseToLayer}
-          />
-        </Control>
+        <Choice
+          id="to-layer"
+          label="Down to"
+          value={choices.start_layer.value}
+          disabled={!can({})}
+          options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
+          choose={chooseToLayer}
+        />
       )}
       {masks.length > 1 && (
-        <Control id="mask-columns" label="Mask">
-          <Select
-            id="mask-columns"
-            value={choices.mask_columns.value}
-            disabled={fusing}
-            options={masks.map((mask) => [mask, maskText(report, mask)])}
-            choose={(mask) => afterFusing({ mask_columns: mask }, () => (choices.mask_columns.value = mask))}
-          />
-        </Control>
+        <Choice
+          id="mask-columns"
+          label="Mask"
+          value={choices.mask_columns.value}
+          disabled={fusing}
+          options={masks.map((mask) => [mask, maskText(report, mask)])}
+          choose={(mask) => afterFusing({ mask_columns: mask }, () => (choices.mask_columns.value = mask))}
+        />
       )}
       {can({ discard: 0.5 }) && (
         <Share
@@ -169,15 +161,14 @@ export function RecipeControls() {
         />
       )}
       {anything && (
-        <Control id="normalize" label="Normalise">
-          <Select
-            id="normalize"
-            value={choices.normalize.value}
-            disabled={!can({})}
-            options={NORMALISATIONS}
-            choose={(normalize) => (choices.normalize.value = normalize)}
-          />
-        </Control>
+        <Choice
+          id="normalize"
+          label="Normalise"
+          value={choices.normalize.value}
+          disabled={!can({})}
+          options={NORMALISATIONS}
+          choose={(normalize) => (choices.normalize.value = normalize)}
+        />
       )}
       {hasWords && (
         <div class="control check">

@@ -46,25 +46,21 @@ export function Toolbar() {
         >
           Compare
         </button>
-        <LinkButton copy={() => copyLink(viewer)} lacks={lackingIn(viewer)} />
+        <LinkButton />
         <ThemeButton />
-        <HelpButton />
+        <SignButton id="help-button" label="Keyboard shortcuts" letter="?" sign="?" press={showHelp} />
       </div>
     </div>
   );
 }
 
-interface LinkButtonProps {
-  /** Copies the page's address; whether that was possible. */
-  copy(): Promise<boolean>;
-  /** what the address cannot hold, "the picture": the button says so before it is pressed */
-  lacks?: string;
-}
-
-export function LinkButton({ copy, lacks = "" }: LinkButtonProps) {
+/** Copies the page's address. What that cannot hold ("the picture") is said before the button is pressed. */
+function LinkButton() {
+  const viewer = useViewer();
+  const lacks = lackingIn(viewer);
   const copied = useSignal(false);
   const press = async () => {
-    copied.value = await copy();
+    copied.value = await copyLink(viewer);
     setTimeout(() => (copied.value = false), 2000);
   };
   return (
@@ -84,33 +80,27 @@ export function LinkButton({ copy, lacks = "" }: LinkButtonProps) {
   );
 }
 
-/** Light or dark. */
-export function ThemeButton() {
-  return (
-    <button
-      type="button"
-      class="quiet icon"
-      id="theme-button"
-      aria-label={dark.value ? "Light page" : "Dark page"}
-      title={dark.value ? "Light page (d)" : "Dark page (d)"}
-      onClick={() => (theme.value = dark.value ? "light" : "dark")}
-    >
-      <span aria-hidden="true">{dark.value ? "☀" : "☾"}</span>
-    </button>
-  );
+interface SignButtonProps {
+  id: string;
+  label: string;
+  /** of the keyboard */
+  letter: string;
+  sign: string;
+  press(): void;
 }
 
-export function HelpButton() {
-  return (
-    <button
-      type="button"
-      class="quiet icon"
-      id="help-button"
-      aria-label="Keyboard shortcuts"
-      title="Keyboard shortcuts (?)"
-      onClick={showHelp}
-    >
-      <span aria-hidden="true">?</span>
-    </button>
-  );
-}
+const SignButton = ({ id, label, letter, sign, press }: SignButtonProps) => (
+  <button type="button" class="quiet icon" id={id} aria-label={label} title={`${label} (${letter})`} onClick={press}>
+    <span aria-hidden="true">{sign}</span>
+  </button>
+);
+
+export const ThemeButton = () => (
+  <SignButton
+    id="theme-button"
+    label={dark.value ? "Light page" : "Dark page"}
+    letter="d"
+    sign={dark.value ? "☀" : "☾"}
+    press={() => (theme.value = dark.value ? "light" : "dark")}
+  />
+);

@@ -1,10 +1,10 @@
 // Maps over a picture as one SVG document: the picture, cells with their values, titles, colour bars.
-import { barStops, mapOpacity, pixelOf, type Overlay } from "../color/overlay";
-import type { Scale } from "../color/scale";
+import { barStops, mapOpacity, pixelOf } from "../color/overlay";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
-import { cutOf, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
+import { cutOf, type MapScale, type Picture, SMALL_PICTURE } from "../report/picture";
 import type { Numbers } from "../report/values";
 import { format } from "../report/text";
+import { paintMap, type MapLook } from "../views/image_stage";
 import { canvasUrl, themeOf, xmlText } from "./picture";
 
 export interface ExportedMap {
@@ -13,14 +13,10 @@ export interface ExportedMap {
   scale: MapScale;
 }
 
-export interface StageLook {
+export interface StageLook extends Omit<MapLook, "scale"> {
   token: number;
-  overlay: Overlay;
   /** a map beside the picture has the picture at its left */
   pair: boolean;
-  colours: Scale;
-  smooth: boolean;
-  threshold: number;
   opacity: number;
   grey: boolean;
 }
@@ -51,17 +47,8 @@ const along = (value: number, { low, top }: MapScale) => (top > low ? (value - l
 
 /** A smooth map as an image of its own. */
 function smoothUrl(picture: Picture, map: Numbers, scale: MapScale, look: StageLook): string {
-  const fine = Math.max(1, Math.ceil(SIDE / Math.max(picture.rows, picture.columns)));
-  const values = smoothMap(map, picture.rows, picture.columns, fine);
-  const image = new ImageData(picture.columns * fine, picture.rows * fine);
-  for (let p = 0; p < values.length; ++p) {
-    if (Number.isNaN(values[p]) || values[p] < look.threshold * scale.top) continue;
-    const { rgb, alpha } = pixelOf(along(values[p], scale), look.overlay, look.colours);
-    image.data.set([...rgb, Math.round(255 * alpha)], 4 * p);
-  }
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [image.width, image.height];
-  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  paintMap(canvas, picture, map, SIDE, { ...look, scale });
   return canvasUrl(canvas);
 }
 

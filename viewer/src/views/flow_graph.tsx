@@ -371,7 +371,7 @@ function Nodes({ n, layer, toLayer, masses, radius, x, y }: NodesProps) {
   let nodes = "";
   for (let l = layer; l >= toLayer; --l) {
     lines += `M${x(-0.5)} ${y(l)}H${x(n - 0.5)}`;
-    for (const [i, mass] of masses?.[layer - l].entries() ?? []) {
+    for (const [i, mass] of masses?.[layer - l]?.entries() ?? []) {
       if (mass <= 0.002) continue;
       const r = radius(mass);
       nodes += `M${(x(i) - r).toFixed(1)} ${y(l)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;

@@ -139,7 +139,13 @@ function paintPhoto(canvas: HTMLCanvasElement, image: HTMLImageElement, most: nu
 }
 
 /** A pixel for each patch, or many. What has no value stays empty. */
-function paintMap(canvas: HTMLCanvasElement, picture: Picture, map: Numbers | null, side: number, look: MapLook) {
+export function paintMap(
+  canvas: HTMLCanvasElement,
+  picture: Picture,
+  map: Numbers | null,
+  side: number,
+  look: MapLook,
+) {
   const { rows, columns } = picture;
   const fine = look.smooth ? Math.max(1, Math.ceil(side / Math.max(rows, columns))) : 1;
   canvas.width = columns * fine;
