@@ -48,7 +48,7 @@ TEST(DecoderWeights, DescribesEveryGoldenModel) {
 
 TEST(DecoderWeights, FusedMapsAreThreeViewsOfOne) {
   const DecoderWeights weights = find_decoder_weights(test::golden_decoders() / "gpt2_tied");
-  const DecoderLayerWeights& layer = weights.layers.at(1);
+  const LayerWeights& layer = weights.layers.at(1);
   EXPECT_EQ(layer.query.weight, layer.value.weight);
   EXPECT_EQ(layer.query.weight->name, "transformer.h.1.attn.c_attn.weight");
   EXPECT_EQ(layer.query.weight->shape, (Shape{24, 72}));

@@ -7,7 +7,6 @@
 #include <stop_token>
 
 #include "attnflow/graph/attention_gradient_sink.h"
-#include "attnflow/model/decoder_config.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/torch/decoder_tensors.h"
 
@@ -17,9 +16,9 @@ namespace attnflow::internal {
 // given; and, where `sink` is not null, with respect to the attention of every layer, all heads of the queries, also of
 // the keys that a query does not see, whose weight is 0. In memory: layered_gradients.h.
 // Runs on the calling thread. Throws Cancelled.
-InputGradient differentiate_decoder(const DecoderConfig& config, const DecoderTensors& tensors,
-                                    std::span<const std::int64_t> ids, const ScoreTarget& target,
-                                    const std::stop_token& stop_token, AttentionGradientSink* sink = nullptr);
+InputGradient differentiate_decoder(const DecoderTensors& tensors, std::span<const std::int64_t> ids,
+                                    const ScoreTarget& target, const std::stop_token& stop_token,
+                                    AttentionGradientSink* sink = nullptr);
 
 }  // namespace attnflow::internal
 

@@ -54,11 +54,11 @@ class NewVision {
     std::map<std::string, Tensor<float>> weights;
     Random random(seed);
     const ModelConfig parsed = parse_model_config(config_, "config.json");
-    for (const TensorPlan& plan : plan_tensors(parsed, ModelHead::kClassification, classes)) {
+    for (const PlannedTensor& plan : plan_tensors(parsed, ModelHead::kClassification, classes)) {
       Tensor<float> tensor(plan.shape);
-      if (plan.kind == TensorPlan::Kind::kNormScale) {
+      if (plan.kind == PlannedTensor::Kind::kNormScale) {
         std::fill(tensor.span().begin(), tensor.span().end(), 1.0F);
-      } else if (plan.kind == TensorPlan::Kind::kMatrix) {
+      } else if (plan.kind == PlannedTensor::Kind::kMatrix) {
         const double deviation = plan.shape.size() == 2 ? 1.0 / std::sqrt(static_cast<double>(plan.shape[1])) : 0.1;
         for (float& value : tensor.span()) value = static_cast<float>(deviation * random.normal());
       }

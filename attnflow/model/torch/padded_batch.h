@@ -1,0 +1,44 @@
+// What encoders run on: sequences of tokens padded to one length, or pictures of one size.
+//
+// B sequences of at most T tokens. Positions behind a sequence's length are padding: no query attends to them, so what
+// stands there changes nothing elsewhere. A batch of one sequence has none.
+#ifndef ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
+#define ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
+
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnflow/model/model.h"
+#include "attnflow/model/model_config.h"
+
+namespace attnflow::internal {
+
+struct PaddedBatch {
+  at::Tensor ids;           // [B, T]
+  at::Tensor type_ids;      // [B, T], or undefined: all 0
+  at::Tensor position_ids;  // [B, T]
+  at::Tensor padding;       // as AutogradOps takes it: 0 for tokens, -infinity for padding; undefined: none
+  at::Tensor pixels;        // [B, channels, height, width], in the place of all others; undefined: a text
+};
+
+// `ids` is [rows, length]; of `type_ids`, [rows, length] or empty.
+PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> ids,
+                       std::span<const std::int64_t> type_ids, std::span<const std::size_t> lengths, std::size_t length,
+                       at::Device device);
+
+// `pixels` is [rows, channels, height, width]; copied.
+PaddedBatch make_batch(std::span<const float> pixels, const std::vector<std::int64_t>& shape, at::Device device);
+
+// Groups of inputs of about the same length, or pictures of the same size: numbers of inputs, each once. A group times
+// its longest input stays within `max_tokens` where it holds more than one. Depends on the lengths and sizes alone.
+// The inputs have been checked.
+std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std::span<const ModelInput> inputs,
+                                                      std::size_t max_tokens);
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
