@@ -13,10 +13,11 @@ constexpr const char* kProcessorFile = "preprocessor_config.json";
 
 }  // namespace
 
-ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
+ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options) {
   // Small things first, as for a text.
-  const ModelInfo info = read_model_info(folder, options);
+  const ModelInfo& info = files.info();
   check_takes_pictures(info);
+  const Folder& folder = *files.folder();
   if (!folder.has(kProcessorFile)) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a file {}, which describes how images are preprocessed, found none; copy it "
@@ -28,7 +29,7 @@ ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
   processor.model_type = info.architecture;
   ImageModel result;
   result.processor = read_image_processor(folder.read(kProcessorFile), folder.label(kProcessorFile), processor);
-  result.model = load_model(folder, options);
+  result.model = files.load_vision(options);
   return result;
 }
 

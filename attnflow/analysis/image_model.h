@@ -4,20 +4,19 @@
 
 #include <memory>
 
-#include "attnflow/files/folder.h"
 #include "attnflow/image/image_processor.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 
 namespace attnflow {
 
 struct ImageModel {
-  std::unique_ptr<Model> model;
+  std::unique_ptr<VisionModel> model;
   ImageProcessor processor;
 };
 
-// The model of a folder and what its preprocessor_config.json says. Errors as load_model's; Error(kUsage) for a
-// model of text, Error(kBadFile) where the folder holds no preprocessor_config.json.
-ImageModel load_image_model(const Folder& folder, const LoadOptions& options = {});
+// The model and what its preprocessor_config.json says. Errors as ModelFiles::load_vision's; Error(kUsage) for a model
+// of text, Error(kBadFile) where the folder holds no preprocessor_config.json.
+ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options = {});
 
 }  // namespace attnflow
 

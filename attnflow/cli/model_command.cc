@@ -12,7 +12,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -22,6 +21,7 @@
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -61,7 +61,7 @@ void list_models() {
   std::string text_model;
   std::string image_model;
   for (const BuiltinModel& model : builtin_models()) {
-    std::string& first = read_model_info(model.folder()).image ? image_model : text_model;
+    std::string& first = ModelFiles(model.folder()).info().image ? image_model : text_model;
     if (first.empty()) first = model.name;
     const ModelCard card = read_model_card(model.folder()).value_or(ModelCard{});
     rows.push_back({model.name, size_of(model), card.licence, card.summary});
@@ -119,8 +119,8 @@ void print_notes(const std::vector<ModelNote>& notes) {
   for (const ModelNote& note : notes) fmt::print(stderr, "note: {}\n", note.text);
 }
 
-void describe_model(const Folder& folder, const LoadOptions& options) {
-  const ModelInfo info = read_model_info(folder, options);
+void describe_model(const Folder& folder, const OpenOptions& options) {
+  const ModelInfo info = ModelFiles(folder, options).info();
   fmt::print("name          {}\n", info.name);
   fmt::print("architecture  {}\n", info.architecture);
   fmt::print("layers        {}\n", info.layers);
@@ -223,9 +223,7 @@ void run_model(const ModelArguments& arguments) {
   if (arguments.card) {
     print_card(folder);
   } else {
-    LoadOptions load;
-    load.allow_unused_weights = arguments.allow_unused_weights;
-    describe_model(folder, load);
+    describe_model(folder, {arguments.allow_unused_weights});
   }
 }
 

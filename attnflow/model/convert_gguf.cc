@@ -19,11 +19,12 @@
 #include "attnflow/files/messages.h"
 #include "attnflow/files/safetensors_stream.h"
 #include "attnflow/files/temporary_entry.h"
+#include "attnflow/model/backend.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/gguf_layout.h"
 #include "attnflow/model/gguf_tokenizer.h"
-#include "attnflow/model/llama_backend.h"
+#include "attnflow/model/model_files.h"
 
 namespace attnflow {
 namespace {
@@ -95,7 +96,7 @@ class TensorReader {
       : header_(header),
         file_(file),
         source_(source),
-        dequantise_(internal::llama_backend().function<BackendDequantiseFunction>(kBackendDequantiseSymbol)) {}
+        dequantise_(llama_backend().function<BackendDequantiseFunction>(kBackendDequantiseSymbol)) {}
 
   // All numbers of a tensor, in order, chunk by chunk.
   template <typename Take>
@@ -226,12 +227,14 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   check_target(folder);
   const std::string source = file.string();
   const internal::MappedFile mapping(file, "GGUF");
-  const GgufHeader header = internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole);
+  const GgufFile gguf =
+      describe_gguf(file, internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole));
+  const GgufHeader& header = gguf.header;
   const ConvertedModel model = internal::plan_conversion(header, mapping.bytes(), source);
 
   LoadOptions load;
   load.threads = 1;
-  const std::unique_ptr<Decoder> decoder = load_gguf(file, load);
+  const std::unique_ptr<Decoder> decoder = ModelFiles(gguf).load_decoder(load);
   const TextCodec& codec = *decoder->codec();
   const internal::ConvertedTokenizer tokenizer =
       internal::convert_tokenizer(header, codec, model.settings.vocabulary, model.settings.positions, source);

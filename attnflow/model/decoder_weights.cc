@@ -136,8 +136,11 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
 
 }  // namespace
 
-DecoderWeights find_decoder_weights(const Folder& folder, const LoadOptions& options) {
-  const DecoderConfig config = read_decoder_config(folder);
+DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options) {
+  return find_decoder_weights(folder, read_decoder_config(folder), options);
+}
+
+DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options) {
   DecoderWeights weights = make_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name(),
                                                 options.allow_unused_weights);
   weights.info.notes = adapter_notes(folder);

@@ -31,11 +31,12 @@ struct DecoderWeights {
   std::vector<const StoredTensor*> unused;  // no part of the model: the masks of old GPT-2 files
 };
 
-// Reads the config and maps the weights of a folder, and finds and checks every tensor that the model needs. No weight
-// is read. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from
-// the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no
-// place for unless `options` allow them; and as read_decoder_config and Checkpoint do.
-DecoderWeights find_decoder_weights(const Folder& folder, const LoadOptions& options = {});
+// Maps the weights of a folder whose config is given, or read, and finds and checks every tensor that the model needs.
+// No weight is read. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not
+// follow from the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config
+// has no place for unless `options` allow them; and as read_decoder_config and Checkpoint do.
+DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options = {});
+DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options = {});
 // The same of a config and tensors that are in no folder; `name` is the model's. What is unused is left to the caller.
 DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
                                     const std::string& name);

@@ -241,12 +241,15 @@ std::vector<std::string> class_names(const ModelConfig& config, const Classifier
 
 }  // namespace
 
-EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options) {
+EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& options) {
+  return find_encoder_weights(folder, read_model_config(folder), options);
+}
+
+EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& config, const OpenOptions& options) {
   EncoderWeights weights;
-  weights.config = read_model_config(folder);
+  weights.config = config;
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
   weights.checkpoint = checkpoint;
-  const ModelConfig& config = weights.config;
 
   EncoderTensorFinder finder(*checkpoint, config);
   find_base(finder, weights);

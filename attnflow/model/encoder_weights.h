@@ -63,13 +63,14 @@ struct EncoderWeights {
   const LayerWeights& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
 };
 
-// Reads the config and maps the weights of a folder, and finds and checks every tensor that the model and its head
-// need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures" decides
-// when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the sentence.
-// Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from the
-// config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no place
-// for unless `options` allow them; and as read_model_config and Checkpoint do.
-EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options = {});
+// Maps the weights of a folder whose config is given, or read, and finds and checks every tensor that the model and its
+// head need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures"
+// decides when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the
+// sentence. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from
+// the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no
+// place for unless `options` allow them; and as read_model_config and Checkpoint do.
+EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& config, const OpenOptions& options = {});
+EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& options = {});
 
 // The tensors of a model of this config with this head, by their usual names in a fixed order: what a file must hold
 // for find_encoder_weights. A masked-LM decoder that is the word embedding is not among them where the config ties the

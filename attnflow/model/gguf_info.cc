@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
@@ -100,8 +101,6 @@ bool is_first_mistral(const GgufHeader& header) {
          number("attention.head_count_kv") == 8 && number("context_length") == 32768;
 }
 
-}  // namespace
-
 std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   constexpr std::size_t kWindow = 4096;
   if (header.text("general.architecture").value_or("") != "llama" ||
@@ -116,13 +115,39 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
        kWindow}};
 }
 
+// As the file calls itself, else the file's name.
+std::string gguf_name(const GgufHeader& header, const std::filesystem::path& file) {
+  const std::string name = header.text("general.name").value_or("");
+  return name.empty() ? file.stem().string() : name;
+}
+
+}  // namespace
+
+GgufFile read_gguf_file(const std::filesystem::path& file) { return describe_gguf(file, internal::read_gguf(file)); }
+
+GgufFile describe_gguf(const std::filesystem::path& file, GgufHeader header) {
+  ModelInfo info;
+  info.name = gguf_name(header, file);
+  info.architecture = header.text("general.architecture").value_or("");
+  const auto number = [&](const char* key) {
+    const auto value = header.number(info.architecture + "." + key);
+    return value && *value > 0 ? static_cast<std::size_t>(*value) : std::size_t{0};
+  };
+  info.layers = number("block_count");
+  info.heads = number("attention.head_count");
+  info.max_tokens = number("context_length");
+  info.causal = true;
+  info.head = ModelHead::kCausalLm;
+  info.notes = gguf_notes(header);
+  return {file, std::move(header), std::move(info)};
+}
+
 GgufInfo read_gguf_info(const std::filesystem::path& file) {
   const internal::MappedFile mapping(file, "GGUF");
   const GgufHeader header = internal::parse_gguf(mapping.bytes(), file.string());
   const Settings settings(header, file.string());
   GgufInfo info;
-  info.name = header.text("general.name").value_or("");
-  if (info.name.empty()) info.name = file.stem().string();
+  info.name = gguf_name(header, file);
   info.architecture = settings.architecture();
   info.layers = settings.count("block_count");
   info.heads = settings.counts("attention.head_count");

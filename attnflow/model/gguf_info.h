@@ -47,8 +47,16 @@ struct GgufInfo {
 // read is no count.
 GgufInfo read_gguf_info(const std::filesystem::path& file);
 
-// The same notes, of a header that is read already.
-std::vector<ModelNote> gguf_notes(const internal::GgufHeader& header);
+// A GGUF file that is opened to be run.
+struct GgufFile {
+  std::filesystem::path path;
+  internal::GgufHeader header;
+  ModelInfo info;  // what the header says; a number that it does not say is 0
+};
+
+// Throws Error(kBadFile) as files/gguf.h does; what is wrong with the model is said by what loads it.
+GgufFile read_gguf_file(const std::filesystem::path& file);
+GgufFile describe_gguf(const std::filesystem::path& file, internal::GgufHeader header);
 
 // "Q4_1 (210 tensors, 99.9% of the numbers), F32 (61 tensors, 0.1%)".
 std::string storage_text(const GgufInfo& info);

@@ -198,8 +198,12 @@ std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, cons
   return make_trainer(find_encoder_weights(folder), options);
 }
 
-std::unique_ptr<Model> load_trained(const std::filesystem::path& folder, std::size_t threads) {
+std::unique_ptr<Encoder> load_trained(const std::filesystem::path& folder, std::size_t threads) {
   return make_torch_encoder(find_encoder_weights(folder), {"cpu", threads});
+}
+
+std::unique_ptr<VisionModel> load_trained_vision(const std::filesystem::path& folder, std::size_t threads) {
+  return make_torch_vision(find_encoder_weights(folder), {"cpu", threads});
 }
 
 }  // namespace attnflow

@@ -44,7 +44,7 @@ struct TrainingBatch {
   // Masked language model: where, as row * length + position, and the token that belongs there.
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> targets;  // as many
-  // A model of pictures, with labels; length, ids and lengths stay empty. As in ModelInput.
+  // A model of pictures, with labels; length, ids and lengths stay empty. As in PixelInput.
   Tensor<float> pixels = {};  // [rows, channels, height, width]
 };
 

@@ -38,7 +38,7 @@ ImageModel load(const std::string& name) {
   test::put(folder / name / "preprocessor_config.json",
             R"({"image_processor_type": "ViTImageProcessor", "do_resize": false,
                 "image_mean": [0.5, 0.5, 0.5], "image_std": [0.25, 0.25, 0.25]})");
-  return load_image_model(Folder(folder / name));
+  return load_image_model(ModelFiles(folder / name));
 }
 
 TEST(SmallVisionTransformers, TokensAndRowsOfEveryArchitectureAndSize) {

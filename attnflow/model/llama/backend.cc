@@ -12,8 +12,7 @@
 extern "C" __attribute__((visibility("default"))) const char* attnflow_backend_abi() { return attnflow::kBackendAbi; }
 
 extern "C" __attribute__((visibility("default"))) void attnflow_backend_open_gguf(
-    const std::filesystem::path& file, const attnflow::LoadOptions& options,
-    std::unique_ptr<attnflow::Decoder>& decoder) {
+    const attnflow::GgufFile& file, const attnflow::LoadOptions& options, std::unique_ptr<attnflow::Decoder>& decoder) {
   if (options.device != "cpu") {
     throw attnflow::Error(
         attnflow::ErrorKind::kUsage,

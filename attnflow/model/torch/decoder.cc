@@ -12,7 +12,7 @@
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/model/decoder_input.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_gradients.h"
@@ -172,7 +172,7 @@ class TorchReplay final : public AttentionReplay {
   AttentionBuffer buffer_;
 };
 
-class TorchDecoder final : public Decoder {
+class TorchDecoder final : public Decoder, public Gradients<TextInput> {
  public:
   TorchDecoder(const DecoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
@@ -186,6 +186,7 @@ class TorchDecoder final : public Decoder {
   }
 
   const ModelInfo& info() const override { return info_; }
+  Gradients<TextInput>* gradients() override { return this; }
   std::size_t length() const override { return sequence_->length; }
   void reserve(std::size_t tokens) override {
     const std::size_t positions = std::min(tokens, config().positions);
@@ -206,7 +207,7 @@ class TorchDecoder final : public Decoder {
 
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token) override {
-    check_decoder_ids(info_, sequence_->length, ids);
+    check_ids(info_, sequence_->length, ids);
     check_decoder_head(info_);
     Pass pass;
     pass.ids = ids;
@@ -216,8 +217,8 @@ class TorchDecoder final : public Decoder {
     return to_host(run_pass(pass)[0]);
   }
 
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
-    check_decoder_input(info_, input, options);
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
+    check_text_input(info_, input, options);
     clear();
     Pass pass;
     pass.ids = input.ids;
@@ -228,7 +229,7 @@ class TorchDecoder final : public Decoder {
 
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                   const std::stop_token& stop_token) override {
-    check_decoder_ids(info_, 0, ids);
+    check_ids(info_, 0, ids);
     if (logits != nullptr) check_decoder_head(info_);
     clear();
     std::vector<at::Tensor> queries(config().layers);
@@ -242,19 +243,13 @@ class TorchDecoder final : public Decoder {
     return std::make_unique<TorchReplay>(config(), sequence_, std::move(queries), threads_);
   }
 
-  std::vector<Tensor<float>> classify(std::span<const ModelInput> /*inputs*/,
-                                      const BatchOptions& /*options*/) override {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model with a classification head, found the language model {}", info_.name));
-  }
-
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+  std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override {
     if (targets.size() != inputs.size()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
     }
-    for (const ModelInput& input : inputs) check_decoder_input(info_, input);
+    for (const TextInput& input : inputs) check_text_input(info_, input);
     for (const ScoreTarget& target : targets) check_decoder_target(info_, target);
     std::vector<InputGradient> gradients(inputs.size());
     ParallelOptions parallel;
@@ -271,8 +266,8 @@ class TorchDecoder final : public Decoder {
     return gradients;
   }
 
-  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
-    check_decoder_input(info_, input);
+  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+    check_text_input(info_, input);
     check_decoder_target(info_, target);
     internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();

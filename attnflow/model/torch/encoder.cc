@@ -74,7 +74,52 @@ class SequenceOps : public internal::BlockedOps {
 using SequenceForward = internal::EncoderForward<SequenceOps>;
 using BatchForward = internal::EncoderForward<internal::AutogradOps>;
 
-class TorchEncoder final : public Model {
+// What differs between texts and images.
+internal::BatchItem batch_item(const ModelInfo& info, const TextInput& input) { return {input_tokens(info, input)}; }
+internal::BatchItem batch_item(const ModelInfo& info, const PixelInput& input) {
+  return {input_tokens(info, input), input.pixels.shape()};
+}
+
+void check_input(const ModelConfig& config, const ModelInfo& info, const TextInput& input, const RunOptions& options) {
+  check_text_input(info, input, options, config.token_types);
+}
+void check_input(const ModelConfig&, const ModelInfo& info, const PixelInput& input, const RunOptions& options) {
+  check_pixel_input(info, input, options);
+}
+
+using Group = std::vector<std::size_t>;
+
+internal::PaddedBatch batch_of(const ModelConfig& config, std::span<const TextInput> inputs, const Group& group,
+                               at::Device device) {
+  const std::size_t length = inputs[group.front()].ids.size();
+  std::vector<std::int64_t> ids(group.size() * length, 0);
+  std::vector<std::int64_t> type_ids;
+  std::vector<std::size_t> lengths;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const TextInput& input = inputs[group[i]];
+    std::copy(input.ids.begin(), input.ids.end(), ids.begin() + to_signed(i * length));
+    lengths.push_back(input.ids.size());
+    if (input.type_ids.empty()) continue;
+    type_ids.resize(ids.size(), 0);
+    std::copy(input.type_ids.begin(), input.type_ids.end(), type_ids.begin() + to_signed(i * length));
+  }
+  return internal::make_batch(config, ids, type_ids, lengths, length, device);
+}
+
+internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const PixelInput> inputs, const Group& group,
+                               at::Device device) {
+  std::vector<float> pixels;
+  for (const std::size_t i : group) {
+    pixels.insert(pixels.end(), inputs[i].pixels.span().begin(), inputs[i].pixels.span().end());
+  }
+  std::vector<std::int64_t> shape = {to_signed(group.size())};
+  for (const std::size_t extent : inputs[group.front()].pixels.shape()) shape.push_back(to_signed(extent));
+  return internal::make_batch(pixels, shape, device);
+}
+
+// `Kind`: what it is, of texts or of images.
+template <typename Kind, typename Input>
+class TorchEncoder final : public Kind, public Gradients<Input> {
  public:
   TorchEncoder(const EncoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
@@ -87,19 +132,22 @@ class TorchEncoder final : public Model {
   }
 
   const ModelInfo& info() const override { return info_; }
+  Gradients<Input>* gradients() override { return this; }
 
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
-    check_model_input(tensors_.config, info_, input, options);
+  ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options) override {
+    check_input(tensors_.config, info_, input, options);
     return internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
       const c10::InferenceMode no_gradients;
       SequenceOps ops(device_, threads_, sink);
       const SequenceForward forward(tensors_, ops);
-      return head(forward, forward.encode(forward.embed(batch_of({&input, 1}, Group(1, 0)))), options);
+      return head(forward,
+                  forward.encode(forward.embed(batch_of(tensors_.config, std::span(&input, 1), Group(1, 0), device_))),
+                  options);
     });
   }
 
-  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options) override {
+  std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options) override {
     std::vector<Tensor<float>> logits(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, const at::Tensor& embedding) {
       const c10::InferenceMode no_gradients;
@@ -109,7 +157,7 @@ class TorchEncoder final : public Model {
     return logits;
   }
 
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+  std::vector<InputGradient> input_gradients(std::span<const Input> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override {
     if (targets.size() != inputs.size()) {
       throw Error(ErrorKind::kUsage,
@@ -138,9 +186,9 @@ class TorchEncoder final : public Model {
     return gradients;
   }
 
-  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+  void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
     check_classifies();
-    check_model_input(tensors_.config, info_, input, {});
+    check_input(tensors_.config, info_, input, {});
     check_target(target);
     internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
@@ -149,7 +197,7 @@ class TorchEncoder final : public Model {
       at::Tensor x;
       {
         const at::NoGradGuard no_gradients;
-        x = forward.project(forward.embed(batch_of({&input, 1}, Group(1, 0))));
+        x = forward.project(forward.embed(batch_of(tensors_.config, std::span(&input, 1), Group(1, 0), device_)));
       }
       internal::LayeredModel model;
       model.layers = tensors_.config.layers;
@@ -165,14 +213,14 @@ class TorchEncoder final : public Model {
   }
 
  private:
-  using Group = std::vector<std::size_t>;
-
   // Checks the inputs and calls body(group, forward pass, embeddings of the group) for groups of them, on all threads.
   template <typename Body>
-  void each_batch(std::span<const ModelInput> inputs, const BatchOptions& options, const Body& body) const {
+  void each_batch(std::span<const Input> inputs, const BatchOptions& options, const Body& body) const {
     check_classifies();
-    for (const ModelInput& input : inputs) check_model_input(tensors_.config, info_, input, {});
-    const std::vector<Group> groups = internal::group_by_length(info_, inputs, options.max_tokens);
+    for (const Input& input : inputs) check_input(tensors_.config, info_, input, {});
+    std::vector<internal::BatchItem> items;
+    for (const Input& input : inputs) items.push_back(batch_item(info_, input));
+    const std::vector<Group> groups = internal::group_by_length(items, options.max_tokens);
     ParallelOptions parallel;
     parallel.threads = threads_;
     parallel.stop_token = options.stop_token;
@@ -183,7 +231,7 @@ class TorchEncoder final : public Model {
       parallel_for(groups.size(), parallel, [&](std::size_t g, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Group& group = groups[g];
-        const internal::PaddedBatch batch = batch_of(inputs, group);
+        const internal::PaddedBatch batch = batch_of(tensors_.config, inputs, group, device_);
         internal::AutogradOps ops;
         ops.padding = batch.padding;
         const BatchForward forward(tensors_, ops);
@@ -200,36 +248,6 @@ class TorchEncoder final : public Model {
     if (info_.head == ModelHead::kClassification) return;
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("expected a model with a classification head, found none in {}", info_.name));
-  }
-
-  internal::PaddedBatch batch_of(std::span<const ModelInput> inputs, const Group& group) const {
-    return info_.image ? batch_of_pictures(inputs, group) : batch_of_texts(inputs, group);
-  }
-
-  internal::PaddedBatch batch_of_texts(std::span<const ModelInput> inputs, const Group& group) const {
-    const std::size_t length = inputs[group.front()].ids.size();
-    std::vector<std::int64_t> ids(group.size() * length, 0);
-    std::vector<std::int64_t> type_ids;
-    std::vector<std::size_t> lengths;
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      const ModelInput& input = inputs[group[i]];
-      std::copy(input.ids.begin(), input.ids.end(), ids.begin() + to_signed(i * length));
-      lengths.push_back(input.ids.size());
-      if (input.type_ids.empty()) continue;
-      type_ids.resize(ids.size(), 0);
-      std::copy(input.type_ids.begin(), input.type_ids.end(), type_ids.begin() + to_signed(i * length));
-    }
-    return internal::make_batch(tensors_.config, ids, type_ids, lengths, length, device_);
-  }
-
-  internal::PaddedBatch batch_of_pictures(std::span<const ModelInput> inputs, const Group& group) const {
-    std::vector<float> pixels;
-    for (const std::size_t i : group) {
-      pixels.insert(pixels.end(), inputs[i].pixels.span().begin(), inputs[i].pixels.span().end());
-    }
-    std::vector<std::int64_t> shape = {to_signed(group.size())};
-    for (const std::size_t extent : inputs[group.front()].pixels.shape()) shape.push_back(to_signed(extent));
-    return internal::make_batch(pixels, shape, device_);
   }
 
   void check_target(const ScoreTarget& target) const {
@@ -261,9 +279,14 @@ class TorchEncoder final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options) {
+std::unique_ptr<Encoder> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options) {
   return internal::with_torch_errors(
-      [&]() -> std::unique_ptr<Model> { return std::make_unique<TorchEncoder>(weights, options); });
+      [&] { return std::make_unique<TorchEncoder<Encoder, TextInput>>(weights, options); });
+}
+
+std::unique_ptr<VisionModel> make_torch_vision(const EncoderWeights& weights, const LoadOptions& options) {
+  return internal::with_torch_errors(
+      [&] { return std::make_unique<TorchEncoder<VisionModel, PixelInput>>(weights, options); });
 }
 
 }  // namespace attnflow

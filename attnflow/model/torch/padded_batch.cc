@@ -46,14 +46,11 @@ PaddedBatch make_batch(std::span<const float> pixels, const std::vector<std::int
   return batch;
 }
 
-std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std::span<const ModelInput> inputs,
-                                                      std::size_t max_tokens) {
+std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem> inputs, std::size_t max_tokens) {
   std::vector<std::size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::size_t> lengths;
-  for (const ModelInput& input : inputs) lengths.push_back(input_tokens(info, input));
-  const auto length = [&](std::size_t i) { return lengths[i]; };
-  const auto size = [&](std::size_t i) -> const Shape& { return inputs[i].pixels.shape(); };  // texts: all the same
+  const auto length = [&](std::size_t i) { return inputs[i].tokens; };
+  const auto size = [&](std::size_t i) -> const Shape& { return inputs[i].size; };
   // Longest first, so that the largest batches do not come last; pictures of one size side by side.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return length(a) != length(b) ? length(a) > length(b) : size(a) > size(b);

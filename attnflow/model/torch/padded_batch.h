@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "attnflow/model/model.h"
 #include "attnflow/model/model_config.h"
+#include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
 
@@ -33,11 +33,15 @@ PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> 
 // `pixels` is [rows, channels, height, width]; copied.
 PaddedBatch make_batch(std::span<const float> pixels, const std::vector<std::int64_t>& shape, at::Device device);
 
-// Groups of inputs of about the same length, or pictures of the same size: numbers of inputs, each once. A group times
-// its longest input stays within `max_tokens` where it holds more than one. Depends on the lengths and sizes alone.
-// The inputs have been checked.
-std::vector<std::vector<std::size_t>> group_by_length(const ModelInfo& info, std::span<const ModelInput> inputs,
-                                                      std::size_t max_tokens);
+// The tokens of an input, and what inputs of one batch have in common beside their length: the size of an image.
+struct BatchItem {
+  std::size_t tokens = 0;
+  Shape size = {};
+};
+
+// Groups of inputs of about the same length and of one size: numbers of inputs, each once. A group times its longest
+// input stays within `max_tokens` where it holds more than one. Depends on lengths and sizes alone.
+std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem> inputs, std::size_t max_tokens);
 
 }  // namespace attnflow::internal
 

@@ -30,15 +30,15 @@ inline Array vision_array(const std::string& model, std::size_t number, const st
   return read_npz(golden_vision() / (model + ".npz"), "case" + std::to_string(number) + "_" + key);
 }
 
-inline ModelInput vision_input(const std::string& model, std::size_t number) {
-  ModelInput input;
+inline PixelInput vision_input(const std::string& model, std::size_t number) {
+  PixelInput input;
   input.pixels = vision_array(model, number, "pixels").to_float("pixels");
   return input;
 }
 
 // The pictures of all cases.
-inline std::vector<ModelInput> vision_inputs(const nlohmann::json& golden) {
-  std::vector<ModelInput> inputs;
+inline std::vector<PixelInput> vision_inputs(const nlohmann::json& golden) {
+  std::vector<PixelInput> inputs;
   for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
     inputs.push_back(vision_input(golden.at("name").get<std::string>(), number));
   }

@@ -1,3 +1,5 @@
+#include "attnflow/model/backend.h"
+
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -5,25 +7,26 @@
 #include <string>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/backend.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow::load_model_test {
+namespace attnflow::backend_test {
 namespace {
 
 using test::expect_error;
 
-TEST(LoadModel, ChecksTheDeviceBeforeAnythingElse) {
+TEST(ModelFiles, ChecksTheDeviceBeforeOpeningABackend) {
+  const std::filesystem::path folder = test::golden_models() / "bert_base";
   for (const std::string device : {"", "gpu", "cuda:", "cuda:x", "cuda:1000", "cuda:-1", "CPU"}) {
     LoadOptions options;
     options.device = device;
     expect_error(ErrorKind::kUsage, {"cpu, cuda or cuda:N", "\"" + device + "\""},
-                 [&] { load_model("no such folder", options); });
+                 [&] { ModelFiles(folder).load_encoder(options); });
   }
 }
 
-TEST(LoadModel, ChecksTheFilesBeforeOpeningABackend) {
-  expect_error(ErrorKind::kBadFile, {"no such folder"}, [] { load_model("no such folder"); });
+TEST(ModelFiles, ChecksTheFilesBeforeOpeningABackend) {
+  expect_error(ErrorKind::kBadFile, {"no such folder"}, [] { ModelFiles("no such folder"); });
 }
 
 TEST(Backend, IsLookedForInTheOrderThatTheMessageSays) {
@@ -71,4 +74,4 @@ TEST(Backend, FoldersAreTheVariableTheProgramsAndTheInstalled) {
 }
 
 }  // namespace
-}  // namespace attnflow::load_model_test
+}  // namespace attnflow::backend_test

@@ -1,0 +1,30 @@
+// A model of text with the tokenizer that belongs to it.
+#ifndef ATTNFLOW_ANALYSIS_TEXT_MODEL_H_
+#define ATTNFLOW_ANALYSIS_TEXT_MODEL_H_
+
+#include <memory>
+#include <optional>
+
+#include "attnflow/model/model_files.h"
+#include "attnflow/text/tokenizer.h"
+
+namespace attnflow {
+
+struct LoadedText {
+  std::unique_ptr<TextModel> model;
+  std::optional<Tokenizer> tokenizer;  // of a Hugging Face folder; a GGUF file's is the decoder's own
+
+  const TextCodec& codec() const { return tokenizer ? *tokenizer : *model->decoder()->codec(); }
+  // Of a model that load_decoder_model() gave.
+  Decoder& decoder() const { return *model->decoder(); }
+};
+
+// Small things first: a bad tokenizer is found before weights are mapped. `tokenizer`: where it is loaded already.
+// Errors as those of ModelFiles and Tokenizer::load.
+LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options,
+                           std::optional<Tokenizer> tokenizer = std::nullopt);
+LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_TEXT_MODEL_H_
