@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain_image.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/image/picture.h"

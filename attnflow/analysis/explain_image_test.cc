@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/picture_model_for_test.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/flow/flow.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_evidence.h"
-#include "attnflow/analysis/text_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate_image.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"

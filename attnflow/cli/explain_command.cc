@@ -12,8 +12,8 @@
 
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/referents.h"
-#include "attnflow/analysis/text_model.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/cli/commands.h"

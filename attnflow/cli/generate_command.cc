@@ -14,7 +14,7 @@
 
 #include "attnflow/analysis/explain.h"
 #include "attnflow/analysis/generate.h"
-#include "attnflow/analysis/text_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_generation.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/resolve.h"

@@ -13,7 +13,7 @@
 #include "attnflow/analysis/certificates.h"
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_figure.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_image.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/resolve.h"

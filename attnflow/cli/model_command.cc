@@ -142,8 +142,8 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
 }
 
 // The file's own words may hold anything: clean_line() keeps a terminal as it is.
-void describe_gguf(const std::string& file) {
-  const GgufInfo info = read_gguf_info(file);
+void print_gguf(const std::string& file) {
+  const GgufInfo info = gguf_info(file, internal::read_gguf(file));
   const auto of_layers = [](const std::vector<std::size_t>& counts) {
     if (counts.empty() || counts == std::vector<std::size_t>{0}) return std::string("none");
     return counts.size() == 1 ? std::to_string(counts.front()) : fmt::format("by layer: {}", fmt::join(counts, ", "));
@@ -216,7 +216,7 @@ void run_model(const ModelArguments& arguments) {
                                                  "{}, which has no card (README.md); run without --card to describe it",
                                                  *arguments.model));
     }
-    describe_gguf(*arguments.model);
+    print_gguf(*arguments.model);
     return;
   }
   const Folder folder = resolve_model(*arguments.model);

@@ -9,7 +9,6 @@
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
-#include "attnflow/files/mapped_file.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {
@@ -115,39 +114,29 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
        kWindow}};
 }
 
-// As the file calls itself, else the file's name.
-std::string gguf_name(const GgufHeader& header, const std::filesystem::path& file) {
-  const std::string name = header.text("general.name").value_or("");
-  return name.empty() ? file.stem().string() : name;
-}
-
 }  // namespace
 
 GgufFile read_gguf_file(const std::filesystem::path& file) { return describe_gguf(file, internal::read_gguf(file)); }
 
 GgufFile describe_gguf(const std::filesystem::path& file, GgufHeader header) {
+  const GgufInfo found = gguf_info(file, header);
   ModelInfo info;
-  info.name = gguf_name(header, file);
-  info.architecture = header.text("general.architecture").value_or("");
-  const auto number = [&](const char* key) {
-    const auto value = header.number(info.architecture + "." + key);
-    return value && *value > 0 ? static_cast<std::size_t>(*value) : std::size_t{0};
-  };
-  info.layers = number("block_count");
-  info.heads = number("attention.head_count");
-  info.max_tokens = number("context_length");
+  info.name = found.name;
+  info.architecture = found.architecture;
+  info.layers = found.layers;
+  info.heads = found.heads.empty() ? 0 : found.heads.front();
+  info.max_tokens = found.context;
   info.causal = true;
   info.head = ModelHead::kCausalLm;
-  info.notes = gguf_notes(header);
+  info.notes = found.notes;
   return {file, std::move(header), std::move(info)};
 }
 
-GgufInfo read_gguf_info(const std::filesystem::path& file) {
-  const internal::MappedFile mapping(file, "GGUF");
-  const GgufHeader header = internal::parse_gguf(mapping.bytes(), file.string());
+GgufInfo gguf_info(const std::filesystem::path& file, const GgufHeader& header) {
   const Settings settings(header, file.string());
   GgufInfo info;
-  info.name = gguf_name(header, file);
+  info.name = header.text("general.name").value_or("");
+  if (info.name.empty()) info.name = file.stem().string();
   info.architecture = settings.architecture();
   info.layers = settings.count("block_count");
   info.heads = settings.counts("attention.head_count");
@@ -163,7 +152,7 @@ GgufInfo read_gguf_info(const std::filesystem::path& file) {
   info.chat_template = !header.text("tokenizer.chat_template").value_or("").empty();
   info.licence = header.text("general.license").value_or("");
   info.notes = gguf_notes(header);
-  info.bytes = mapping.bytes().size();
+  info.bytes = std::filesystem::file_size(file);
   for (const GgufTensor& tensor : header.tensors) {
     const auto block = internal::gguf_block(tensor.type);
     const std::string type = block ? std::string(block->name) : fmt::format("type {}", tensor.type);

@@ -45,16 +45,16 @@ struct GgufInfo {
 
 // Throws Error(kBadFile) as files/gguf.h does, and when the file does not name its architecture or a setting that is
 // read is no count.
-GgufInfo read_gguf_info(const std::filesystem::path& file);
+GgufInfo gguf_info(const std::filesystem::path& file, const internal::GgufHeader& header);
 
-// A GGUF file that is opened to be run.
+// A GGUF file that is opened.
 struct GgufFile {
   std::filesystem::path path;
   internal::GgufHeader header;
-  ModelInfo info;  // what the header says; a number that it does not say is 0
+  ModelInfo info;  // as far as the header says it: no backend is asked
 };
 
-// Throws Error(kBadFile) as files/gguf.h does; what is wrong with the model is said by what loads it.
+// Throw as above.
 GgufFile read_gguf_file(const std::filesystem::path& file);
 GgufFile describe_gguf(const std::filesystem::path& file, internal::GgufHeader header);
 

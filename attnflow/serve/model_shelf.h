@@ -17,8 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/analysis/image_model.h"
-#include "attnflow/analysis/text_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/files/folder.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/serve/examples.h"

@@ -30,12 +30,6 @@ using BatchForward = internal::EncoderForward<internal::AutogradOps>;
 
 [[noreturn]] void bad_batch(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-std::vector<std::int64_t> shape_of(const Tensor<float>& tensor) {
-  std::vector<std::int64_t> shape;
-  for (const std::size_t extent : tensor.shape()) shape.push_back(to_signed(extent));
-  return shape;
-}
-
 void copy_in(const std::map<std::string, Tensor<float>>& tensors, const std::string& name, const at::Tensor& to,
              const char* what) {
   const auto found = tensors.find(name);
@@ -44,8 +38,7 @@ void copy_in(const std::map<std::string, Tensor<float>>& tensors, const std::str
                                                  "another model. Start again in an empty folder",
                                                  what, name));
   }
-  Shape shape;
-  for (const std::int64_t extent : to.sizes()) shape.push_back(static_cast<std::size_t>(extent));
+  const Shape shape(to.sizes().begin(), to.sizes().end());
   if (found->second.shape() != shape) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{} \"{}\": expected shape {}, found {}; the checkpoint belongs to another model", what,
@@ -254,10 +247,12 @@ class TorchTrainer final : public Trainer {
   }
 
   at::Tensor hidden_of(const TrainingBatch& shard, internal::AutogradOps& ops) const {
-    const at::Device cpu(at::kCPU);
-    const internal::PaddedBatch batch =
-        info_.image ? internal::make_batch(shard.pixels.span(), shape_of(shard.pixels), cpu)
-                    : internal::make_batch(tensors_.config, shard.ids, {}, shard.lengths, shard.length, cpu);
+    internal::PaddedBatch batch;
+    if (info_.image) {
+      batch.pixels = internal::from_host(shard.pixels);
+    } else {
+      batch = internal::make_batch(tensors_.config, shard.ids, {}, shard.lengths, shard.length, at::kCPU);
+    }
     ops.padding = batch.padding;
     const BatchForward forward(tensors_, ops);
     return forward.encode(forward.embed(batch));

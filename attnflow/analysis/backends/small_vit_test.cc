@@ -10,7 +10,7 @@
 #include "attnflow/analysis/evaluate_image.h"
 #include "attnflow/analysis/explain_image.h"
 #include "attnflow/analysis/image_figure.h"
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/picture_model_for_test.h"
 #include "attnflow/files/files_for_test.h"
 

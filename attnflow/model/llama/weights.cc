@@ -58,11 +58,7 @@ std::size_t setting(const GgufHeader& header, const std::string& architecture, s
   return value < 0 ? otherwise : static_cast<std::size_t>(value);
 }
 
-void check_architecture(const GgufHeader& header, const std::string& source) {
-  const auto architecture = header.text("general.architecture");
-  if (!architecture || architecture->empty()) {
-    damaged(source, "expected a model that says its architecture (general.architecture), found none; convert it again");
-  }
+void check_type(const GgufHeader& header, const std::string& source) {
   const auto kind = header.text("general.type");
   if (kind && *kind != "model") {
     unsupported(source, fmt::format("a file of the type {}; give the model's own file", quote_name(*kind)));
@@ -134,7 +130,7 @@ std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
 LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   LlamaWeights weights;
   weights.source = file.path.string();
-  check_architecture(file.header, weights.source);
+  check_type(file.header, weights.source);
   check_tokenizer(file.header, weights.source);
   check_further_files(file.header, file.path);
   weights.model = load(file.path, copy);

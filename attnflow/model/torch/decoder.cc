@@ -13,10 +13,11 @@
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/model_input.h"
+#include "attnflow/model/torch/autograd_ops.h"
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
-#include "attnflow/model/torch/decoder_gradients.h"
 #include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
@@ -260,7 +261,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       internal::keep_calls_on_one_thread();
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
-        gradients[i] = internal::differentiate_decoder(tensors_, inputs[i].ids, targets[i], options.stop_token);
+        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.stop_token);
       });
     });
     return gradients;
@@ -271,7 +272,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     check_decoder_target(info_, target);
     internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
-      internal::differentiate_decoder(tensors_, input.ids, target, {}, &sink);
+      differentiate(input.ids, target, &sink);
     });
   }
 
@@ -284,6 +285,30 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     std::vector<at::Tensor>* queries = nullptr;  // [layers]: where to keep the queries, [n, H d] each
     std::stop_token stop_token = {};
   };
+
+  // The gradient of a target with respect to what the first layer is given; and, where `sink` is not null, with respect
+  // to the attention of every layer, all heads of the queries, also of the keys that a query does not see, whose weight
+  // is 0. Runs on the calling thread.
+  InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
+                              const std::stop_token& stop_token = {}) const {
+    internal::AutogradOps ops;
+    ops.causal = true;
+    ops.rotation = tensors_.rotation(0, ids.size());
+    internal::LayeredModel model;
+    model.layers = config().layers;
+    model.run_layer = [&](std::size_t layer, const at::Tensor& x, at::Tensor* weights) {
+      ops.weights = weights;
+      return internal::run_layer(ops, tensors_.layers[layer], layer, x);
+    };
+    model.value = [&](const at::Tensor& x) {
+      const at::Tensor last = x[0].narrow(0, x.size(1) - 1, 1);
+      return internal::value_of(target, ops.linear(tensors_.output, tensors_.final_norm(last))[0]);
+    };
+    const at::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
+    const at::Tensor embedding = tensors_.embed(ids, 0);
+    const internal::LayeredGradient found = internal::differentiate_layers(model, embedding, sink, stop_token);
+    return {found.value, to_host(embedding[0]), to_host(found.gradient[0])};
+  }
 
   // Logits [positions, vocabulary]. On a failure of any kind the sequence is cleared: its layers may differ in length.
   at::Tensor run_pass(const Pass& pass) {

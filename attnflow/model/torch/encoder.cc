@@ -108,13 +108,11 @@ internal::PaddedBatch batch_of(const ModelConfig& config, std::span<const TextIn
 
 internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const PixelInput> inputs, const Group& group,
                                at::Device device) {
-  std::vector<float> pixels;
-  for (const std::size_t i : group) {
-    pixels.insert(pixels.end(), inputs[i].pixels.span().begin(), inputs[i].pixels.span().end());
-  }
-  std::vector<std::int64_t> shape = {to_signed(group.size())};
-  for (const std::size_t extent : inputs[group.front()].pixels.shape()) shape.push_back(to_signed(extent));
-  return internal::make_batch(pixels, shape, device);
+  std::vector<at::Tensor> images;
+  for (const std::size_t i : group) images.push_back(internal::from_host(inputs[i].pixels));
+  internal::PaddedBatch batch;
+  batch.pixels = at::stack(images).to(device);
+  return batch;
 }
 
 // `Kind`: what it is, of texts or of images.

@@ -38,14 +38,6 @@ PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> 
   return batch;
 }
 
-PaddedBatch make_batch(std::span<const float> pixels, const std::vector<std::int64_t>& shape, at::Device device) {
-  PaddedBatch batch;
-  batch.pixels = at::empty(shape, at::TensorOptions(at::kFloat));
-  std::copy(pixels.begin(), pixels.end(), batch.pixels.data_ptr<float>());
-  batch.pixels = batch.pixels.to(device);
-  return batch;
-}
-
 std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem> inputs, std::size_t max_tokens) {
   std::vector<std::size_t> order(inputs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

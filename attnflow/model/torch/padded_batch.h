@@ -30,9 +30,6 @@ PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> 
                        std::span<const std::int64_t> type_ids, std::span<const std::size_t> lengths, std::size_t length,
                        at::Device device);
 
-// `pixels` is [rows, channels, height, width]; copied.
-PaddedBatch make_batch(std::span<const float> pixels, const std::vector<std::int64_t>& shape, at::Device device);
-
 // The tokens of an input, and what inputs of one batch have in common beside their length: the size of an image.
 struct BatchItem {
   std::size_t tokens = 0;

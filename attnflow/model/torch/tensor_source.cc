@@ -26,15 +26,18 @@ at::ScalarType type_of(const StoredTensor& stored) {
 }  // namespace
 
 TensorView<const float> view_of(const at::Tensor& host) {
-  Shape shape;
-  for (const std::int64_t extent : host.sizes()) shape.push_back(static_cast<std::size_t>(extent));
-  return {host.data_ptr<float>(), std::move(shape)};
+  return {host.data_ptr<float>(), Shape(host.sizes().begin(), host.sizes().end())};
 }
 
 Tensor<float> to_host(const at::Tensor& values) {
   const at::Tensor host = values.detach().to(at::kCPU).contiguous();
   const TensorView<const float> view = view_of(host);
   return Tensor<float>(view.shape(), std::vector<float>(view.data(), view.data() + host.numel()));
+}
+
+at::Tensor from_host(const Tensor<float>& values) {
+  const std::vector<std::int64_t> shape(values.shape().begin(), values.shape().end());
+  return at::from_blob(const_cast<float*>(values.data()), shape, at::TensorOptions(at::kFloat));
 }
 
 at::Device find_device(const std::string& name) {
@@ -67,8 +70,7 @@ std::map<std::string, at::Tensor> TensorSource::by_name() const {
 }
 
 at::Tensor TensorSource::make(const StoredTensor& stored) const {
-  std::vector<std::int64_t> shape;
-  for (const std::size_t extent : stored.shape) shape.push_back(to_signed(extent));
+  const std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
   const at::ScalarType type = type_of(stored);
   // The mapping is read-only and nothing here writes to weights; libtorch has no tensor of const elements.
   void* const data = const_cast<std::byte*>(stored.bytes.data());

@@ -1,10 +1,11 @@
-// A model of text with the tokenizer that belongs to it.
-#ifndef ATTNFLOW_ANALYSIS_TEXT_MODEL_H_
-#define ATTNFLOW_ANALYSIS_TEXT_MODEL_H_
+// A model with what belongs to it: a tokenizer, or the preprocessing of images.
+#ifndef ATTNFLOW_ANALYSIS_LOADED_MODEL_H_
+#define ATTNFLOW_ANALYSIS_LOADED_MODEL_H_
 
 #include <memory>
 #include <optional>
 
+#include "attnflow/image/image_processor.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 
@@ -25,6 +26,15 @@ LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options,
                            std::optional<Tokenizer> tokenizer = std::nullopt);
 LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options);
 
+struct ImageModel {
+  std::unique_ptr<VisionModel> model;
+  ImageProcessor processor;
+};
+
+// The model and what its preprocessor_config.json says. Errors as ModelFiles::load_vision's; Error(kUsage) for a model
+// of text, Error(kBadFile) where the folder holds no preprocessor_config.json.
+ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options = {});
+
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_TEXT_MODEL_H_
+#endif  // ATTNFLOW_ANALYSIS_LOADED_MODEL_H_

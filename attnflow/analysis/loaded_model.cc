@@ -1,6 +1,8 @@
-#include "attnflow/analysis/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/image_info.h"
@@ -12,6 +14,21 @@ namespace {
 constexpr const char* kProcessorFile = "preprocessor_config.json";
 
 }  // namespace
+
+LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options, std::optional<Tokenizer> tokenizer) {
+  LoadedText loaded;
+  loaded.tokenizer = std::move(tokenizer);
+  if (files.folder() != nullptr && !loaded.tokenizer) {
+    loaded.tokenizer = Tokenizer::load(*files.folder(), files.info().architecture);
+  }
+  loaded.model = files.load_text(options);
+  return loaded;
+}
+
+LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options) {
+  if (files.info().causal) return load_text_model(files, options);
+  return {files.load_decoder(options), std::nullopt};  // which says that it is none
+}
 
 ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options) {
   // Small things first, as for a text.
