@@ -41,15 +41,8 @@ std::vector<fs::path> backend_folders() {
   return folders;
 }
 
-void* Backend::find(const char* symbol) const {
-  void* const found = ::dlsym(library, symbol);
-  if (found == nullptr) {
-    unsupported(fmt::format("{}: expected a backend with {}, found one without", file.string(), symbol));
-  }
-  return found;
-}
-
-Backend open_backend(const std::string& file_name, const std::vector<fs::path>& folders, const std::string& remedy) {
+const Backend& open_backend(const std::string& file_name, const std::vector<fs::path>& folders,
+                            const std::string& remedy) {
   fs::path file;
   std::string searched;
   for (const fs::path& folder : folders) {
@@ -72,19 +65,16 @@ Backend open_backend(const std::string& file_name, const std::vector<fs::path>& 
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     unsupported(fmt::format("{}: the backend cannot be opened: {}", file.string(), linker_reason()));
-  auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
+  auto* const backend = reinterpret_cast<const Backend* (*)()>(::dlsym(library, kBackendSymbol));
   const std::string found =
-      abi == nullptr ? "a library without a backend version" : std::string("one for \"") + abi() + "\"";
-  if (abi == nullptr || std::string_view(abi()) != kBackendAbi) {
+      backend == nullptr ? "a library without a backend version" : fmt::format("one for \"{}\"", backend()->abi);
+  if (backend == nullptr || std::string_view(backend()->abi) != kBackendAbi) {
     unsupported(
         fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "
                     "the same build",
                     file.string(), kBackendAbi, found));
   }
-  Backend backend;
-  backend.library = library;
-  backend.file = file;
-  return backend;
+  return *backend();
 }
 
 void check_device(const std::string& device) {
@@ -99,12 +89,12 @@ void check_device(const std::string& device) {
 }
 
 const Backend& torch_backend() {
-  static const Backend backend = open_backend(kTorchBackend, backend_folders());
+  static const Backend& backend = open_backend(kTorchBackend, backend_folders());
   return backend;
 }
 
 const Backend& llama_backend() {
-  static const Backend backend =
+  static const Backend& backend =
       open_backend("libattnflow_llama.so", backend_folders(),
                    "Build it with './dev build llama' (takes about three minutes; only GGUF models need it)");
   return backend;

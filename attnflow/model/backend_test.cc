@@ -1,6 +1,5 @@
 #include "attnflow/model/backend.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -50,15 +49,6 @@ TEST(Backend, OfAnotherVersionIsRefused) {
   expect_error(ErrorKind::kUnsupportedModel,
                {kBackendAbi, "found one for \"attnflow 0.0.1, backend abi 0\"", "same build"},
                [&] { open_backend(wrong.filename().string(), {wrong.parent_path()}); });
-}
-
-TEST(Backend, SaysWhatItDoesNotHave) {
-  Backend backend;
-  backend.library = ::dlopen(nullptr, RTLD_NOW);  // this program, which is no backend
-  backend.file = "libsome.so";
-  ASSERT_NE(backend.library, nullptr);
-  expect_error(ErrorKind::kUnsupportedModel, {"libsome.so", "attnflow_backend_create_decoder"},
-               [&] { backend.function<BackendDecoderFunction>(kBackendDecoderSymbol); });
 }
 
 TEST(Backend, FoldersAreTheVariableTheProgramsAndTheInstalled) {

@@ -93,10 +93,7 @@ class NewFolder {
 class TensorReader {
  public:
   TensorReader(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : header_(header),
-        file_(file),
-        source_(source),
-        dequantise_(llama_backend().function<BackendDequantiseFunction>(kBackendDequantiseSymbol)) {}
+      : header_(header), file_(file), source_(source) {}
 
   // All numbers of a tensor, in order, chunk by chunk.
   template <typename Take>
@@ -120,7 +117,8 @@ class TensorReader {
       const std::size_t numbers = std::min(chunk, count - begin);
       values_.resize(numbers);
       const std::size_t offset = header_.data_begin + tensor.source->offset + begin / block.elements * block.bytes;
-      dequantise_(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes), values_);
+      llama_backend().dequantise(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes),
+                                 values_);
       for (const float value : values_) {
         if (!std::isfinite(value)) {
           throw Error(
@@ -163,7 +161,6 @@ class TensorReader {
   const GgufHeader& header_;
   std::span<const std::byte> file_;
   const std::string& source_;
-  BackendDequantiseFunction* dequantise_;
   std::vector<float> values_;
   std::vector<float> changed_;
 };

@@ -9,20 +9,6 @@
 
 namespace attnflow {
 
-namespace {
-
-// The device is checked first and the files have been: that takes milliseconds, opening libtorch most of a second.
-template <typename Function, typename Made, typename Files>
-std::unique_ptr<Made> make_model(const Backend& (*backend)(), const char* symbol, const Files& files,
-                                 const LoadOptions& options) {
-  check_device(options.device);
-  std::unique_ptr<Made> made;
-  backend().template function<Function>(symbol)(files, options, made);
-  return made;
-}
-
-}  // namespace
-
 ModelFiles::ModelFiles(const Folder& folder, const OpenOptions& options) : folder_(folder) {
   const std::string config = internal::read_config_text(folder);
   const std::string source = folder.label("config.json");
@@ -48,24 +34,26 @@ std::unique_ptr<TextModel> ModelFiles::load_text(const LoadOptions& options) con
   return load_encoder(options);
 }
 
+// The device is checked first and the files have been: that takes milliseconds, opening libtorch most of a second.
 std::unique_ptr<Encoder> ModelFiles::load_encoder(const LoadOptions& options) const {
   check_takes_text(info());
-  return make_model<BackendEncoderFunction, Encoder>(torch_backend, kBackendEncoderSymbol, encoder_weights(), options);
+  check_device(options.device);
+  const EncoderWeights& weights = encoder_weights();
+  return torch_backend().encoder(weights, options);
 }
 
 std::unique_ptr<VisionModel> ModelFiles::load_vision(const LoadOptions& options) const {
   check_takes_pictures(info());
-  return make_model<BackendVisionFunction, VisionModel>(torch_backend, kBackendVisionSymbol, encoder_weights(),
-                                                        options);
+  check_device(options.device);
+  const EncoderWeights& weights = encoder_weights();
+  return torch_backend().vision(weights, options);
 }
 
 std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) const {
-  if (const auto* gguf = std::get_if<GgufFile>(&files_)) {
-    return make_model<BackendGgufFunction, Decoder>(llama_backend, kBackendGgufSymbol, *gguf, options);
-  }
+  check_device(options.device);
+  if (const auto* gguf = std::get_if<GgufFile>(&files_)) return llama_backend().gguf(*gguf, options);
   if (!info().causal) read_decoder_config(*folder_);  // says what is wrong with an encoder's
-  return make_model<BackendDecoderFunction, Decoder>(torch_backend, kBackendDecoderSymbol,
-                                                     std::get<DecoderWeights>(files_), options);
+  return torch_backend().decoder(std::get<DecoderWeights>(files_), options);
 }
 
 bool is_gguf(const std::string& reference) { return internal::lower_extension(reference) == ".gguf"; }
