@@ -24,8 +24,7 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
-#include "attnflow/model/model.h"
-#include "attnflow/model/model_input.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
@@ -121,18 +120,16 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   validate_options(options);
 
   // Small things first: wrong data is found before the weights are mapped.
-  const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
-  LoadOptions load{arguments.device, options.threads};
-  load.allow_unused_weights = arguments.allow_unused_weights;
-  const ModelInfo info = read_model_info(folder, load);
-  check_takes_text(info);
+  const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
+  const ModelInfo& info = files.info();
   check_classifier(info);
   if (task == "sentiment" && options.targets.empty()) {
     options.targets = {"logit:" + positive_class(info), "logit:predicted"};
   }
-  Samples samples = task == "agreement" ? read_agreement(arguments, folder, info) : read_file_samples(arguments, info);
-  const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
-  const std::unique_ptr<Model> model = load_model(folder, load);
+  Samples samples =
+      task == "agreement" ? read_agreement(arguments, *files.folder(), info) : read_file_samples(arguments, info);
+  const Tokenizer tokenizer = Tokenizer::load(*files.folder(), info.architecture);
+  const std::unique_ptr<Encoder> model = files.load_encoder({arguments.device, options.threads});
 
   Phases phases;
   options.progress = [&](std::string_view phase) { return phases.start(phase); };

@@ -10,13 +10,14 @@
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/messages.h"
+#include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 
 namespace attnflow {
@@ -39,14 +40,12 @@ void run_evidence(EvidenceArguments& arguments) {
   options.flow_layers = parse_layers(arguments.flow_layers);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
-  LoadOptions load;
-  load.threads = options.threads;
-  load.allow_unused_weights = arguments.allow_unused_weights;
-  const LoadedDecoder model = load_decoder_argument(arguments.model, load);
+  const LoadedText model =
+      load_decoder_model(open_model(arguments.model, {arguments.allow_unused_weights}), {.threads = options.threads});
   ProgressBar bar("samples", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
   options.resampling.seed = options.seed;
-  EvidenceReport report = evaluate_evidence(*model.decoder, model.codec(), samples, options);
+  EvidenceReport report = evaluate_evidence(model.decoder(), model.codec(), samples, options);
   bar.finish();
   report.file = std::filesystem::path(arguments.data).filename().string();
   for (const std::string& output : arguments.outputs) write_evidence(output, report);

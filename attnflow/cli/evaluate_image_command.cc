@@ -11,7 +11,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
-#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
@@ -68,11 +68,8 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
     throw Error(ErrorKind::kUsage, fmt::format("--class: expected predicted or own, found '{}'", arguments.scored));
   }
   options.own_class = arguments.scored == "own";
-  const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_image_model();
-  LoadOptions load;
-  load.threads = options.threads;
-  load.allow_unused_weights = arguments.allow_unused_weights;
-  const ImageModel model = load_image_model(folder, load);
+  const ImageModel model = load_image_model(open_image_model(arguments.model, {arguments.allow_unused_weights}),
+                                            {.threads = options.threads});
   PictureOptions limits;
   limits.max_pixels = arguments.max_megapixels << 20U;
   const PictureSet pictures = read_pictures(arguments.data, model.model->info(), limits);

@@ -13,16 +13,15 @@
 #include "attnflow/analysis/explain/certificates.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/referents.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
-#include "attnflow/model/model_input.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 
@@ -132,19 +131,9 @@ void run_explain(ExplainArguments& arguments) {
   } else {
     if (*arguments.text == "-") arguments.text = read_standard_input();
     // Small things first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
-    LoadOptions load{arguments.device, options.threads};
-    load.allow_unused_weights = arguments.allow_unused_weights;
-    if (arguments.model && is_gguf(*arguments.model)) {
-      const LoadedDecoder model = load_decoder_argument(*arguments.model, load);
-      report = explain_text(*model.decoder, model.codec(), *arguments.text, arguments.pair, options);
-    } else {
-      const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_model();
-      const ModelInfo info = read_model_info(folder, load);
-      check_takes_text(info);
-      const Tokenizer tokenizer = Tokenizer::load(folder, info.architecture);
-      const std::unique_ptr<Model> model = load_model(folder, load);
-      report = explain_text(*model, tokenizer, *arguments.text, arguments.pair, options);
-    }
+    const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
+    const LoadedText loaded = load_text_model(files, {arguments.device, options.threads});
+    report = explain_text(*loaded.model, loaded.codec(), *arguments.text, arguments.pair, options);
   }
 
   bar.finish();

@@ -14,14 +14,15 @@
 
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/messages.h"
+#include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/cli/stop_on_signal.h"
 #include "attnflow/report/report_json.h"
@@ -109,11 +110,8 @@ void run_generate(GenerateArguments& arguments) {
   for (const std::string& output : arguments.outputs) check_output(output);
   if (arguments.prompt == "-") arguments.prompt = read_standard_input();
 
-  LoadOptions load;
-  load.device = arguments.device;
-  load.allow_unused_weights = arguments.allow_unused_weights;
-  load.threads = options.threads;
-  const LoadedDecoder model = load_decoder_argument(arguments.model, load);
+  const LoadedText model = load_decoder_model(open_model(arguments.model, {arguments.allow_unused_weights}),
+                                              {arguments.device, options.threads});
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   if (!arguments.json) {
     options.on_text = [terminal](std::string_view text) {
@@ -125,7 +123,7 @@ void run_generate(GenerateArguments& arguments) {
   options.progress = bar.function();
   const StopOnSignal signals;
   options.stop_token = signals.token();
-  const Report report = generate(*model.decoder, model.codec(), arguments.prompt, options);
+  const Report report = generate(model.decoder(), model.codec(), arguments.prompt, options);
   const bool interrupted = report.generation->stopped == "interrupted" || signals.token().stop_requested();
   bar.finish();
   if (!arguments.json) {

@@ -13,7 +13,7 @@
 #include "attnflow/analysis/explain/certificates.h"
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/analysis/image/image_figure.h"
-#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -83,10 +83,8 @@ void run_image(ImageArguments& arguments) {
   PictureOptions limits;
   limits.max_pixels = arguments.max_megapixels << 20U;
   const Picture picture = read_picture(arguments.picture, limits);
-  const Folder folder = arguments.model ? resolve_model(*arguments.model) : default_image_model();
-  LoadOptions load{arguments.device, options.threads};
-  load.allow_unused_weights = arguments.allow_unused_weights;
-  const ImageModel model = load_image_model(folder, load);
+  const ModelFiles files = open_image_model(arguments.model, {arguments.allow_unused_weights});
+  const ImageModel model = load_image_model(files, {arguments.device, options.threads});
   ProgressBar bar("flow");
   options.progress = bar.function();
   const Report report = explain_image(*model.model, model.processor, picture,

@@ -4,25 +4,25 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "attnflow/base/error.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/model/builtin_models.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_input.h"
 
 namespace attnflow {
 
 namespace {
 
-enum class ModelInputKind { kText, kPicture };
-
-// The first of that kind; null when there is none. Reads configs and headers of weights, a millisecond.
-const BuiltinModel* find_builtin_model_of(ModelInputKind kind) {
+// The first that takes images, or texts; nothing when there is none. Reads configs and headers of weights, a
+// millisecond.
+std::optional<ModelFiles> open_builtin_model(bool takes_images) {
   for (const BuiltinModel& model : builtin_models()) {
-    const bool takes_pictures = read_model_info(model.folder()).image.has_value();
-    if (takes_pictures == (kind == ModelInputKind::kPicture)) return &model;
+    ModelFiles files(model.folder());
+    if (files.info().image.has_value() == takes_images) return files;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -36,15 +36,29 @@ Folder resolve_model(const std::string& reference) {
   return folder;
 }
 
-Folder default_model() {
-  if (const BuiltinModel* model = find_builtin_model_of(ModelInputKind::kText)) return model->folder();
+ModelFiles open_model(const std::string& reference, const OpenOptions& options) {
+  return is_gguf(reference) ? ModelFiles::gguf(reference) : ModelFiles(resolve_model(reference), options);
+}
+
+ModelFiles open_text_model(const std::optional<std::string>& reference, const OpenOptions& options) {
+  if (reference) {
+    ModelFiles files = open_model(*reference, options);
+    check_takes_text(files.info());
+    return files;
+  }
+  if (std::optional<ModelFiles> files = open_builtin_model(false)) return *std::move(files);
   throw Error(ErrorKind::kUsage,
               "expected --model DIR, the folder of a Hugging Face model (config.json, model.safetensors, "
               "tokenizer.json), found none, and this program has no built-in text model");
 }
 
-Folder default_image_model() {
-  if (const BuiltinModel* model = find_builtin_model_of(ModelInputKind::kPicture)) return model->folder();
+ModelFiles open_image_model(const std::optional<std::string>& reference, const OpenOptions& options) {
+  if (reference) {
+    ModelFiles files(resolve_model(*reference), options);
+    check_takes_pictures(files.info());
+    return files;
+  }
+  if (std::optional<ModelFiles> files = open_builtin_model(true)) return *std::move(files);
   throw Error(ErrorKind::kUsage,
               "expected --model DIR, the folder of a Hugging Face ViT, DeiT or DINOv2 (config.json, model.safetensors, "
               "preprocessor_config.json), found none, and this program has no built-in vision model");

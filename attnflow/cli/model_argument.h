@@ -2,9 +2,11 @@
 #ifndef ATTNFLOW_CLI_MODEL_ARGUMENT_H_
 #define ATTNFLOW_CLI_MODEL_ARGUMENT_H_
 
+#include <optional>
 #include <string>
 
 #include "attnflow/files/folder.h"
+#include "attnflow/model/model_files.h"
 
 namespace attnflow {
 
@@ -12,10 +14,13 @@ namespace attnflow {
 // lies in the current one, a note on standard error says how to mean that.
 Folder resolve_model(const std::string& reference);
 
-// The model of a text, or of a picture, for which none is named: the first one built in that takes such. Throws
-// Error(kUsage) when there is none.
-Folder default_model();
-Folder default_image_model();
+// The model, opened: a GGUF file, or what resolve_model() takes.
+ModelFiles open_model(const std::string& reference, const OpenOptions& options);
+
+// The model of a text, or of an image: where none is named, the first one built in that takes such. Throw Error(kUsage)
+// when there is none, or the one named takes the other.
+ModelFiles open_text_model(const std::optional<std::string>& reference, const OpenOptions& options);
+ModelFiles open_image_model(const std::optional<std::string>& reference, const OpenOptions& options);
 
 }  // namespace attnflow
 

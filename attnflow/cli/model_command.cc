@@ -13,7 +13,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/decoder_argument.h"
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
@@ -23,6 +22,7 @@
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -62,7 +62,7 @@ void list_models() {
   std::string text_model;
   std::string image_model;
   for (const BuiltinModel& model : builtin_models()) {
-    std::string& first = read_model_info(model.folder()).image ? image_model : text_model;
+    std::string& first = ModelFiles(model.folder()).info().image ? image_model : text_model;
     if (first.empty()) first = model.name;
     const ModelCard card = read_model_card(model.folder()).value_or(ModelCard{});
     rows.push_back({model.name, size_of(model), card.licence, card.summary});
@@ -120,8 +120,8 @@ void print_notes(const std::vector<ModelNote>& notes) {
   for (const ModelNote& one : notes) fmt::print(stderr, "note: {}\n", note_text(one.note));
 }
 
-void describe_model(const Folder& folder, const LoadOptions& options) {
-  const ModelInfo info = read_model_info(folder, options);
+void describe_model(const Folder& folder, const OpenOptions& options) {
+  const ModelInfo info = ModelFiles(folder, options).info();
   fmt::print("name          {}\n", info.name);
   fmt::print("architecture  {}\n", info.architecture);
   fmt::print("layers        {}\n", info.layers);
@@ -143,8 +143,8 @@ void describe_model(const Folder& folder, const LoadOptions& options) {
 }
 
 // The file's own words may hold anything: clean_line() keeps a terminal as it is.
-void describe_gguf(const std::string& file) {
-  const GgufInfo info = read_gguf_info(file);
+void print_gguf(const std::string& file) {
+  const GgufInfo info = gguf_info(file, internal::read_gguf(file));
   const auto of_layers = [](const std::vector<std::size_t>& counts) {
     if (counts.empty() || counts == std::vector<std::size_t>{0}) return std::string("none");
     return counts.size() == 1 ? std::to_string(counts.front()) : fmt::format("by layer: {}", fmt::join(counts, ", "));
@@ -217,16 +217,14 @@ void run_model(const ModelArguments& arguments) {
                                                  "{}, which has no card (README.md); run without --card to describe it",
                                                  *arguments.model));
     }
-    describe_gguf(*arguments.model);
+    print_gguf(*arguments.model);
     return;
   }
   const Folder folder = resolve_model(*arguments.model);
   if (arguments.card) {
     print_card(folder);
   } else {
-    LoadOptions load;
-    load.allow_unused_weights = arguments.allow_unused_weights;
-    describe_model(folder, load);
+    describe_model(folder, {arguments.allow_unused_weights});
   }
 }
 

@@ -32,6 +32,9 @@ enum class NormPlace {
   kBefore,  // x = x + f(norm(x)), and a norm after the last layer
 };
 
+// How the matrix of y = x W^T + b from `in` to `out` numbers is stored.
+enum class MatrixLayout { kOutIn, kInOut };
+
 // Keys of config.json. Empty: the architecture has no such setting.
 struct ConfigKeys {
   std::string_view hidden = "hidden_size";

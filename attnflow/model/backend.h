@@ -1,10 +1,10 @@
 // The seam between the loader and a backend: a shared object that is opened when a model needs it.
 //
-// A backend exports a few C functions. One, which each must have, returns the text kBackendAbi that it was built with;
-// the loader compares it with its own before it calls anything else, so that a backend of another version is refused
-// and not misread. The others make what the backend can make: the torch backend an encoder and a decoder, from weights
-// that are already found and checked, the llama backend a decoder from a GGUF file, which it reads itself, and the
-// numbers that quantised blocks of such a file stand for.
+// A backend exports one C function, attnflow_backend(), which returns a table: what it was built for, and functions
+// that make what it can make. The loader compares the first member with its own kBackendAbi before it looks at another,
+// so that a backend of another version is refused and not misread. The torch backend makes encoders, vision models and
+// decoders, from weights that are already found and checked; the llama backend a decoder from a GGUF file whose header
+// has been read, and the numbers that quantised blocks of such a file stand for.
 // A backend is built by the same compiler against the same headers as the loader, so the types below cross the seam as
 // they are, exceptions included, and it stays loaded until the program ends.
 #ifndef ATTNFLOW_MODEL_BACKEND_H_
@@ -20,47 +20,28 @@
 
 #include "attnflow/base/version.h"
 #include "attnflow/model/decoder.h"
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
 
 namespace attnflow {
 
 struct DecoderWeights;
+struct EncoderWeights;
+struct GgufFile;
 
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 7";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 8";
 
-inline constexpr const char* kBackendAbiSymbol = "attnflow_backend_abi";
-inline constexpr const char* kBackendCreateSymbol = "attnflow_backend_create_encoder";
-inline constexpr const char* kBackendDecoderSymbol = "attnflow_backend_create_decoder";
-inline constexpr const char* kBackendGgufSymbol = "attnflow_backend_open_gguf";
-inline constexpr const char* kBackendDequantiseSymbol = "attnflow_backend_dequantise";
+inline constexpr const char* kBackendSymbol = "attnflow_backend";
 
-// Types of the exported functions.
-using BackendAbiFunction = const char*();
-using BackendCreateFunction = void(const EncoderWeights& weights, const LoadOptions& options,
-                                   std::unique_ptr<Model>& model);
-using BackendDecoderFunction = void(const DecoderWeights& weights, const LoadOptions& options,
-                                    std::unique_ptr<Decoder>& decoder);
-using BackendGgufFunction = void(const std::filesystem::path& file, const LoadOptions& options,
-                                 std::unique_ptr<Decoder>& decoder);
-// `values` become the numbers of `blocks`, whole blocks of a tensor type of GGUF (GgufTensor::type).
-using BackendDequantiseFunction = void(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values);
-
-// An opened backend of this version. Copies are the same library.
+// What a backend cannot make is null.
 struct Backend {
-  void* library = nullptr;     // a handle of the dynamic linker, never closed
-  std::filesystem::path file;  // for messages
-
-  // An exported function, never null: backend.function<BackendGgufFunction>(kBackendGgufSymbol). Throws
-  // Error(kUnsupportedModel) when the backend does not export it.
-  template <typename Function>
-  Function* function(const char* symbol) const {
-    return reinterpret_cast<Function*>(find(symbol));
-  }
-
- private:
-  void* find(const char* symbol) const;
+  const char* abi = kBackendAbi;  // stays the first member
+  std::unique_ptr<Encoder> (*encoder)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<VisionModel> (*vision)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<Decoder> (*decoder)(const DecoderWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<Decoder> (*gguf)(const GgufFile& file, const LoadOptions& options) = nullptr;
+  // `values` become the numbers of `blocks`, whole blocks of a tensor type of GGUF (GgufTensor::type).
+  void (*dequantise)(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) = nullptr;
 };
 
 // Throws Error(kUsage) unless `device` reads "cpu", "cuda" or "cuda:N"; whether there is such a device is the backend's
@@ -70,6 +51,10 @@ void check_device(const std::string& device);
 inline constexpr const char* kTorchBackend = "libattnflow_torch.so";
 inline constexpr const char* kTorchBackendRemedy = "Build it (cmake -DATTNFLOW_TORCH=ON, needs libtorch-dev)";
 
+// Opened at the first call, and never closed: libtorch cannot be unloaded. Throw as open_backend().
+const Backend& torch_backend();
+const Backend& llama_backend();
+
 // Where backends are looked for, in this order: the folder in the environment variable ATTNFLOW_BACKEND_DIR, the
 // folder of the running program, and ../lib/attnflow from there, where `cmake --install` puts them.
 std::vector<std::filesystem::path> backend_folders();
@@ -77,8 +62,8 @@ std::vector<std::filesystem::path> backend_folders();
 // Opens `file_name` in the first of `folders` that holds it. Throws Error(kUnsupportedModel): none does (the message
 // says where it looked, and `remedy`, a sentence that says how to get it), it cannot be opened, or it was built for
 // another version.
-Backend open_backend(const std::string& file_name, const std::vector<std::filesystem::path>& folders,
-                     const std::string& remedy = kTorchBackendRemedy);
+const Backend& open_backend(const std::string& file_name, const std::vector<std::filesystem::path>& folders,
+                            const std::string& remedy = kTorchBackendRemedy);
 
 }  // namespace attnflow
 

@@ -12,8 +12,8 @@
 #include "attnflow/base/error.h"
 #include "attnflow/image/image_processor.h"
 #include "attnflow/model/checkpoint.h"
-#include "attnflow/model/model.h"
 #include "attnflow/model/model_card.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
 #include "attnflow/text/tokenizer.h"
 
@@ -49,8 +49,8 @@ TEST(ModelInMemory, IsReadAsTheFolderOnDisk) {
     SCOPED_TRACE(name);
     const std::filesystem::path disk = golden_models() / name;
     const ModelInMemory memory(disk);
-    const ModelInfo expected = read_model_info(disk);
-    const ModelInfo info = read_model_info(memory.folder());
+    const ModelInfo expected = ModelFiles(disk).info();
+    const ModelInfo info = ModelFiles(memory.folder()).info();
     EXPECT_EQ(info.name, "small");
     EXPECT_EQ(info.architecture, expected.architecture);
     EXPECT_EQ(info.layers, expected.layers);
@@ -84,7 +84,7 @@ TEST(ModelInMemory, DamagedFilesAreRefusedByTheModelsName) {
     ModelInMemory damaged = whole;
     damaged.content(file) = content;
     expect_error(ErrorKind::kBadFile, {"small/" + file + " (built in)"}, [&] {
-      const ModelInfo info = read_model_info(damaged.folder());
+      const ModelInfo info = ModelFiles(damaged.folder()).info();
       Tokenizer::load(damaged.folder(), info.architecture);
     });
   };
@@ -111,9 +111,9 @@ TEST(ModelInMemory, MissingFilesAreNamed) {
     return Folder::built_in("small", files);
   };
   expect_error(ErrorKind::kBadFile, {"small (built in)", "config.json"},
-               [&] { read_model_info(without("config.json")); });
+               [&] { ModelFiles(without("config.json")).info(); });
   expect_error(ErrorKind::kBadFile, {"small (built in)", "model.safetensors"},
-               [&] { read_model_info(without("model.safetensors")); });
+               [&] { ModelFiles(without("model.safetensors")).info(); });
   expect_error(ErrorKind::kBadFile, {"small (built in)", "tokenizer.json"},
                [&] { Tokenizer::load(without("vocab.txt")); });
 }
@@ -154,7 +154,7 @@ TEST(FindModel, NeitherNameNorPath) {
   expect_error(ErrorKind::kBadFile, {"\"\": "}, [&] { find_model("", models); });
   // What has a slash is a path: whoever reads it says what is wrong with it.
   expect_error(ErrorKind::kBadFile, {"./agreement: ", "nothing of that name"},
-               [&] { read_model_info(find_model("./agreement", models)); });
+               [&] { ModelFiles(find_model("./agreement", models)).info(); });
 }
 
 // Those of this very build.
@@ -165,7 +165,7 @@ TEST(BuiltinModels, CanBeReadAndSayWhatTheyAre) {
     SCOPED_TRACE(model.name);
     EXPECT_TRUE(names.insert(model.name).second);
     EXPECT_EQ(find_builtin_model(model.name), &model);
-    const ModelInfo info = read_model_info(model.folder());
+    const ModelInfo info = ModelFiles(model.folder()).info();
     EXPECT_EQ(info.name, model.name);
     EXPECT_GT(info.parameters, 0U);
     if (info.image) {

@@ -19,11 +19,12 @@
 #include "attnflow/files/messages.h"
 #include "attnflow/files/safetensors_stream.h"
 #include "attnflow/files/temporary_entry.h"
+#include "attnflow/model/backend.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/gguf_layout.h"
 #include "attnflow/model/gguf_tokenizer.h"
-#include "attnflow/model/llama_backend.h"
+#include "attnflow/model/model_files.h"
 
 namespace attnflow {
 namespace {
@@ -92,10 +93,7 @@ class NewFolder {
 class TensorReader {
  public:
   TensorReader(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : header_(header),
-        file_(file),
-        source_(source),
-        dequantise_(internal::llama_backend().function<BackendDequantiseFunction>(kBackendDequantiseSymbol)) {}
+      : header_(header), file_(file), source_(source) {}
 
   // All numbers of a tensor, in order, chunk by chunk.
   template <typename Take>
@@ -119,7 +117,8 @@ class TensorReader {
       const std::size_t numbers = std::min(chunk, count - begin);
       values_.resize(numbers);
       const std::size_t offset = header_.data_begin + tensor.source->offset + begin / block.elements * block.bytes;
-      dequantise_(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes), values_);
+      llama_backend().dequantise(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes),
+                                 values_);
       for (const float value : values_) {
         if (!std::isfinite(value)) {
           throw Error(
@@ -162,7 +161,6 @@ class TensorReader {
   const GgufHeader& header_;
   std::span<const std::byte> file_;
   const std::string& source_;
-  BackendDequantiseFunction* dequantise_;
   std::vector<float> values_;
   std::vector<float> changed_;
 };
@@ -226,12 +224,14 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   check_target(folder);
   const std::string source = file.string();
   const internal::MappedFile mapping(file, "GGUF");
-  const GgufHeader header = internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole);
+  const GgufFile gguf =
+      describe_gguf(file, internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole));
+  const GgufHeader& header = gguf.header;
   const ConvertedModel model = internal::plan_conversion(header, mapping.bytes(), source);
 
   LoadOptions load;
   load.threads = 1;
-  const std::unique_ptr<Decoder> decoder = load_gguf(file, load);
+  const std::unique_ptr<Decoder> decoder = ModelFiles(gguf).load_decoder(load);
   const TextCodec& codec = *decoder->codec();
   const internal::ConvertedTokenizer tokenizer =
       internal::convert_tokenizer(header, codec, model.settings.vocabulary, model.settings.positions, source);

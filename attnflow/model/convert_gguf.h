@@ -42,7 +42,7 @@ struct ConvertResult {
 };
 
 // `folder` must not exist; the folder that it is to lie in must.
-// Throws Error(kUsage): it does exist; Error(kBadFile) and Error(kUnsupportedModel) as read_gguf(), load_gguf(),
+// Throws Error(kUsage): it does exist; Error(kBadFile) and Error(kUnsupportedModel) as read_gguf(), ModelFiles,
 // plan_conversion() and convert_tokenizer() do, and for weights that are no finite numbers; Error(kOther): no room on
 // the disk, a file that cannot be written; Cancelled.
 ConvertResult convert_gguf(const std::filesystem::path& file, const std::filesystem::path& folder,

@@ -1,14 +1,13 @@
 // Decoders: models in which a position sees itself and those before it, and which continue a text token by token.
 //
-// A decoder is a Model, so whatever takes a whole sequence takes it too: run() is clear() and append(). Beyond that it
-// keeps what it has computed of a sequence (the keys and values of every layer), so that the next token costs one row
-// of attention in each layer instead of all of them.
+// A decoder is a TextModel, so whatever takes a whole sequence takes it too: run() is clear() and append(). Beyond that
+// it keeps what it has computed of a sequence (the keys and values of every layer), so that the next token costs one
+// row of attention in each layer instead of all of them.
 #ifndef ATTNFLOW_MODEL_DECODER_H_
 #define ATTNFLOW_MODEL_DECODER_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 
@@ -20,8 +19,10 @@
 
 namespace attnflow {
 
-class Decoder : public Model {
+class Decoder : public TextModel {
  public:
+  Decoder* decoder() final { return this; }
+
   // Tokens of the current sequence.
   virtual std::size_t length() const = 0;
   // Forgets the current sequence.
@@ -42,8 +43,7 @@ class Decoder : public Model {
 
   // Runs a sequence from nothing, without any [query, key] matrix of the whole of it in memory, and gives what its
   // attention can be computed from again: O(L n d) numbers. `logits` (may be null) becomes those of append(). The
-  // replay is valid until the decoder is used again. Throws as append() does, and Error(kUnsupportedModel) where the
-  // backend cannot.
+  // replay is valid until the decoder is used again. Throws as append() does.
   virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                           const std::stop_token& stop_token = {}) = 0;
 
@@ -51,11 +51,6 @@ class Decoder : public Model {
   // long as the decoder.
   virtual const TextCodec* codec() const { return nullptr; }
 };
-
-// A Hugging Face folder of a decoder (GPT-2, Llama, Qwen2, ...), by the torch backend, or a GGUF file, by the llama
-// backend. Errors as load_model's; Error(kUnsupportedModel) for a model that is no decoder.
-std::unique_ptr<Decoder> load_decoder(const Folder& folder, const LoadOptions& options = {});
-std::unique_ptr<Decoder> load_gguf(const std::filesystem::path& file, const LoadOptions& options = {});
 
 }  // namespace attnflow
 

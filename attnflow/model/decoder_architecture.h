@@ -28,9 +28,6 @@ enum class NormKind {
   kRms,    // x / sqrt(mean of squares + eps) * scale
 };
 
-// How the matrix of y = x W^T + b from `in` to `out` numbers is stored.
-enum class MatrixLayout { kOutIn, kInOut };
-
 // Which maps have a bias.
 enum class BiasRule {
   kAlways,

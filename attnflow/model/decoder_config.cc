@@ -258,17 +258,9 @@ DecoderConfig read_decoder_config(const Folder& folder) {
   return parse_decoder_config(text, folder.label("config.json"));
 }
 
-bool is_decoder(const Folder& folder) {
-  try {
-    const std::string source = folder.label("config.json");
-    const Json json = internal::parse_json_object(internal::read_config_text(folder), source);
-    return find_decoder_architecture(DecoderConfigReader(json, source).text_or("model_type", "")) != nullptr;
-  } catch (const Error& error) {
-    // What is wrong with the file is said by who reads it whole; that an output would replace it is no matter of its
-    // own.
-    if (error.kind() == ErrorKind::kUsage) throw;
-    return false;
-  }
+bool names_decoder(std::string_view text, const std::string& source) {
+  const Json json = internal::parse_json_object(text, source);
+  return find_decoder_architecture(DecoderConfigReader(json, source).text_or("model_type", "")) != nullptr;
 }
 
 }  // namespace attnflow

@@ -66,8 +66,8 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
 // Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.
 DecoderConfig read_decoder_config(const Folder& folder);
 
-// Does `folder`/config.json name a decoder? False as well where it cannot be read: reading it as an encoder's says why.
-bool is_decoder(const Folder& folder);
+// Does a config.json name a decoder? Throws Error(kBadFile): not JSON, or its "model_type" is no text.
+bool names_decoder(std::string_view text, const std::string& source);
 
 }  // namespace attnflow
 

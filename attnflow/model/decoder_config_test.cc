@@ -266,9 +266,8 @@ TEST(DecoderConfig, RefusesWrongValues) {
 }
 
 TEST(DecoderConfig, IsToldFromAnEncoder) {
-  EXPECT_TRUE(is_decoder(test::golden_decoders() / "gpt2_tied"));
-  EXPECT_FALSE(is_decoder(test::golden_models() / "bert_base"));
-  EXPECT_FALSE(is_decoder("no such folder"));
+  EXPECT_TRUE(names_decoder(R"({"model_type": "gpt2"})", "config.json"));
+  EXPECT_FALSE(names_decoder(R"({"model_type": "bert"})", "config.json"));
   // Where an encoder is needed, as in training.
   expect_error(ErrorKind::kUnsupportedModel, {"\"gpt2\"", "a decoder; expected an encoder: bert"},
                [] { read_model_config(test::golden_decoders() / "gpt2_tied"); });

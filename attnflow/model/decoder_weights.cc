@@ -57,39 +57,26 @@ class DecoderTensorFinder {
 
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
-  DecoderNorm norm(const std::string& name) {
-    DecoderNorm found;
-    found.scale = finder_.tensor({name + ".weight"}, {config_.hidden}, hidden_key_);
-    if (row_.norm == NormKind::kLayer) found.shift = finder_.tensor({name + ".bias"}, {config_.hidden}, hidden_key_);
-    return found;
+  NormWeights norm(const std::string& name) {
+    return finder_.norm(name, config_.hidden, hidden_key_, row_.norm == NormKind::kRms);
   }
 
-  // A stored map from `in` to `out` numbers.
-  DecoderLinear linear(const std::string& name, std::size_t out, std::size_t in, bool bias, const std::string& source) {
-    DecoderLinear found;
-    found.layout = row_.layout;
-    found.out = out;
-    const Shape shape = row_.layout == MatrixLayout::kOutIn ? Shape{out, in} : Shape{in, out};
-    found.weight = finder_.tensor({name + ".weight"}, shape, source);
-    if (bias) found.bias = finder_.tensor({name + ".bias"}, {out}, source);
-    return found;
+  LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, bool bias, const std::string& source) {
+    return finder_.linear(name, out, in, source, bias, row_.layout);
   }
 
-  void find_query_key_value(const std::string& prefix, DecoderLayerWeights& layer) {
+  void find_query_key_value(const std::string& prefix, LayerWeights& layer) {
     const DecoderNames& names = row_.names;
     const std::size_t queries = config_.heads * config_.head_width;
     const std::size_t keys = config_.key_value_heads * config_.head_width;
     const bool bias = config_.query_key_value_bias;
     const std::string source = hidden_key_ + " and the heads";
     if (!names.query_key_value.empty()) {
-      const DecoderLinear all =
+      const LinearWeights all =
           linear(prefix + std::string(names.query_key_value), queries + 2 * keys, config_.hidden, bias, source);
-      layer.query = layer.key = layer.value = all;
-      layer.query.out = queries;
-      layer.key.begin = queries;
-      layer.key.out = keys;
-      layer.value.begin = queries + keys;
-      layer.value.out = keys;
+      layer.query = all.rows(0, queries);
+      layer.key = all.rows(queries, keys);
+      layer.value = all.rows(queries + keys, keys);
     } else {
       layer.query = linear(prefix + std::string(names.query), queries, config_.hidden, bias, source);
       layer.key = linear(prefix + std::string(names.key), keys, config_.hidden, bias, source);
@@ -99,14 +86,14 @@ class DecoderTensorFinder {
                                     config_.attention_output_bias, source);
   }
 
-  DecoderLayerWeights find_layer(std::size_t number) {
+  LayerWeights find_layer(std::size_t number) {
     const DecoderNames& names = row_.names;
     const std::string prefix = in_base(fmt::format(fmt::runtime(names.layer), number));
     const auto full = [&](std::string_view name) { return prefix + std::string(name); };
     const std::string sizes = hidden_key_ + " and " + std::string(row_.keys.intermediate);
     const bool bias = config_.feed_forward_bias;
 
-    DecoderLayerWeights layer;
+    LayerWeights layer;
     layer.attention_norm = norm(full(names.attention_norm));
     find_query_key_value(prefix, layer);
     layer.feed_forward_norm = norm(full(names.feed_forward_norm));
@@ -149,8 +136,11 @@ DecoderWeights make_decoder_weights(const DecoderConfig& config, std::shared_ptr
 
 }  // namespace
 
-DecoderWeights find_decoder_weights(const Folder& folder, const LoadOptions& options) {
-  const DecoderConfig config = read_decoder_config(folder);
+DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options) {
+  return find_decoder_weights(folder, read_decoder_config(folder), options);
+}
+
+DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options) {
   DecoderWeights weights = make_decoder_weights(config, std::make_shared<const Checkpoint>(folder), folder.name(),
                                                 options.allow_unused_weights);
   weights.info.notes = adapter_notes(folder);

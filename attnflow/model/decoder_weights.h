@@ -12,35 +12,10 @@
 #include "attnflow/files/folder.h"
 #include "attnflow/model/checkpoint.h"
 #include "attnflow/model/decoder_config.h"
+#include "attnflow/model/layer_weights.h"
 #include "attnflow/model/model.h"
 
 namespace attnflow {
-
-// A linear map y = x W^T + bias of a decoder: rows [begin, begin + out) of a stored one, which may be more than one map
-// side by side. Pointers are into the checkpoint.
-struct DecoderLinear {
-  const StoredTensor* weight = nullptr;        // [all out, in], or transposed
-  MatrixLayout layout = MatrixLayout::kOutIn;  // kInOut: transposed
-  const StoredTensor* bias = nullptr;          // [all out], or null: none
-  std::size_t begin = 0;
-  std::size_t out = 0;
-};
-
-struct DecoderNorm {
-  const StoredTensor* scale = nullptr;  // [hidden]
-  const StoredTensor* shift = nullptr;  // [hidden]; null with NormKind::kRms
-};
-
-struct DecoderLayerWeights {
-  DecoderNorm attention_norm;
-  DecoderLinear query;             // hidden -> heads * head_width, heads side by side
-  DecoderLinear key, value;        // hidden -> key_value_heads * head_width
-  DecoderLinear attention_output;  // heads * head_width -> hidden
-  DecoderNorm feed_forward_norm;
-  DecoderLinear gate;              // hidden -> intermediate; without a weight where nothing is gated
-  DecoderLinear feed_forward_in;   // hidden -> intermediate
-  DecoderLinear feed_forward_out;  // intermediate -> hidden
-};
 
 struct DecoderWeights {
   DecoderConfig config;
@@ -49,18 +24,19 @@ struct DecoderWeights {
 
   const StoredTensor* word_embedding = nullptr;      // [vocabulary, hidden]
   const StoredTensor* position_embedding = nullptr;  // [positions, hidden], or null: rotary
-  std::vector<DecoderLayerWeights> layers;
-  DecoderNorm final_norm;
+  std::vector<LayerWeights> layers;
+  NormWeights final_norm;
   // hidden -> vocabulary; its weight may be the word embedding, or null: a base model saved without a head.
-  DecoderLinear output;
+  LinearWeights output;
   std::vector<const StoredTensor*> unused;  // no part of the model: the masks of old GPT-2 files
 };
 
-// Reads the config and maps the weights of a folder, and finds and checks every tensor that the model needs. No weight
-// is read. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from
-// the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no
-// place for unless `options` allow them; and as read_decoder_config and Checkpoint do.
-DecoderWeights find_decoder_weights(const Folder& folder, const LoadOptions& options = {});
+// Maps the weights of a folder whose config is given, or read, and finds and checks every tensor that the model needs.
+// No weight is read. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not
+// follow from the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config
+// has no place for unless `options` allow them; and as read_decoder_config and Checkpoint do.
+DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options = {});
+DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options = {});
 // The same of a config and tensors that are in no folder; `name` is the model's. What is unused is left to the caller.
 DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr<const Checkpoint> checkpoint,
                                     const std::string& name);

@@ -8,7 +8,8 @@
 #include "attnflow/base/error.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_for_test.h"
-#include "attnflow/model/decoder_input.h"
+#include "attnflow/model/model_files.h"
+#include "attnflow/model/model_input.h"
 
 namespace attnflow::decoder_weights_test {
 namespace {
@@ -28,7 +29,7 @@ TEST(DecoderWeights, DescribesEveryGoldenModel) {
   for (const Json& expected : test::decoder_index()) {
     const auto name = expected.at("name").get<std::string>();
     SCOPED_TRACE(name);
-    const ModelInfo info = read_model_info(test::golden_decoders() / name);
+    const ModelInfo info = ModelFiles(test::golden_decoders() / name).info();
     EXPECT_EQ(info.name, name);
     EXPECT_EQ(info.architecture, expected.at("architecture"));
     EXPECT_EQ(info.layers, expected.at("layers"));
@@ -48,7 +49,7 @@ TEST(DecoderWeights, DescribesEveryGoldenModel) {
 
 TEST(DecoderWeights, FusedMapsAreThreeViewsOfOne) {
   const DecoderWeights weights = find_decoder_weights(test::golden_decoders() / "gpt2_tied");
-  const DecoderLayerWeights& layer = weights.layers.at(1);
+  const LayerWeights& layer = weights.layers.at(1);
   EXPECT_EQ(layer.query.weight, layer.value.weight);
   EXPECT_EQ(layer.query.weight->name, "transformer.h.1.attn.c_attn.weight");
   EXPECT_EQ(layer.query.weight->shape, (Shape{24, 72}));
@@ -86,7 +87,7 @@ TEST(DecoderWeights, ABaseModelHasNoHead) {
 }
 
 TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
-  LoadOptions allow;
+  OpenOptions allow;
   allow.allow_unused_weights = true;
   for (const auto& [name, key] : {std::pair("llama_grouped", "num_hidden_layers"), std::pair("gpt2_tied", "n_layer")}) {
     const ModelCopy model = decoder_copy(name);
@@ -154,11 +155,11 @@ TEST(DecoderWeights, RefusesQuantisedWeights) {
 
 TEST(DecoderWeights, AnEncoderIsNoDecoder) {
   expect_error(ErrorKind::kUnsupportedModel, {"bert", "expected a decoder"},
-               [] { load_decoder(test::golden_models() / "bert_base"); });
+               [] { ModelFiles(test::golden_models() / "bert_base").load_decoder(); });
   expect_error(ErrorKind::kUsage, {"cpu, cuda or cuda:N"}, [] {
     LoadOptions options;
     options.device = "gpu";
-    load_decoder(test::golden_decoders() / "gpt2_tied", options);
+    ModelFiles(test::golden_decoders() / "gpt2_tied").load_decoder(options);
   });
 }
 
@@ -168,9 +169,7 @@ TEST(DecoderInput, IsChecked) {
   info.vocabulary = 10;
   info.max_tokens = 4;
   info.head = ModelHead::kCausalLm;
-  const auto check = [&](std::size_t length, const std::vector<std::int64_t>& ids) {
-    check_decoder_ids(info, length, ids);
-  };
+  const auto check = [&](std::size_t length, const std::vector<std::int64_t>& ids) { check_ids(info, length, ids); };
   check(0, {0, 9, 3, 4});
   check(3, {1});
   expect_error(ErrorKind::kUsage, {"at least one token"}, [&] { check(2, {}); });
@@ -180,9 +179,9 @@ TEST(DecoderInput, IsChecked) {
   expect_error(ErrorKind::kInputTooLong, {"found 2 after the 3"}, [&] { check(3, {1, 1}); });
   expect_error(ErrorKind::kBadFile, {"from 0 to 9", "found 10 at position 3"}, [&] { check(2, {1, 10}); });
   expect_error(ErrorKind::kBadFile, {"found -1 at position 0"}, [&] { check(0, {-1}); });
-  expect_error(ErrorKind::kUsage, {"type ids"}, [&] { check_decoder_input(info, {{1, 2}, {0}}); });
+  expect_error(ErrorKind::kUsage, {"type ids"}, [&] { check_text_input(info, {{1, 2}, {0}}); });
   expect_error(ErrorKind::kUsage, {"logit positions from 0 to 1", "found 2"}, [&] {
-    check_decoder_input(info, {{1, 2}, {}}, {{0, 2}});
+    check_text_input(info, {{1, 2}, {}}, {{0, 2}});
   });
   check_decoder_target(info, {ScoreTarget::Kind::kLogit, 9, 99});
   expect_error(ErrorKind::kUsage, {"labels below 10", "found 10"}, [&] {

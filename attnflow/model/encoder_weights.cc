@@ -14,78 +14,40 @@ namespace attnflow {
 
 namespace {
 
-// The tensors of an encoder; or, without a checkpoint, a list of those that a model yet to be made has: plan().
-class EncoderTensorFinder {
+// The tensors of an encoder, by the names of its files.
+class EncoderTensorFinder : public internal::TensorFinder {
  public:
-  // Finds nothing and lists in plan() what it is asked for.
   explicit EncoderTensorFinder(const ModelConfig& config)
       : prefix_(config.architecture->prefix), layer_prefix_(prefix_) {}
 
   // Files of a base model alone (BertModel) carry no prefix.
   EncoderTensorFinder(const Checkpoint& checkpoint, const ModelConfig& config)
-      : finder_(std::in_place, checkpoint, config.architecture->model_type),
-        prefix_(finder_->has_prefix(config.architecture->prefix) ? config.architecture->prefix : ""),
+      : TensorFinder(checkpoint, config.architecture->model_type),
+        prefix_(has_prefix(config.architecture->prefix) ? config.architecture->prefix : ""),
         layer_prefix_(prefix_) {
     // transformers 5 writes MSN's classifier without the prefix of its layers alone, and reads that again.
     const std::string_view layer = config.architecture->layer.prefix;
     const std::string first(layer.substr(0, layer.find('.') + 1));
-    if (!finder_->has_prefix(prefix_ + first) && finder_->has_prefix(first)) layer_prefix_.clear();
+    if (!has_prefix(prefix_ + first) && has_prefix(first)) layer_prefix_.clear();
   }
 
-  const std::vector<TensorPlan>& plan() const { return plan_; }
-
-  bool has(const std::string& name) const { return finder_ && finder_->has(name); }
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
   std::string in_layers(const std::string& name) const { return layer_prefix_ + name; }
-
-  const StoredTensor* tensor(std::initializer_list<std::string> names, const Shape& shape,
-                             std::string_view shape_source, TensorPlan::Kind kind = TensorPlan::Kind::kMatrix) {
-    if (finder_) return finder_->tensor(names, shape, shape_source);
-    plan_.push_back({*(names.end() - 1), shape, kind});
-    return nullptr;
-  }
 
   const StoredTensor* table(const std::string& name, std::size_t rows, std::size_t width, std::string_view source) {
     return tensor({name + ".weight"}, {rows, width}, source);
   }
 
-  LinearWeights linear(const std::string& name, std::size_t out, std::size_t in, std::string_view source) {
-    LinearWeights weights = linear_without_bias(name, out, in, source);
-    weights.bias = tensor({name + ".bias"}, {out}, source, TensorPlan::Kind::kBias);
-    return weights;
-  }
-
-  LinearWeights linear_without_bias(const std::string& name, std::size_t out, std::size_t in, std::string_view source) {
-    LinearWeights weights;
-    weights.weight = tensor({name + ".weight"}, {out, in}, source);
-    return weights;
-  }
-
-  // Early TensorFlow checkpoints call the scale gamma and the shift beta.
-  NormWeights norm(const std::string& name, std::size_t width, std::string_view source) {
-    NormWeights weights;
-    weights.scale = tensor({name + ".gamma", name + ".weight"}, {width}, source, TensorPlan::Kind::kNormScale);
-    weights.shift = tensor({name + ".beta", name + ".bias"}, {width}, source, TensorPlan::Kind::kNormShift);
-    return weights;
-  }
-
-  void throw_if_missing() const {
-    if (finder_) finder_->throw_if_missing();
-  }
-
-  void throw_if_unused(const ModelConfig& config) const {
+  void refuse_unused(const ModelConfig& config) const {
     const Architecture& row = *config.architecture;
     const std::string_view embeddings = row.image ? row.image->patches : row.embeddings.word;
-    if (!finder_) return;
-    finder_->throw_if_unused(layer_prefix_, {row.layer.prefix}, config.layers);
-    finder_->throw_if_unused(prefix_, {embeddings, row.final_norm}, config.layers);
+    throw_if_unused(layer_prefix_, {row.layer.prefix}, config.layers);
+    throw_if_unused(prefix_, {embeddings, row.final_norm}, config.layers);
   }
 
  private:
-  std::optional<internal::TensorFinder> finder_;  // absent: planning
   std::string prefix_;
   std::string layer_prefix_;
-  std::vector<TensorPlan> plan_;
 };
 
 void find_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights) {
@@ -131,39 +93,43 @@ void find_image_embeddings(EncoderTensorFinder& finder, EncoderWeights& weights)
   const std::string source = hidden + ", num_channels and patch_size";
   found.patches.weight = finder.tensor({patches + ".weight"},
                                        {config.hidden, image.channels, image.patch_height, image.patch_width}, source);
-  found.patches.bias = finder.tensor({patches + ".bias"}, {config.hidden}, source, TensorPlan::Kind::kBias);
+  found.patches.out = config.hidden;
+  found.patches.bias = finder.tensor({patches + ".bias"}, {config.hidden}, source, PlannedTensor::Kind::kBias);
   const std::size_t grid = image.rows() * image.columns();
   found.position = finder.tensor({finder.in_base(names.position)}, {1, config.positions, config.hidden},
                                  fmt::format("image_size, patch_size and {} ({} x {} = {} patches, and {} before them)",
                                              hidden, image.rows(), image.columns(), grid, config.positions - grid));
 }
 
-LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, std::size_t group, std::size_t inner) {
+LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, std::size_t group, std::size_t place) {
   const LayerNames& names = config.architecture->layer;
   const std::string hidden(config.architecture->keys.hidden);
   const ConfigKeys& keys = config.architecture->keys;
   const std::string both = hidden + " and " + std::string(keys.mlp_ratio.empty() ? keys.intermediate : keys.mlp_ratio);
-  const std::string prefix = finder.in_layers(fmt::format(fmt::runtime(names.prefix), group, inner));
+  const std::string prefix = finder.in_layers(fmt::format(fmt::runtime(names.prefix), group, place));
   const auto full = [&](std::string_view name) { return prefix + std::string(name); };
 
   LayerWeights layer;
-  const auto mixing = [&](std::string_view name) {
-    return config.qkv_bias ? finder.linear(full(name), config.hidden, config.hidden, hidden)
-                           : finder.linear_without_bias(full(name), config.hidden, config.hidden, hidden);
-  };
-  layer.query = mixing(names.query);
-  layer.key = mixing(names.key);
-  layer.value = mixing(names.value);
+  for (const auto& [map, name] :
+       {std::pair(&LayerWeights::query, names.query), std::pair(&LayerWeights::key, names.key),
+        std::pair(&LayerWeights::value, names.value)}) {
+    layer.*map = finder.linear(full(name), config.hidden, config.hidden, hidden, config.qkv_bias);
+  }
   layer.attention_output = finder.linear(full(names.attention_output), config.hidden, config.hidden, hidden);
   layer.attention_norm = finder.norm(full(names.attention_norm), config.hidden, hidden);
   const std::string_view in = config.gated ? names.gated_in : names.feed_forward_in;
   const std::string_view out = config.gated ? names.gated_out : names.feed_forward_out;
-  layer.feed_forward_in = finder.linear(full(in), config.intermediate * (config.gated ? 2 : 1), config.hidden, both);
+  const std::size_t inner = config.intermediate;
+  layer.feed_forward_in = finder.linear(full(in), inner * (config.gated ? 2 : 1), config.hidden, both);
+  if (config.gated) {
+    layer.gate = layer.feed_forward_in.rows(0, inner);
+    layer.feed_forward_in = layer.feed_forward_in.rows(inner, inner);
+  }
   layer.feed_forward_out = finder.linear(full(out), config.hidden, config.intermediate, both);
   layer.feed_forward_norm = finder.norm(full(names.feed_forward_norm), config.hidden, hidden);
   const auto scale = [&](std::string_view name) -> const StoredTensor* {
     if (name.empty()) return nullptr;
-    return finder.tensor({full(name)}, {config.hidden}, hidden, TensorPlan::Kind::kNormScale);
+    return finder.tensor({full(name)}, {config.hidden}, hidden, PlannedTensor::Kind::kNormScale);
   };
   layer.attention_scale = scale(names.attention_scale);
   layer.feed_forward_scale = scale(names.feed_forward_scale);
@@ -233,12 +199,13 @@ MaskedLmWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights
   head.dense = finder.linear(std::string(names.dense), config.embedding, config.hidden, "the sizes");
   head.norm = finder.norm(std::string(names.norm), config.embedding, "the sizes");
   const std::string decoder(names.decoder);
+  head.decoder.out = config.vocabulary;
   head.decoder.weight = config.tied_decoder && !finder.has(decoder + ".weight")
                             ? weights.word_embedding
                             : finder.table(decoder, config.vocabulary, config.embedding, "vocab_size and the sizes");
   // Where both biases are stored, the decoder's own is the one that transformers adds.
   head.decoder.bias = finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size",
-                                    TensorPlan::Kind::kBias);
+                                    PlannedTensor::Kind::kBias);
   return head;
 }
 
@@ -274,12 +241,15 @@ std::vector<std::string> class_names(const ModelConfig& config, const Classifier
 
 }  // namespace
 
-EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options) {
+EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& options) {
+  return find_encoder_weights(folder, read_model_config(folder), options);
+}
+
+EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& config, const OpenOptions& options) {
   EncoderWeights weights;
-  weights.config = read_model_config(folder);
+  weights.config = config;
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);
   weights.checkpoint = checkpoint;
-  const ModelConfig& config = weights.config;
 
   EncoderTensorFinder finder(*checkpoint, config);
   find_base(finder, weights);
@@ -287,7 +257,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& opt
   if (head == ModelHead::kMaskedLm) weights.masked_lm = find_masked_lm(finder, weights);
   if (head == ModelHead::kClassification) weights.classifier = find_classifier(finder, weights);
   finder.throw_if_missing();
-  if (!options.allow_unused_weights) finder.throw_if_unused(config);
+  if (!options.allow_unused_weights) finder.refuse_unused(config);
 
   ModelInfo& info = weights.info;
   info.name = folder.name();
@@ -308,7 +278,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& opt
   return weights;
 }
 
-std::vector<TensorPlan> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes) {
+std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes) {
   EncoderWeights weights;
   weights.config = config;
   EncoderTensorFinder finder(weights.config);

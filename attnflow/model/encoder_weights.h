@@ -13,33 +13,12 @@
 
 #include "attnflow/files/folder.h"
 #include "attnflow/model/checkpoint.h"
+#include "attnflow/model/layer_weights.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/model_config.h"
+#include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
-
-// Pointers are into the checkpoint and never null where nothing else is said. Shapes are those of PyTorch: a linear map
-// from a to b numbers is y = x W^T + bias with W [b, a].
-struct LinearWeights {
-  const StoredTensor* weight = nullptr;  // [out, in]
-  const StoredTensor* bias = nullptr;    // [out], or null: none
-};
-
-struct NormWeights {
-  const StoredTensor* scale = nullptr;  // [width]
-  const StoredTensor* shift = nullptr;  // [width]
-};
-
-struct LayerWeights {
-  LinearWeights query, key, value;  // hidden -> hidden, heads side by side
-  LinearWeights attention_output;   // hidden -> hidden
-  NormWeights attention_norm;
-  LinearWeights feed_forward_in;   // hidden -> intermediate; with a gate twice as many, the gate's first
-  LinearWeights feed_forward_out;  // intermediate -> hidden
-  NormWeights feed_forward_norm;
-  const StoredTensor* attention_scale = nullptr;     // [hidden], or null: none
-  const StoredTensor* feed_forward_scale = nullptr;  // likewise
-};
 
 // The embeddings of a model of pictures.
 struct ImageWeights {
@@ -81,32 +60,22 @@ struct EncoderWeights {
   std::optional<ClassifierWeights> classifier;
 
   // The weights of layer `index`, from 0.
-  const LayerWeights& layer(std::size_t index) const {
-    return layers[config.group_of(index) * config.inner_layers + config.inner_of(index)];
-  }
+  const LayerWeights& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
 };
 
-// Reads the config and maps the weights of a folder, and finds and checks every tensor that the model and its head
-// need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures" decides
-// when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the sentence.
-// Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from the
-// config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no place
-// for unless `options` allow them; and as read_model_config and Checkpoint do.
-EncoderWeights find_encoder_weights(const Folder& folder, const LoadOptions& options = {});
-
-// A tensor of a model's files, and what it is. The tokens and positions of a model of pictures are matrices of one row
-// or more; a layer scale is a kNormScale.
-struct TensorPlan {
-  enum class Kind { kMatrix, kBias, kNormScale, kNormShift };
-  std::string name;
-  Shape shape;
-  Kind kind = Kind::kMatrix;
-};
+// Maps the weights of a folder whose config is given, or read, and finds and checks every tensor that the model and its
+// head need. No weight is read. Which head the files hold follows from the tensors; config.json's "architectures"
+// decides when it names a task, so that a tagger's per-token "classifier" is not taken for a classifier of the
+// sentence. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not follow from
+// the config, a tensor that does not hold floating-point numbers, tensors of the base model that the config has no
+// place for unless `options` allow them; and as read_model_config and Checkpoint do.
+EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& config, const OpenOptions& options = {});
+EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& options = {});
 
 // The tensors of a model of this config with this head, by their usual names in a fixed order: what a file must hold
 // for find_encoder_weights. A masked-LM decoder that is the word embedding is not among them where the config ties the
 // two. `classes`: of a classification head.
-std::vector<TensorPlan> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes = 0);
+std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes = 0);
 
 }  // namespace attnflow
 

@@ -7,6 +7,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
 
 namespace attnflow::encoder_weights_test {
@@ -61,7 +62,7 @@ TEST(EncoderWeights, DescribesEveryGoldenModel) {
   for (const Json& expected : test::golden_index()) {
     const auto name = expected.at("name").get<std::string>();
     SCOPED_TRACE(name);
-    const ModelInfo info = read_model_info(test::golden_models() / name);
+    const ModelInfo info = ModelFiles(test::golden_models() / name).info();
     EXPECT_EQ(info.name, name);
     EXPECT_EQ(info.architecture, expected.at("architecture"));
     EXPECT_EQ(info.layers, expected.at("layers"));
@@ -79,7 +80,7 @@ TEST(EncoderWeights, DescribesEveryGoldenModel) {
 }
 
 TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
-  LoadOptions allow;
+  OpenOptions allow;
   allow.allow_unused_weights = true;
   const ModelCopy cut("bert_base");
   cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
@@ -111,9 +112,9 @@ TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
 
 TEST(EncoderWeights, AnAdapterBesideTheWeightsIsNoted) {
   const ModelCopy model("bert_base");
-  EXPECT_TRUE(read_model_info(model.path()).notes.empty());
+  EXPECT_TRUE(ModelFiles(model.path()).info().notes.empty());
   test::put(model.path() / "adapter_config.json", R"({"base_model_name_or_path": "org/base", "peft_type": "LORA"})");
-  const std::vector<std::string> notes = note_texts(read_model_info(model.path()).notes_for(1));
+  const std::vector<std::string> notes = note_texts(ModelFiles(model.path()).info().notes_for(1));
   ASSERT_EQ(notes.size(), 1U);
   for (const char* word : {"\"org/base\"", "not applied", "merge_and_unload"}) {
     EXPECT_NE(notes[0].find(word), std::string::npos) << notes[0];
@@ -124,9 +125,9 @@ TEST(EncoderWeights, AnAdapterWithoutItsModelNamesIt) {
   const test::TempFolder folder;
   test::put(folder / "adapter_config.json", R"({"base_model_name_or_path": "org/base"})");
   expect_error(ErrorKind::kBadFile, {"adapter without its model", "\"org/base\"", "folder of that model"},
-               [&] { read_model_info(folder.path()); });
+               [&] { ModelFiles(folder.path()).info(); });
   test::put(folder / "adapter_config.json", "{}");
-  expect_error(ErrorKind::kBadFile, {"adapter without its model"}, [&] { read_model_info(folder.path()); });
+  expect_error(ErrorKind::kBadFile, {"adapter without its model"}, [&] { ModelFiles(folder.path()).info(); });
 }
 
 TEST(EncoderWeights, CountsParameters) {
@@ -138,7 +139,7 @@ TEST(EncoderWeights, CountsParameters) {
     ASSERT_EQ(entry.at("dtype"), "F32") << name;
     bytes += entry.at("data_offsets").at(1).get<std::size_t>() - entry.at("data_offsets").at(0).get<std::size_t>();
   }
-  EXPECT_EQ(read_model_info(model.path()).parameters, bytes / sizeof(float));
+  EXPECT_EQ(ModelFiles(model.path()).info().parameters, bytes / sizeof(float));
 }
 
 // Each tensor of each model in turn is absent, or of another shape: the message names it and where it was looked for.
@@ -231,7 +232,7 @@ TEST(EncoderWeights, LabelsMustFitTheClassifier) {
     config.erase("id2label");
     config["problem_type"] = "multi_label_classification";
   });
-  const ModelInfo info = read_model_info(model.path());
+  const ModelInfo info = ModelFiles(model.path()).info();
   EXPECT_EQ(info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
   EXPECT_TRUE(info.multi_label);
 }
@@ -257,8 +258,8 @@ TEST(EncoderWeights, SharedLayersAreFoundOnce) {
 
 TEST(EncoderWeights, NameIsTheFolders) {
   const std::filesystem::path folder = test::golden_models() / "bert_base";
-  EXPECT_EQ(read_model_info(folder / "").name, "bert_base");
-  EXPECT_EQ(read_model_info(folder / ".").name, "bert_base");
+  EXPECT_EQ(ModelFiles(folder / "").info().name, "bert_base");
+  EXPECT_EQ(ModelFiles(folder / ".").info().name, "bert_base");
 }
 
 }  // namespace

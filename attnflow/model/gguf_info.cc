@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
-#include "attnflow/files/mapped_file.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {
@@ -101,8 +101,6 @@ bool is_first_mistral(const GgufHeader& header) {
          number("attention.head_count_kv") == 8 && number("context_length") == 32768;
 }
 
-}  // namespace
-
 std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   constexpr std::size_t kWindow = 4096;
   if (header.text("general.architecture").value_or("") != "llama" ||
@@ -112,9 +110,25 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return {{Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow}};
 }
 
-GgufInfo read_gguf_info(const std::filesystem::path& file) {
-  const internal::MappedFile mapping(file, "GGUF");
-  const GgufHeader header = internal::parse_gguf(mapping.bytes(), file.string());
+}  // namespace
+
+GgufFile read_gguf_file(const std::filesystem::path& file) { return describe_gguf(file, internal::read_gguf(file)); }
+
+GgufFile describe_gguf(const std::filesystem::path& file, GgufHeader header) {
+  const GgufInfo found = gguf_info(file, header);
+  ModelInfo info;
+  info.name = found.name;
+  info.architecture = found.architecture;
+  info.layers = found.layers;
+  info.heads = found.heads.empty() ? 0 : found.heads.front();
+  info.max_tokens = found.context;
+  info.causal = true;
+  info.head = ModelHead::kCausalLm;
+  info.notes = found.notes;
+  return {file, std::move(header), std::move(info)};
+}
+
+GgufInfo gguf_info(const std::filesystem::path& file, const GgufHeader& header) {
   const Settings settings(header, file.string());
   GgufInfo info;
   info.name = header.text("general.name").value_or("");
@@ -134,7 +148,7 @@ GgufInfo read_gguf_info(const std::filesystem::path& file) {
   info.chat_template = !header.text("tokenizer.chat_template").value_or("").empty();
   info.licence = header.text("general.license").value_or("");
   info.notes = gguf_notes(header);
-  info.bytes = mapping.bytes().size();
+  info.bytes = std::filesystem::file_size(file);
   for (const GgufTensor& tensor : header.tensors) {
     const auto block = internal::gguf_block(tensor.type);
     const std::string type = block ? std::string(block->name) : fmt::format("type {}", tensor.type);

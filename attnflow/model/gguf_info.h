@@ -45,10 +45,18 @@ struct GgufInfo {
 
 // Throws Error(kBadFile) as files/gguf.h does, and when the file does not name its architecture or a setting that is
 // read is no count.
-GgufInfo read_gguf_info(const std::filesystem::path& file);
+GgufInfo gguf_info(const std::filesystem::path& file, const internal::GgufHeader& header);
 
-// The same notes, of a header that is read already.
-std::vector<ModelNote> gguf_notes(const internal::GgufHeader& header);
+// A GGUF file that is opened.
+struct GgufFile {
+  std::filesystem::path path;
+  internal::GgufHeader header;
+  ModelInfo info;  // as far as the header says it: no backend is asked
+};
+
+// Throw as above.
+GgufFile read_gguf_file(const std::filesystem::path& file);
+GgufFile describe_gguf(const std::filesystem::path& file, internal::GgufHeader header);
 
 // "Q4_1 (210 tensors, 99.9% of the numbers), F32 (61 tensors, 0.1%)".
 std::string storage_text(const GgufInfo& info);

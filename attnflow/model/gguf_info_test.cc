@@ -22,8 +22,10 @@ std::filesystem::path golden(const std::string& name) {
 
 using Counts = std::vector<std::size_t>;
 
+GgufInfo read_info(const std::filesystem::path& file) { return gguf_info(file, internal::read_gguf(file)); }
+
 TEST(GgufInfo, OfADecoder) {
-  const GgufInfo info = read_gguf_info(golden("llama"));
+  const GgufInfo info = read_info(golden("llama"));
   EXPECT_EQ(info.name, "small random llama");
   EXPECT_EQ(info.architecture, "llama");
   EXPECT_EQ(info.layers, 3U);
@@ -47,13 +49,13 @@ TEST(GgufInfo, OfADecoder) {
 }
 
 TEST(GgufInfo, OfModelsThatAreNotRunHere) {
-  const GgufInfo mamba = read_gguf_info(golden("mamba"));
+  const GgufInfo mamba = read_info(golden("mamba"));
   EXPECT_EQ(mamba.architecture, "mamba");
   EXPECT_EQ(mamba.name, "mamba");  // the file's: it has none of its own
   EXPECT_EQ(mamba.heads, Counts{0});
-  const GgufInfo bert = read_gguf_info(golden("bert"));
+  const GgufInfo bert = read_info(golden("bert"));
   EXPECT_FALSE(bert.causal);
-  const GgufInfo gemma = read_gguf_info(golden("gemma2"));
+  const GgufInfo gemma = read_info(golden("gemma2"));
   EXPECT_EQ(gemma.sliding_window, 20U);
   EXPECT_EQ(gemma.tokenizer, "llama");
   EXPECT_FALSE(gemma.chat_template);
@@ -86,7 +88,7 @@ class MadeUpGguf : public testing::Test {
     for (const std::string& part : tensors) file += part;
     file.append((32 - file.size() % 32) % 32, '\0');
     file.append(1024, '\0');
-    return read_gguf_info(test::put(folder_ / "made-up.gguf", file));
+    return read_info(test::put(folder_ / "made-up.gguf", file));
   }
   test::TempFolder folder_;
 };
@@ -158,7 +160,7 @@ TEST_F(MadeUpGguf, RefusesWhatIsNoModel) {
   expect_error(ErrorKind::kBadFile, {"block_count", "one number"}, [&] {
     read({word("general.architecture", "x"), list("x.block_count", {1, 2})});
   });
-  expect_error(ErrorKind::kBadFile, {"no.gguf"}, [&] { read_gguf_info(folder_ / "no.gguf"); });
+  expect_error(ErrorKind::kBadFile, {"no.gguf"}, [&] { read_info(folder_ / "no.gguf"); });
 }
 
 }  // namespace

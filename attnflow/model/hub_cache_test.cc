@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attnflow/model/builtin_models.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
 
 namespace attnflow::hub_cache_test {
@@ -68,7 +68,7 @@ TEST_F(HubCache, NamesAreFound) {
   for (const std::string name : {"org/some-model", "bert-base-uncased"}) {
     const Folder folder = find_model(name, {});
     EXPECT_EQ(folder.name(), name);
-    const ModelInfo info = read_model_info(folder);
+    const ModelInfo info = ModelFiles(folder).info();
     EXPECT_EQ(info.name, name);
     EXPECT_EQ(info.architecture, "bert");
   }
@@ -86,14 +86,14 @@ TEST_F(HubCache, ItsFoldersAreOpened) {
   const fs::path model = fetch("models--org--some-model");
   for (const fs::path& path : {model, model / "", model / "snapshots" / kCommit, model / "snapshots" / kCommit / ""}) {
     SCOPED_TRACE(path);
-    EXPECT_EQ(read_model_info(find_model(path.string(), {})).name, "org/some-model");
+    EXPECT_EQ(ModelFiles(find_model(path.string(), {})).info().name, "org/some-model");
   }
   // Of several snapshots refs/main names one; without it only a single one can be meant.
   fetch("models--org--some-model", "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / "fedcba9876543210");
   fs::remove(model / "refs" / "main");
   EXPECT_EQ(model_folder_in(model).path(), model);
-  expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { read_model_info(model_folder_in(model)); });
+  expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { ModelFiles(model_folder_in(model)).info(); });
   fs::remove_all(model / "snapshots" / "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
   // A reference that would lead elsewhere, or to a snapshot that was not fetched whole, is not followed, and no other
@@ -116,7 +116,7 @@ TEST(SentenceTransformers, TheTransformerInItIsOpened) {
            path + R"(", "type": "sentence_transformers.models.Transformer"}])";
   };
   test::put(model / "modules.json", modules("0_Transformer"));
-  EXPECT_EQ(read_model_info(find_model(model.string(), {})).name, "embedder");
+  EXPECT_EQ(ModelFiles(find_model(model.string(), {})).info().name, "embedder");
   EXPECT_EQ(model_folder_in(model).path(), model / "0_Transformer");
   test::put(model / "modules.json", modules("../elsewhere"));
   expect_error(ErrorKind::kBadFile, {"modules.json", "../elsewhere"}, [&] { model_folder_in(model); });

@@ -1,10 +1,9 @@
-// What a model is, and how it is run. Backends are shared objects that are loaded when a model needs them.
+// What a model is, and how it is run. How one is found and loaded: attnflow/model/model_files.h.
 #ifndef ATTNFLOW_MODEL_MODEL_H_
 #define ATTNFLOW_MODEL_MODEL_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -14,7 +13,6 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
-#include "attnflow/files/folder.h"
 #include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/model/image_info.h"
@@ -59,14 +57,18 @@ struct ModelInfo {
   }
 };
 
-// What a model is given: ids (a text) or pixels (a picture), never both.
-struct ModelInput {
+// What a model of text is given.
+struct TextInput {
   std::vector<std::int64_t> ids;       // [n], n >= 1
   std::vector<std::int64_t> type_ids;  // [n], or empty: all 0
-  // [channels, height, width], normalised as the model's preprocessor_config.json says. Height and width are multiples
-  // of the patch, not always those of the training: the position embedding is interpolated as transformers does it
-  // (interpolate_pos_encoding). The tokens are those of image_tokens().
-  Tensor<float> pixels = {};
+};
+
+// What a vision model is given: an image as [channels, height, width], normalised as the model's
+// preprocessor_config.json says. Height and width are multiples of the patch, not always those of the training: the
+// position embedding is interpolated as transformers does it (interpolate_pos_encoding). The tokens are those of
+// image_tokens().
+struct PixelInput {
+  Tensor<float> pixels;
 };
 
 struct ModelOutput {
@@ -106,43 +108,97 @@ struct BatchOptions {
   std::stop_token stop_token = {};
 };
 
+// What is known of every model. What it can do depends on what it takes, and says so by its type:
+//
+//   Model                  info()
+//   +- TextModel           takes a text: run()
+//   |  +- Encoder          tokens see one another: classify()
+//   |  +- Decoder          a token sees those before it: append(), replay (attnflow/model/decoder.h)
+//   +- VisionModel         takes an image: run(), classify()
+//
+// What only some models of a kind can do, because of their backend, they hand out as an object, or null: gradients().
 class Model {
  public:
   virtual ~Model() = default;
   virtual const ModelInfo& info() const = 0;
-  // Runs one sequence; attention goes to `sink` (may be null) layer by layer, as it is computed. No padding, so no
-  // mask. Same input, same bits, whatever the number of threads. Throws Error(kUsage) for an empty input, a logit
-  // position outside it, a picture for a model of text or the other way round, or a picture that the model's patches do
-  // not fit; Error(kInputTooLong) when a text exceeds info().max_tokens, Error(kBadFile) when an id is outside the
-  // vocabulary.
-  virtual ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
+};
 
-  // The logits of many sequences, [classes] each, in the order given: what run() gives, up to the rounding of float32.
-  // Sequences of about the same length are padded to one batch; padding is masked, so it changes nothing. Pictures of
-  // the same size make a batch. Batches are shared out among the threads. Same inputs, same bits, whatever the number
-  // of threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a classification head.
-  virtual std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options = {}) = 0;
+// Gradients of a target: of a classifier's output, or of a decoder's logits behind the last position, where labels are
+// token ids. They throw as run() does, and Error(kUsage) for a target that names a label which the model does not have.
+template <typename Input>
+class Gradients {
+ public:
+  virtual ~Gradients() = default;
 
-  // The gradient of targets[i] for inputs[i]: of a classifier's output, or of a decoder's logits behind the last
-  // position, where labels are token ids. Batches, order, bits and errors as above; Error(kUsage) for a target that
-  // names a label which the model does not have, or another number of targets than inputs.
-  virtual std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs,
+  // The gradient of targets[i] for inputs[i], in the order given; batches, bits and errors as classify() has them.
+  // Error(kUsage) for another number of targets than inputs.
+  virtual std::vector<InputGradient> input_gradients(std::span<const Input> inputs,
                                                      std::span<const ScoreTarget> targets,
                                                      const BatchOptions& options = {}) = 0;
 
   // Runs one input, forward and back, and hands the attention of every layer to `sink` with the gradient of `target`,
-  // from the top layer down: of a classifier's output, or of a decoder's logits behind the last position. What a layer
-  // was given is kept on the way up and the layer is computed once more on the way down, so memory is O(L n d + H n^2),
-  // of one layer at a time. Same input, same bits, whatever the number of threads. Throws as run() and
-  // input_gradients() do; Error(kUnsupportedModel) where the backend has no gradients, as llama.cpp has none.
-  virtual void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) {
-    (void)input;
-    (void)target;
-    (void)sink;
-    throw Error(ErrorKind::kUnsupportedModel,
-                "expected a model whose attention has gradients (a Hugging Face folder, run by libtorch), found " +
-                    info().name + ", whose backend computes none");
-  }
+  // from the top layer down. What a layer was given is kept on the way up and the layer is computed once more on the
+  // way down, so memory is O(L n d + H n^2), of one layer at a time. Same input, same bits, whatever the number of
+  // threads.
+  virtual void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink) = 0;
+};
+
+template <typename Input>
+class ModelOf : public Model {
+ public:
+  // Runs one sequence; attention goes to `sink` (may be null) layer by layer, as it is computed. No padding, so no
+  // mask. Same input, same bits, whatever the number of threads. Throws Error(kUsage) for an empty input, a logit
+  // position outside it, or an image that the model's patches do not fit; Error(kInputTooLong) when a text exceeds
+  // info().max_tokens, Error(kBadFile) when an id is outside the vocabulary.
+  virtual ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
+
+  // Null where the backend computes none, as llama.cpp does not; gradients_of() says so.
+  virtual Gradients<Input>* gradients() { return nullptr; }
+};
+
+// model.gradients(), or Error(kUnsupportedModel) where there are none.
+template <typename Input>
+Gradients<Input>& gradients_of(ModelOf<Input>& model) {
+  if (Gradients<Input>* const found = model.gradients()) return *found;
+  throw Error(ErrorKind::kUnsupportedModel,
+              "expected a model that has gradients (a Hugging Face folder, run by libtorch), found " +
+                  model.info().name +
+                  ", whose backend computes none; write the weights of a GGUF file as such a folder (attnflow model "
+                  "FILE.gguf -o FOLDER) and use that, or choose what needs no gradients");
+}
+
+template <typename Input>
+class Classifier {
+ public:
+  virtual ~Classifier() = default;
+
+  // The logits of many inputs, [classes] each, in the order given: what run() gives, up to the rounding of float32.
+  // Texts of about the same length are padded to one batch; padding is masked, so it changes nothing. Images of the
+  // same size make a batch. Batches are shared out among the threads. Same inputs, same bits, whatever the number of
+  // threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a classification head.
+  virtual std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options = {}) = 0;
+};
+
+class Encoder;
+class Decoder;
+
+class TextModel : public ModelOf<TextInput> {
+ public:
+  // The same model, where it is an encoder, or a decoder; else null.
+  virtual Encoder* encoder() { return nullptr; }
+  virtual Decoder* decoder() { return nullptr; }
+};
+
+class Encoder : public TextModel, public Classifier<TextInput> {
+ public:
+  Encoder* encoder() final { return this; }
+};
+
+class VisionModel : public ModelOf<PixelInput>, public Classifier<PixelInput> {};
+
+struct OpenOptions {
+  // Leave out tensors that config.json has no place for, such as layers beyond its number of layers.
+  bool allow_unused_weights = false;
 };
 
 struct LoadOptions {
@@ -150,22 +206,7 @@ struct LoadOptions {
   std::size_t threads = 0;     // 0: one per hardware thread; GGUF models: at most one per idle processor
   std::size_t context = 0;     // decoders: positions to make room for; 0: as many as a sequence turns out to need
   bool copy_weights = false;   // into memory, so that the files may change while the model lives
-  // Folders: leave out tensors that config.json has no place for, such as layers beyond its number of layers.
-  bool allow_unused_weights = false;
 };
-
-// Loads a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
-// Weights are mapped, not copied, where the backend can use them as they are: the files must not change while the model
-// lives (a file that becomes shorter ends the program with SIGBUS), unless options.copy_weights is set. For the folder
-// of a built-in model, or of a name that a user gives: attnflow/model/builtin_models.h. Throws Error(kBadFile) for
-// missing or damaged files or weights that config.json has no place for, Error(kUnsupportedModel) for an architecture
-// that no backend runs or when the backend is not installed (attnflow/model/backend.h says where it is looked for),
-// Error(kUsage) for a device that is not there.
-std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options = {});
-
-// Reads config.json and the headers of the weight files only, and checks them: no backend is loaded, no weights are
-// read. Throws as load_model().
-ModelInfo read_model_info(const Folder& folder, const LoadOptions& options = {});
 
 }  // namespace attnflow
 

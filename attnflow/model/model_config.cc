@@ -207,9 +207,10 @@ std::size_t ModelConfig::max_tokens() const {
   return padding_id ? positions - static_cast<std::size_t>(*padding_id) - 1 : positions;
 }
 
-std::size_t ModelConfig::group_of(std::size_t index) const {
+std::size_t ModelConfig::stored_layer(std::size_t index) const {
   const std::size_t repetitions = layers / inner_layers;
-  return (index / inner_layers) * layer_groups / repetitions;
+  const std::size_t group = (index / inner_layers) * layer_groups / repetitions;
+  return group * inner_layers + index % inner_layers;
 }
 
 ModelConfig parse_model_config(std::string_view text, const std::string& source) {

@@ -51,9 +51,8 @@ struct ModelConfig {
 
   // Tokens that one text may have, or that a picture of the training size has.
   std::size_t max_tokens() const;
-  // The layer group and the layer inside it whose weights layer `index` (from 0) uses.
-  std::size_t group_of(std::size_t index) const;
-  std::size_t inner_of(std::size_t index) const { return index % inner_layers; }
+  // The set of weights that layer `index` (from 0) uses: group g's inner layer i is at g * inner_layers + i.
+  std::size_t stored_layer(std::size_t index) const;
 };
 
 // Parses the text of a config.json; `source` names it in messages.

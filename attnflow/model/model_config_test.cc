@@ -145,8 +145,7 @@ TEST(ModelConfig, AlbertSharesLayersInGroups) {
   // Repetitions 0 1 | 2 3 of groups 0 | 1, three inner layers each.
   const std::vector<std::size_t> groups = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
   for (std::size_t index = 0; index < config.layers; ++index) {
-    EXPECT_EQ(config.group_of(index), groups[index]);
-    EXPECT_EQ(config.inner_of(index), index % 3);
+    EXPECT_EQ(config.stored_layer(index), groups[index] * 3 + index % 3);
   }
   EXPECT_EQ(parse(albert()).layer_groups, 1U);
   json["num_hidden_groups"] = 5;
@@ -271,7 +270,7 @@ RC_GTEST_PROP(ModelConfig, SurvivesDamage, ()) {
     RC_ASSERT(config.layers >= 1U && config.layers <= 4096U);
     RC_ASSERT(config.hidden % config.heads == 0U);
     RC_ASSERT(config.max_tokens() >= 1U && config.max_tokens() <= config.positions);
-    RC_ASSERT(config.group_of(config.layers - 1) == config.layer_groups - 1);
+    RC_ASSERT(config.stored_layer(config.layers - 1) == config.layer_groups * config.inner_layers - 1);
   } catch (const Error& error) {
     RC_ASSERT(error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kUnsupportedModel);
   }

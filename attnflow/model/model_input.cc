@@ -12,15 +12,6 @@ namespace attnflow {
 
 namespace {
 
-void check_picture(const ImageInfo& image, const ModelInfo& info, const ModelInput& input) {
-  if (!input.ids.empty() || !input.type_ids.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected an image for \"{}\", a vision model ({}), found a text of {} "
-                                               "tokens. Give it one with 'attnflow image', or choose a text model",
-                                               info.name, info.architecture, input.ids.size()));
-  }
-  check_pixels(image, input.pixels.shape(), input.pixels.span());
-}
-
 void check_positions(const RunOptions& options, std::size_t n) {
   for (const std::size_t position : options.logit_positions) {
     if (position >= n) {
@@ -47,13 +38,6 @@ void check_takes_pictures(const ModelInfo& info) {
                   info.name, info.architecture));
 }
 
-void check_no_picture(const ModelInfo& info, const ModelInput& input) {
-  if (input.pixels.empty()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("expected a text for \"{}\", a text model ({}), found an image of shape "
-                                             "{}. Give it one with 'attnflow explain', or choose a vision model",
-                                             info.name, info.architecture, shape_to_string(input.pixels.shape())));
-}
-
 void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels) {
   if (shape.size() != 3 || shape[0] != image.channels || pixels.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -67,49 +51,74 @@ void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const fl
   }
 }
 
-void check_model_input(const ModelConfig& config, const ModelInfo& info, const ModelInput& input,
-                       const RunOptions& options) {
-  if (info.image) {
-    check_picture(*info.image, info, input);
-    check_positions(options, input_tokens(info, input));
-    return;
-  }
-  check_no_picture(info, input);
-  const std::size_t n = input.ids.size();
-  if (n == 0) throw Error(ErrorKind::kUsage, "the input is empty: expected at least one token");
-  if (n > info.max_tokens) {
+void check_pixel_input(const ModelInfo& info, const PixelInput& input, const RunOptions& options) {
+  check_pixels(*info.image, input.pixels.shape(), input.pixels.span());
+  check_positions(options, input_tokens(info, input));
+}
+
+void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids) {
+  if (ids.empty()) throw Error(ErrorKind::kUsage, "the input is empty: expected at least one token");
+  if (length > info.max_tokens || ids.size() > info.max_tokens - length) {
+    const std::string found =
+        length == 0 ? fmt::format("{}", ids.size()) : fmt::format("{} after the {} existing ones", ids.size(), length);
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("expected at most {} tokens, the positions of the model \"{}\", found {}. Shorten the "
                             "input, or let it be cut with --truncate",
-                            info.max_tokens, info.name, n));
+                            info.max_tokens, info.name, found));
   }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || static_cast<std::uint64_t>(ids[i]) >= info.vocabulary) {
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
+                              "position {}. The tokenizer and the weights do not match",
+                              info.vocabulary - 1, info.name, ids[i], length + i));
+    }
+  }
+}
+
+void check_text_input(const ModelInfo& info, const TextInput& input, const RunOptions& options,
+                      std::size_t token_types) {
+  check_ids(info, 0, input.ids);
+  const std::size_t n = input.ids.size();
   if (!input.type_ids.empty() && input.type_ids.size() != n) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected as many type ids as ids, or none, found {} ids and {} type ids", n,
                             input.type_ids.size()));
   }
-  const auto outside = [](std::int64_t id, std::size_t limit) {
-    return id < 0 || static_cast<std::uint64_t>(id) >= limit;
-  };
-  for (std::size_t i = 0; i < n; ++i) {
-    if (outside(input.ids[i], info.vocabulary)) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("expected token ids from 0 to {}, the vocabulary of the model \"{}\", found {} at "
-                              "position {}. The tokenizer and the weights do not match",
-                              info.vocabulary - 1, info.name, input.ids[i], i));
-    }
-    if (config.token_types > 1 && !input.type_ids.empty() && outside(input.type_ids[i], config.token_types)) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at "
-                              "position {}. The tokenizer and the weights do not match",
-                              config.token_types - 1, info.name, input.type_ids[i], i));
-    }
+  for (std::size_t i = 0; token_types > 1 && i < input.type_ids.size(); ++i) {
+    const std::int64_t type = input.type_ids[i];
+    if (type >= 0 && static_cast<std::uint64_t>(type) < token_types) continue;
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("expected type ids from 0 to {}, the token types of the model \"{}\", found {} at "
+                            "position {}. The tokenizer and the weights do not match",
+                            token_types - 1, info.name, type, i));
   }
+  if (info.causal && !options.logit_positions.empty()) check_decoder_head(info);
   check_positions(options, n);
 }
 
-std::size_t input_tokens(const ModelInfo& info, const ModelInput& input) {
-  if (!info.image) return input.ids.size();
+void check_decoder_head(const ModelInfo& info) {
+  if (info.head == ModelHead::kCausalLm) return;
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("expected a language model, which predicts the next token, found the base model {}, whose files "
+                  "hold no lm_head.weight; attnflow explain shows its attention",
+                  info.name));
+}
+
+void check_decoder_target(const ModelInfo& info, const ScoreTarget& target) {
+  check_decoder_head(info);
+  const bool both = target.kind == ScoreTarget::Kind::kProbabilityDifference;
+  for (const std::size_t label : {target.label, both ? target.other : target.label}) {
+    if (label < info.vocabulary) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, token ids of the model \"{}\", found {}",
+                                               info.vocabulary, info.name, label));
+  }
+}
+
+std::size_t input_tokens(const ModelInfo& /*info*/, const TextInput& input) { return input.ids.size(); }
+
+std::size_t input_tokens(const ModelInfo& info, const PixelInput& input) {
   return image_tokens(*info.image, input.pixels.extent(1), input.pixels.extent(2)).roles.size();
 }
 

@@ -1,4 +1,4 @@
-// Checks of what is asked of a model, and the positions of its tokens: the part of Model::run that needs no backend.
+// Checks of what is asked of a model, and the positions of its tokens: the part of run() that needs no backend.
 #ifndef ATTNFLOW_MODEL_MODEL_INPUT_H_
 #define ATTNFLOW_MODEL_MODEL_INPUT_H_
 
@@ -11,27 +11,36 @@
 
 namespace attnflow {
 
-// Throws Error(kUsage): no ids, type ids of another length than the ids, a logit position outside the input; pixels for
-// a model of text or ids for one of pictures; pixels of another number of channels, of a size that the patches do not
-// fit, or that are no numbers.
-// Throws Error(kInputTooLong): more ids than info.max_tokens.
-// Throws Error(kBadFile): an id outside the vocabulary or a type id without an embedding; the tokenizer and the weights
-// do not belong together. Architectures with fewer than two token types ignore type ids.
-void check_model_input(const ModelConfig& config, const ModelInfo& info, const ModelInput& input,
-                       const RunOptions& options);
+// Ids that are to follow `length` tokens that are there already. Throws Error(kUsage) for no ids, Error(kInputTooLong)
+// when the sequence would be longer than info.max_tokens, Error(kBadFile) for an id outside the vocabulary: the
+// tokenizer and the weights do not belong together.
+void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids);
+
+// A whole sequence, and the positions whose logits are wanted. Throws as above, Error(kUsage) for type ids of another
+// length than the ids or a position outside the input, Error(kBadFile) for a type id that is not below `token_types`
+// (architectures with fewer than two ignore type ids), and of a decoder's positions as check_decoder_head() does.
+void check_text_input(const ModelInfo& info, const TextInput& input, const RunOptions& options = {},
+                      std::size_t token_types = 0);
+
+// Throws Error(kUnsupportedModel) for a base model, whose files hold no head that gives logits.
+void check_decoder_head(const ModelInfo& info);
+// Throws Error(kUsage) for a target that names a token outside the vocabulary, and as check_decoder_head() does.
+void check_decoder_target(const ModelInfo& info, const ScoreTarget& target);
+
+// An image. Throws Error(kUsage): another number of channels, a size that the patches do not fit, pixels that are no
+// numbers, or a logit position outside it.
+void check_pixel_input(const ModelInfo& info, const PixelInput& input, const RunOptions& options = {});
+// The part of it for one image. `shape` is that of `pixels`.
+void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels);
 
 // Throw Error(kUsage) for a model of pictures, or of text: for those who read a tokenizer or a picture beside the
 // model, and would otherwise say only that there is none.
 void check_takes_text(const ModelInfo& info);
 void check_takes_pictures(const ModelInfo& info);
 
-// The part of check_model_input that a model of text needs: throws Error(kUsage) for pixels.
-void check_no_picture(const ModelInfo& info, const ModelInput& input);
-// The part of it for one picture. `shape` is that of `pixels`.
-void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels);
-
 // The tokens of an input that has been checked.
-std::size_t input_tokens(const ModelInfo& info, const ModelInput& input);
+std::size_t input_tokens(const ModelInfo& info, const TextInput& input);
+std::size_t input_tokens(const ModelInfo& info, const PixelInput& input);
 
 // The row of the position embedding for each token: 0, 1, 2, ...; or, with a padding id p, p + 1, p + 2, ... over the
 // tokens that are not padding, which themselves get p (RoBERTa).

@@ -18,9 +18,9 @@ class ModelInputTest : public testing::Test {
     info_.vocabulary = 10;
     info_.max_tokens = 4;
   }
-  void expect(ErrorKind kind, const std::vector<std::string>& words, const ModelInput& input,
+  void expect(ErrorKind kind, const std::vector<std::string>& words, const TextInput& input,
               const RunOptions& options = {}) const {
-    expect_error(kind, words, [&] { check_model_input(config_, info_, input, options); });
+    expect_error(kind, words, [&] { check_text_input(info_, input, options, config_.token_types); });
   }
 
   ModelConfig config_;
@@ -28,8 +28,8 @@ class ModelInputTest : public testing::Test {
 };
 
 TEST_F(ModelInputTest, AcceptsUpToTheLastPosition) {
-  EXPECT_NO_THROW(check_model_input(config_, info_, {{0, 9, 3, 4}, {0, 1, 0, 1}}, {{3, 0}}));
-  EXPECT_NO_THROW(check_model_input(config_, info_, {{1}, {}}, {}));
+  EXPECT_NO_THROW(check_text_input(info_, {{0, 9, 3, 4}, {0, 1, 0, 1}}, {{3, 0}}, config_.token_types));
+  EXPECT_NO_THROW(check_text_input(info_, {{1}, {}}, {}, config_.token_types));
 }
 
 TEST_F(ModelInputTest, RefusesWhatCannotBeRun) {
@@ -45,7 +45,7 @@ TEST_F(ModelInputTest, RefusesWhatCannotBeRun) {
 TEST_F(ModelInputTest, IgnoresTypeIdsWhereThereIsNoChoice) {
   for (const std::size_t types : {std::size_t{0}, std::size_t{1}}) {
     config_.token_types = types;
-    EXPECT_NO_THROW(check_model_input(config_, info_, {{1, 2}, {0, 7}}, {}));
+    EXPECT_NO_THROW(check_text_input(info_, {{1, 2}, {0, 7}}, {}, config_.token_types));
   }
 }
 

@@ -42,19 +42,20 @@ std::string_view first_part(std::string_view name) { return name.substr(0, name.
 
 }  // namespace
 
-TensorFinder::TensorFinder(const Checkpoint& checkpoint, std::string_view model_type)
-    : checkpoint_(checkpoint), model_type_(model_type) {}
-
 bool TensorFinder::has_prefix(std::string_view prefix) const {
-  const auto& tensors = checkpoint_.tensors();
+  const auto& tensors = checkpoint_->tensors();
   const auto first = tensors.lower_bound(prefix);
   return first != tensors.end() && first->first.starts_with(prefix);
 }
 
 const StoredTensor* TensorFinder::tensor(std::initializer_list<std::string> names, const Shape& shape,
-                                         std::string_view shape_source) {
+                                         std::string_view shape_source, PlannedTensor::Kind kind) {
+  if (checkpoint_ == nullptr) {
+    plan_.push_back({*(names.end() - 1), shape, kind});
+    return nullptr;
+  }
   for (const std::string& name : names) {
-    const StoredTensor* found = checkpoint_.find(name);
+    const StoredTensor* found = checkpoint_->find(name);
     if (found == nullptr) continue;
     check(*found, shape, shape_source);
     used_.insert(found);
@@ -64,9 +65,28 @@ const StoredTensor* TensorFinder::tensor(std::initializer_list<std::string> name
   return nullptr;
 }
 
+LinearWeights TensorFinder::linear(const std::string& name, std::size_t out, std::size_t in,
+                                   std::string_view shape_source, bool bias, MatrixLayout layout) {
+  LinearWeights found;
+  found.layout = layout;
+  found.out = out;
+  const Shape shape = layout == MatrixLayout::kOutIn ? Shape{out, in} : Shape{in, out};
+  found.weight = tensor({name + ".weight"}, shape, shape_source);
+  if (bias) found.bias = tensor({name + ".bias"}, {out}, shape_source, PlannedTensor::Kind::kBias);
+  return found;
+}
+
+NormWeights TensorFinder::norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms) {
+  using Kind = PlannedTensor::Kind;
+  NormWeights found;
+  found.scale = tensor({name + ".gamma", name + ".weight"}, {width}, shape_source, Kind::kNormScale);
+  if (!rms) found.shift = tensor({name + ".beta", name + ".bias"}, {width}, shape_source, Kind::kNormShift);
+  return found;
+}
+
 std::vector<const StoredTensor*> TensorFinder::unused() const {
   std::vector<const StoredTensor*> unused;
-  for (const auto& [name, stored] : checkpoint_.tensors()) {
+  for (const auto& [name, stored] : checkpoint_->tensors()) {
     if (used_.find(&stored) == used_.end()) unused.push_back(&stored);
   }
   return unused;
@@ -74,6 +94,7 @@ std::vector<const StoredTensor*> TensorFinder::unused() const {
 
 void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<std::string_view>& base_parts,
                                    std::size_t layers) const {
+  if (checkpoint_ == nullptr) return;
   std::vector<std::string_view> left;
   for (const StoredTensor* const stored : unused()) {
     std::string_view name = stored->name;
@@ -89,7 +110,7 @@ void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<st
               fmt::format("{}: expected the tensors of a {} model of {} layers, as config.json says, found {} more "
                           "that it has no place for: {}. Use the weights and the config.json that were saved together, "
                           "or ignore these with --allow-unused-weights",
-                          checkpoint_.source(), model_type_, layers, left.size(), quote_names(left)));
+                          checkpoint_->source(), model_type_, layers, left.size(), quote_names(left)));
 }
 
 void TensorFinder::throw_if_missing() const {
@@ -102,11 +123,11 @@ void TensorFinder::throw_if_missing() const {
   }
   if (missing_.size() > kShown) missing += fmt::format(" and {} more", missing_.size() - kShown);
   std::vector<std::string_view> there;
-  for (const auto& [name, stored] : checkpoint_.tensors()) there.push_back(name);
+  for (const auto& [name, stored] : checkpoint_->tensors()) there.push_back(name);
   throw Error(ErrorKind::kBadFile,
               fmt::format("{}: expected the tensors of model type {}, {} of them missing: {}; found {}. Use the "
                           "weights and the config.json that were saved together",
-                          checkpoint_.source(), model_type_, missing_.size(), missing, quote_names(there)));
+                          checkpoint_->source(), model_type_, missing_.size(), missing, quote_names(there)));
 }
 
 }  // namespace attnflow::internal

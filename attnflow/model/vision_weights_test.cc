@@ -192,10 +192,10 @@ TEST(VisionWeights, PlansAreWhatTransformersWrites) {
     }
     std::set<std::pair<std::string, Shape>> planned;
     const ModelHead head = weights.info.head;
-    for (const TensorPlan& plan : plan_tensors(weights.config, head, golden.at("labels").size())) {
+    for (const PlannedTensor& plan : plan_tensors(weights.config, head, golden.at("labels").size())) {
       planned.insert({plan.name, plan.shape});
       const bool scale = plan.name.find("lambda") != std::string::npos || plan.name.ends_with("norm1.weight");
-      EXPECT_TRUE(!scale || plan.kind == TensorPlan::Kind::kNormScale) << plan.name;
+      EXPECT_TRUE(!scale || plan.kind == PlannedTensor::Kind::kNormScale) << plan.name;
     }
     if (name == "deit_teacher") {
       EXPECT_TRUE(planned.count({"distillation_classifier.weight", Shape{3, 24}}));

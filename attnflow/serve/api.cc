@@ -92,7 +92,7 @@ std::optional<HttpResponse> no_route(const HttpRequest& request) {
 
 Api::Api(ApiOptions options)
     : options_(std::move(options)),
-      shelf_(options_.models, options_.load),
+      shelf_(options_.models, options_.open),
       queue_(options_.limits.workers, options_.limits.queue) {
   if (!options_.log) return;
   for (const std::string& warning : shelf_.warnings()) options_.log(warning);

@@ -39,6 +39,7 @@ struct ApiLimits {
 
 struct ApiOptions {
   std::vector<std::string> models;  // beside the built-in ones
+  OpenOptions open;                 // of the models that are named
   LoadOptions load;                 // load.threads: of one analysis
   GuardSettings guard;              // port: set by start()
   ApiLimits limits;

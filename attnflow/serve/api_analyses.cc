@@ -125,7 +125,7 @@ void Api::post_explain(const std::shared_ptr<HttpExchange>& exchange) {
     const LoadedModel& loaded = load(shelf);
     ExplainOptions options = request.options;
     limit(work, options);
-    const Report report = explain_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
+    const Report report = explain_text(*loaded.text.model, loaded.text.codec(), request.text, request.pair, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);
   });
@@ -149,7 +149,7 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
     const LoadedModel& loaded = load(shelf);
     ExplainOptions options = request.options;
     limit(work, options);
-    const Report report = explain_image(*loaded.model, loaded.processor, picture, request.name, options);
+    const Report report = explain_image(*loaded.image.model, loaded.image.processor, picture, request.name, options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);
   });
@@ -167,7 +167,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
       options.on_start = [&](const GenerationStart& start) { work.event("prompt", start_json(start)); };
       options.on_token = [&](const GenerationStep& step) { work.event("token", step_json(step)); };
     }
-    Report report = generate(*loaded.decoder, loaded.codec(), request.prompt, options);
+    Report report = generate(loaded.text.decoder(), loaded.text.codec(), request.prompt, options);
     // What was generated within the time limit is worth having; nobody waits for it after the others.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {
@@ -187,7 +187,8 @@ void Api::post_evaluate(const std::shared_ptr<HttpExchange>& exchange) {
     TextEvaluationOptions options = request.options;
     limit(work, options.explain);
     options.progress = [&](std::string_view phase) { return work.progress(phase); };
-    const TextEvaluation evaluation = evaluate_text(*loaded.model, loaded.codec(), request.text, request.pair, options);
+    const TextEvaluation evaluation =
+        evaluate_text(*loaded.text.model, loaded.text.codec(), request.text, request.pair, options);
     if (options.explain.stop_token.stop_requested()) throw Cancelled();
     return evaluation_json(evaluation);
   });

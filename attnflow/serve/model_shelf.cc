@@ -8,35 +8,13 @@
 #include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
-#include "attnflow/files/extension.h"
-#include "attnflow/files/gguf.h"
 #include "attnflow/model/builtin_models.h"
 
 namespace attnflow {
 namespace {
-
-bool is_gguf(const std::string& reference) { return internal::lower_extension(reference) == ".gguf"; }
-
-// What the header of a GGUF file says; what it does not say is 0. The model itself says it all.
-ModelInfo read_gguf_info(const std::filesystem::path& file) {
-  const internal::GgufHeader header = internal::read_gguf(file);
-  ModelInfo info;
-  info.name = file.stem().string();
-  info.architecture = header.text("general.architecture").value_or("");
-  const auto number = [&](const char* key) {
-    const auto value = header.number(info.architecture + "." + key);
-    return value && *value > 0 ? static_cast<std::size_t>(*value) : std::size_t{0};
-  };
-  info.layers = number("block_count");
-  info.heads = number("attention.head_count");
-  info.max_tokens = number("context_length");
-  info.causal = true;
-  info.head = ModelHead::kCausalLm;
-  return info;
-}
 
 bool has_gradients(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return true;
@@ -76,6 +54,8 @@ const char* model_kind_name(ModelKind kind) {
   return "";
 }
 
+ModelFiles ShelfModel::open() const { return folder_ ? ModelFiles(*folder_, options_) : ModelFiles::gguf(gguf_); }
+
 std::size_t ShelfModel::weight_bytes() const {
   if (folder_) return sizeof(float) * info.parameters;
   std::error_code error;
@@ -92,25 +72,11 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
   const auto available = available_memory();
   if (available && weight_bytes() > *available / 2) options.copy_weights = false;
   auto fresh = std::make_unique<LoadedModel>();
-  if (!folder_) {
-    std::unique_ptr<Decoder> decoder = load_gguf(gguf_, options);
-    fresh->decoder = decoder.get();
-    fresh->model = std::move(decoder);
-  } else if (kind == ModelKind::kImage) {
-    ImageModel image = load_image_model(*folder_, options);
-    fresh->model = std::move(image.model);
-    fresh->processor = std::move(image.processor);
+  if (kind == ModelKind::kImage) {
+    fresh->image = load_image_model(open(), options);
   } else {
-    // The one that was read when the model was described, the first time.
-    fresh->tokenizer = std::exchange(tokenizer_, std::nullopt);
-    if (!fresh->tokenizer) fresh->tokenizer = Tokenizer::load(*folder_, info.architecture);
-    if (kind == ModelKind::kGeneration) {
-      std::unique_ptr<Decoder> decoder = load_decoder(*folder_, options);
-      fresh->decoder = decoder.get();
-      fresh->model = std::move(decoder);
-    } else {
-      fresh->model = load_model(*folder_, options);
-    }
+    // The tokenizer that was read when the model was described, the first time.
+    fresh->text = load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
   }
   loaded_ = std::move(fresh);
   return *loaded_;
@@ -122,7 +88,7 @@ bool ShelfModel::loaded() const {
   return lock.owns_lock() && loaded_ != nullptr;
 }
 
-ModelShelf::ModelShelf(const std::vector<std::string>& references, const LoadOptions& options) {
+ModelShelf::ModelShelf(const std::vector<std::string>& references, const OpenOptions& options) {
   for (const BuiltinModel& model : builtin_models()) {
     add(model.name);
     ShelfModel& added = models_.back();
@@ -142,12 +108,15 @@ ModelShelf::ModelShelf(const std::vector<std::string>& references, const LoadOpt
     models_.back().folder_ = folder;
     models_.back().path = folder.path().string();
   }
-  for (ShelfModel& model : models_) describe(model, options);
+  for (ShelfModel& model : models_) {
+    model.options_ = options;
+    describe(model);
+  }
 }
 
-void ModelShelf::describe(ShelfModel& model, const LoadOptions& options) {
+void ModelShelf::describe(ShelfModel& model) {
   ModelInfo& info = model.info;
-  info = model.folder_ ? read_model_info(*model.folder_, options) : read_gguf_info(model.gguf_);
+  info = model.open().info();
   if (info.image) {
     model.kind = ModelKind::kImage;
   } else if (info.causal) {

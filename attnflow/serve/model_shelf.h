@@ -17,10 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/files/folder.h"
-#include "attnflow/image/image_processor.h"
-#include "attnflow/model/decoder.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/serve/examples.h"
 #include "attnflow/text/tokenizer.h"
 
@@ -33,12 +32,8 @@ const char* model_kind_name(ModelKind kind);
 
 // A model that runs.
 struct LoadedModel {
-  std::unique_ptr<Model> model;
-  Decoder* decoder = nullptr;          // `model`, where it is one
-  std::optional<Tokenizer> tokenizer;  // of a Hugging Face folder of a model of text
-  ImageProcessor processor;            // of a model of pictures
-
-  const TextCodec& codec() const { return tokenizer ? *tokenizer : *decoder->codec(); }
+  LoadedText text;   // of a model of text
+  ImageModel image;  // of a vision model
 };
 
 class ShelfModel {
@@ -56,8 +51,8 @@ class ShelfModel {
   std::vector<Example> examples;
 
   // Loads it at the first call (weights that take more than half of the memory that is free are mapped whatever
-  // is asked); later ones, and those of other threads, get the same. What it throws is that of
-  // load_model(), and thrown again at the next call: the files may have come.
+  // is asked); later ones, and those of other threads, get the same. The files are opened again: they may have changed
+  // since the server started. What that throws is thrown again at the next call.
   LoadedModel& load(const LoadOptions& asked);
   bool loaded() const;
   // What jobs of this model may not share; null when they may.
@@ -65,12 +60,14 @@ class ShelfModel {
 
  private:
   friend class ModelShelf;
+  ModelFiles open() const;
   // What its weights take in memory, about.
   std::size_t weight_bytes() const;
 
-  std::optional<Folder> folder_;        // else
-  std::optional<Tokenizer> tokenizer_;  // of an encoder, until it is loaded
+  OpenOptions options_;
+  std::optional<Folder> folder_;  // else
   std::string gguf_;
+  std::optional<Tokenizer> tokenizer_;  // of an encoder, until it is loaded
   mutable std::mutex mutex_;
   std::unique_ptr<LoadedModel> loaded_;
 };
@@ -79,8 +76,8 @@ class ModelShelf {
  public:
   // The built-in models, then those that `references` name: folders and GGUF files, known by their last part (without
   // ".gguf"), with "-2", "-3", ... behind a name that is taken. Reads configs, headers, examples and tokenizers of
-  // encoders, no weights. Throws as read_model_info() does.
-  explicit ModelShelf(const std::vector<std::string>& references, const LoadOptions& options = {});
+  // encoders, no weights. Throws as ModelFiles does.
+  explicit ModelShelf(const std::vector<std::string>& references, const OpenOptions& options = {});
 
   std::deque<ShelfModel>& models() { return models_; }
   const std::deque<ShelfModel>& models() const { return models_; }
@@ -93,7 +90,7 @@ class ModelShelf {
 
  private:
   void add(std::string name);
-  void describe(ShelfModel& model, const LoadOptions& options);
+  void describe(ShelfModel& model);
   void find_examples(ShelfModel& model);
   std::deque<ShelfModel> models_;  // not moved: they hold a mutex
   std::vector<std::string> warnings_;

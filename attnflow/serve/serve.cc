@@ -66,7 +66,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
   api_options.models = options.models;
   api_options.load.device = options.device;
   api_options.load.copy_weights = true;
-  api_options.load.allow_unused_weights = options.allow_unused_weights;
+  api_options.open.allow_unused_weights = options.allow_unused_weights;
   api_options.load.threads =
       options.threads > 0 ? options.threads : std::max<std::size_t>(1, resolve_threads(0) / options.workers);
   api_options.guard = {options.host, options.port, options.allowed_hosts, options.token};

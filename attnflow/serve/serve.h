@@ -18,7 +18,7 @@ struct ServeOptions {
   std::vector<std::string> models;         // beside the built-in ones: folders, GGUF files
   std::string token;                       // "" for none, which only a loopback address may have
   std::vector<std::string> allowed_hosts;  // names of this server beside its own: "name" or "name:port"
-  bool allow_unused_weights = false;       // of these models (LoadOptions)
+  bool allow_unused_weights = false;       // of these models (OpenOptions)
   std::string device = "cpu";
   std::size_t threads = 0;  // of one analysis; 0: the processors shared out among the workers
   std::size_t workers = 2;  // analyses at the same time

@@ -167,9 +167,9 @@ void check_masked_output(const AgreementTrainingOptions& options, const Training
 // What the written model says to held-out prefixes.
 std::vector<AgreementAnswer> answers_of(const AgreementTrainingOptions& options, const ProseSetup& setup,
                                         const std::vector<AgreementExample>& examples) {
-  const std::unique_ptr<Model> model = load_trained(options.output, options.threads);
+  const std::unique_ptr<Encoder> model = load_trained(options.output, options.threads);
   const LabelledPrefixes prefixes = encode_prefixes(setup, examples, options.threads);
-  std::vector<ModelInput> inputs;
+  std::vector<TextInput> inputs;
   for (const TokenIds& ids : prefixes.ids) inputs.push_back({{ids.begin(), ids.end()}, {}});
   const std::vector<Tensor<float>> logits = model->classify(inputs);
   std::vector<AgreementAnswer> answers;

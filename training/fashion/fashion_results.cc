@@ -38,11 +38,11 @@ FashionResults summarize_fashion(const std::vector<std::size_t>& labels, const s
 
 FashionResults measure_fashion(const std::filesystem::path& folder, const LabelledPictures& pictures,
                                std::size_t threads, const std::stop_token& stop_token) {
-  const std::unique_ptr<Model> model = load_trained(folder, threads);
+  const std::unique_ptr<VisionModel> model = load_trained_vision(folder, threads);
   const std::filesystem::path settings = folder / "preprocessor_config.json";
   const ImageProcessor processor = read_image_processor(
       read_file(settings), settings.string(), {model->info().image.value().channels, model->info().architecture});
-  std::vector<ModelInput> inputs(pictures.count());
+  std::vector<PixelInput> inputs(pictures.count());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs[i].pixels = pixel_values(grey_picture(pictures.picture(i)), processor);
   }

@@ -225,8 +225,8 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   write_file(options.output / "tokenizer.json", setup.files.tokenizer);
   write_file(options.output / "tokenizer_config.json", setup.files.config);
 
-  const std::unique_ptr<Model> model = load_trained(options.output, options.threads);
-  std::vector<ModelInput> inputs;
+  const std::unique_ptr<Encoder> model = load_trained(options.output, options.threads);
+  std::vector<TextInput> inputs;
   for (const TokenIds& ids : held_out.ids) inputs.push_back({{ids.begin(), ids.end()}, {}});
   const std::vector<Tensor<float>> logits = model->classify(inputs);
   Score score;

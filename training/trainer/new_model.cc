@@ -18,11 +18,11 @@ namespace attnflow {
 
 namespace {
 
-Tensor<float> first_weight(const TensorPlan& plan, std::uint64_t seed) {
+Tensor<float> first_weight(const PlannedTensor& plan, std::uint64_t seed) {
   Tensor<float> tensor(plan.shape);
-  if (plan.kind == TensorPlan::Kind::kNormScale) {
+  if (plan.kind == PlannedTensor::Kind::kNormScale) {
     for (float& value : tensor.span()) value = 1.0F;
-  } else if (plan.kind == TensorPlan::Kind::kMatrix) {
+  } else if (plan.kind == PlannedTensor::Kind::kMatrix) {
     constexpr double kEmbedding = 0.02;
     const bool embedding = plan.name.find("embeddings.") != std::string::npos;
     const double deviation = embedding ? kEmbedding : 0.5 / std::sqrt(static_cast<double>(plan.shape.back()));
@@ -156,7 +156,7 @@ std::string new_preprocessor_config(const VitShape& shape, const std::vector<dou
 
 WeightMap first_weights(const ModelConfig& config, ModelHead head, std::size_t classes, std::uint64_t seed) {
   WeightMap weights;
-  for (const TensorPlan& plan : plan_tensors(config, head, classes)) {
+  for (const PlannedTensor& plan : plan_tensors(config, head, classes)) {
     weights.emplace(plan.name, first_weight(plan, seed));
   }
   return weights;
@@ -198,8 +198,12 @@ std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, cons
   return make_trainer(find_encoder_weights(folder), options);
 }
 
-std::unique_ptr<Model> load_trained(const std::filesystem::path& folder, std::size_t threads) {
+std::unique_ptr<Encoder> load_trained(const std::filesystem::path& folder, std::size_t threads) {
   return make_torch_encoder(find_encoder_weights(folder), {"cpu", threads});
+}
+
+std::unique_ptr<VisionModel> load_trained_vision(const std::filesystem::path& folder, std::size_t threads) {
+  return make_torch_vision(find_encoder_weights(folder), {"cpu", threads});
 }
 
 }  // namespace attnflow

@@ -77,7 +77,8 @@ std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, cons
                                        const WeightMap& weights, double dropout, std::size_t threads);
 
 // The model in `folder`, on the CPU. Throws Error(kBadFile) or Error(kUnsupportedModel) for what is no model.
-std::unique_ptr<Model> load_trained(const std::filesystem::path& folder, std::size_t threads = 0);
+std::unique_ptr<Encoder> load_trained(const std::filesystem::path& folder, std::size_t threads = 0);
+std::unique_ptr<VisionModel> load_trained_vision(const std::filesystem::path& folder, std::size_t threads = 0);
 
 }  // namespace attnflow
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/optim/adamw.h>
 // Uses the above without including it.
@@ -15,30 +16,19 @@
 
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/model_input.h"
-#include "attnflow/model/torch/batch_forward.h"
+#include "attnflow/model/torch/autograd_ops.h"
+#include "attnflow/model/torch/encoder_forward.h"
 #include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
 
 namespace {
 
+using internal::to_host;
 using internal::to_signed;
+using BatchForward = internal::EncoderForward<internal::AutogradOps>;
 
 [[noreturn]] void bad_batch(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
-
-std::vector<std::int64_t> shape_of(const Tensor<float>& tensor) {
-  std::vector<std::int64_t> shape;
-  for (const std::size_t extent : tensor.shape()) shape.push_back(to_signed(extent));
-  return shape;
-}
-
-Tensor<float> copy_out(const at::Tensor& tensor) {
-  const at::Tensor host = tensor.detach().contiguous();
-  Shape shape;
-  for (const std::int64_t extent : host.sizes()) shape.push_back(static_cast<std::size_t>(extent));
-  const float* const begin = host.data_ptr<float>();
-  return Tensor<float>(std::move(shape), std::vector<float>(begin, begin + host.numel()));
-}
 
 void copy_in(const std::map<std::string, Tensor<float>>& tensors, const std::string& name, const at::Tensor& to,
              const char* what) {
@@ -48,8 +38,7 @@ void copy_in(const std::map<std::string, Tensor<float>>& tensors, const std::str
                                                  "another model. Start again in an empty folder",
                                                  what, name));
   }
-  Shape shape;
-  for (const std::int64_t extent : to.sizes()) shape.push_back(static_cast<std::size_t>(extent));
+  const Shape shape(to.sizes().begin(), to.sizes().end());
   if (found->second.shape() != shape) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{} \"{}\": expected shape {}, found {}; the checkpoint belongs to another model", what,
@@ -61,12 +50,10 @@ void copy_in(const std::map<std::string, Tensor<float>>& tensors, const std::str
 class TorchTrainer final : public Trainer {
  public:
   TorchTrainer(const EncoderWeights& weights, const TrainerOptions& options)
-      : config_(weights.config),
-        info_(weights.info),
+      : info_(weights.info),
         options_(options),
         source_(at::Device(at::kCPU), internal::TensorSource::Use::kTraining),
-        tensors_(source_, weights),
-        encoder_(config_, tensors_) {
+        tensors_(source_, weights) {
     internal::keep_calls_on_one_thread();
     std::vector<at::Tensor> matrices;
     std::vector<at::Tensor> vectors;
@@ -131,7 +118,8 @@ class TorchTrainer final : public Trainer {
       std::vector<Tensor<float>> logits(shards.size());
       each_shard(shards, [&](std::size_t s) {
         const at::NoGradGuard no_gradients;
-        logits[s] = copy_out(encoder_.classify(hidden_of(shards[s], nullptr)));
+        internal::AutogradOps ops;
+        logits[s] = to_host(BatchForward(tensors_, ops).classify(hidden_of(shards[s], ops)));
       });
       return logits;
     });
@@ -141,9 +129,9 @@ class TorchTrainer final : public Trainer {
     TrainerState state;
     state.steps = steps_;
     for (std::size_t p = 0; p < names_.size(); ++p) {
-      state.weights[names_[p]] = copy_out(values_[p]);
-      state.first_moments[names_[p]] = copy_out(moments_[p]->exp_avg());
-      state.second_moments[names_[p]] = copy_out(moments_[p]->exp_avg_sq());
+      state.weights[names_[p]] = to_host(values_[p]);
+      state.first_moments[names_[p]] = to_host(moments_[p]->exp_avg());
+      state.second_moments[names_[p]] = to_host(moments_[p]->exp_avg_sq());
     }
     return state;
   }
@@ -258,24 +246,31 @@ class TorchTrainer final : public Trainer {
     return total;
   }
 
-  at::Tensor hidden_of(const TrainingBatch& shard, internal::Dropout* dropout) const {
-    const at::Device cpu(at::kCPU);
-    const internal::PaddedBatch batch =
-        info_.image ? internal::make_batch(shard.pixels.span(), shape_of(shard.pixels), cpu)
-                    : internal::make_batch(config_, shard.ids, {}, shard.lengths, shard.length, cpu);
-    return encoder_.encode(encoder_.embed(batch), batch.mask, dropout);
+  at::Tensor hidden_of(const TrainingBatch& shard, internal::AutogradOps& ops) const {
+    internal::PaddedBatch batch;
+    if (info_.image) {
+      batch.pixels = internal::from_host(shard.pixels);
+    } else {
+      batch = internal::make_batch(tensors_.config, shard.ids, {}, shard.lengths, shard.length, at::kCPU);
+    }
+    ops.padding = batch.padding;
+    const BatchForward forward(tensors_, ops);
+    return forward.encode(forward.embed(batch));
   }
 
   // The sum of the cross-entropies of a shard.
   at::Tensor cost_of(const TrainingBatch& shard, internal::Dropout* dropout) const {
-    const at::Tensor hidden = hidden_of(shard, dropout);
+    internal::AutogradOps ops;
+    ops.dropout = dropout;
+    const at::Tensor hidden = hidden_of(shard, ops);
+    const BatchForward forward(tensors_, ops);
     at::Tensor logits;
     at::Tensor answers;
     if (info_.head == ModelHead::kMaskedLm) {
-      logits = encoder_.predict_tokens(hidden, at::tensor(shard.positions, at::TensorOptions(at::kLong)));
+      logits = forward.predict_tokens(hidden, at::tensor(shard.positions, at::TensorOptions(at::kLong)));
       answers = at::tensor(shard.targets, at::TensorOptions(at::kLong));
     } else {
-      logits = encoder_.classify(hidden);
+      logits = forward.classify(hidden);
       const std::vector<std::int64_t> labels(shard.labels.begin(), shard.labels.end());
       answers = at::tensor(labels, at::TensorOptions(at::kLong));
     }
@@ -311,12 +306,10 @@ class TorchTrainer final : public Trainer {
 
   using Moments = torch::optim::AdamWParamState;
 
-  ModelConfig config_;
   ModelInfo info_;
   TrainerOptions options_;
   internal::TensorSource source_;
   internal::EncoderTensors tensors_;
-  internal::BatchEncoder encoder_;
   // Parameters, by name.
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;

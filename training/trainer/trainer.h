@@ -13,7 +13,7 @@
 // Determinism. The same weights, shards, rates and seeds give the same bits whatever the number of threads, and a run
 // that goes on from a state gives those of a run that was never stopped. A step's batch comes in shards, chosen by the
 // caller; each is computed on one thread, their gradients are added in the shards' order, and clipping and AdamW run on
-// one thread. Dropout is the encoder's own (model/torch/batch_forward.h), not libtorch's, which draws from one
+// one thread. Dropout is the encoder's own (model/torch/autograd_ops.h), not libtorch's, which draws from one
 // generator for all threads: here each shard has a generator with a seed of its own. It does not hold between kinds of
 // processor, or versions of libtorch and of the BLAS below it, which sum in other orders.
 #ifndef ATTNFLOW_TRAINING_TRAINER_TRAINER_H_
@@ -44,7 +44,7 @@ struct TrainingBatch {
   // Masked language model: where, as row * length + position, and the token that belongs there.
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> targets;  // as many
-  // A model of pictures, with labels; length, ids and lengths stay empty. As in ModelInput.
+  // A model of pictures, with labels; length, ids and lengths stay empty. As in PixelInput.
   Tensor<float> pixels = {};  // [rows, channels, height, width]
 };
 

@@ -53,7 +53,7 @@ TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length,
   return batch;
 }
 
-ModelInput row_of(const TrainingBatch& batch, std::size_t row) {
+TextInput row_of(const TrainingBatch& batch, std::size_t row) {
   const auto begin = batch.ids.begin() + static_cast<std::ptrdiff_t>(row * batch.length);
   return {{begin, begin + static_cast<std::ptrdiff_t>(batch.lengths[row])}, {}};
 }
@@ -63,7 +63,7 @@ TEST(Trainer, CostIsThatOfTheModelsOwnPredictions) {
     SCOPED_TRACE(name);
     Random random(1);
     const std::vector<TrainingBatch> shards = {random_batch(random, 5, 9, 3), random_batch(random, 3, 12, 3)};
-    const std::unique_ptr<Model> model = load_trained(test::golden_models() / name);
+    const std::unique_ptr<Encoder> model = load_trained(test::golden_models() / name);
     double cost = 0.0;
     for (const TrainingBatch& shard : shards) {
       for (std::size_t r = 0; r < shard.rows; ++r) {
@@ -80,7 +80,7 @@ TEST(Trainer, CostOfMaskedWords) {
     SCOPED_TRACE(name);
     Random random(2);
     const std::vector<TrainingBatch> shards = {random_batch(random, 4, 10, 2)};
-    const std::unique_ptr<Model> model = load_trained(test::golden_models() / name);
+    const std::unique_ptr<Encoder> model = load_trained(test::golden_models() / name);
     double cost = 0.0;
     for (std::size_t r = 0; r < 4; ++r) {
       RunOptions options;

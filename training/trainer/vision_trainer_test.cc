@@ -67,9 +67,9 @@ TrainingBatch shapes(Random& random, std::size_t rows) {
   return batch;
 }
 
-ModelInput picture_of(const TrainingBatch& batch, std::size_t row) {
+PixelInput picture_of(const TrainingBatch& batch, std::size_t row) {
   const TensorView<const float> pixels = batch.pixels[row];
-  ModelInput input;
+  PixelInput input;
   input.pixels = Tensor<float>(pixels.shape(), {pixels.span().begin(), pixels.span().end()});
   return input;
 }
@@ -90,7 +90,7 @@ TEST(VisionTrainer, CostIsThatOfTheModelsOwnPredictions) {
     if (golden.at("head") != "classification") continue;
     const auto name = golden.at("name").get<std::string>();
     SCOPED_TRACE(name);
-    const std::unique_ptr<Model> model = load_trained(golden_vision() / name);
+    const std::unique_ptr<VisionModel> model = load_trained_vision(golden_vision() / name);
     Random random(1);
     std::vector<TrainingBatch> shards(2);
     double cost = 0.0;
@@ -144,10 +144,10 @@ TEST(VisionTrainer, LearnsShapesAndTheFolderLoadsAgain) {
 
   const test::TempFolder folder;
   vision.write(folder.path(), trainer->state().weights);
-  const std::unique_ptr<Model> model = load_trained(folder.path());
+  const std::unique_ptr<VisionModel> model = load_trained_vision(folder.path());
   EXPECT_EQ(model->info().labels.size(), kClasses);
   const Tensor<float> logits = trainer->classify({&unseen, 1}).at(0);
-  std::vector<ModelInput> inputs;
+  std::vector<PixelInput> inputs;
   for (std::size_t r = 0; r < unseen.rows; ++r) inputs.push_back(picture_of(unseen, r));
   const std::vector<Tensor<float>> found = model->classify(inputs);
   double largest = 0.0;

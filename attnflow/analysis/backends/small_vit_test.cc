@@ -10,8 +10,8 @@
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/analysis/image/image_figure.h"
-#include "attnflow/analysis/image/image_model.h"
 #include "attnflow/analysis/image/picture_model_for_test.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::small_vit_test {
@@ -38,7 +38,7 @@ ImageModel load(const std::string& name) {
   test::put(folder / name / "preprocessor_config.json",
             R"({"image_processor_type": "ViTImageProcessor", "do_resize": false,
                 "image_mean": [0.5, 0.5, 0.5], "image_std": [0.25, 0.25, 0.25]})");
-  return load_image_model(Folder(folder / name));
+  return load_image_model(ModelFiles(folder / name));
 }
 
 TEST(SmallVisionTransformers, TokensAndRowsOfEveryArchitectureAndSize) {

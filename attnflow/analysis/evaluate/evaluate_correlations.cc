@@ -148,7 +148,7 @@ struct SampleMethods {
 
 class Correlator {
  public:
-  Correlator(Model& model, const CorrelationOptions& options, std::vector<std::size_t> layers)
+  Correlator(Encoder& model, const CorrelationOptions& options, std::vector<std::size_t> layers)
       : model_(model), options_(options), layers_(std::move(layers)) {
     for (const std::string& name : options.relevance) kinds_.push_back(find_relevance(name).value());
   }
@@ -192,7 +192,7 @@ class Correlator {
     }
   }
 
-  Model& model_;
+  Encoder& model_;
   const CorrelationOptions& options_;
   std::vector<std::size_t> layers_;
   std::vector<RelevanceKind> kinds_;
@@ -372,7 +372,7 @@ void check_classifier(const ModelInfo& info) {
               fmt::format("expected a classifier with two or more classes, found {}: {}", info.name, found));
 }
 
-CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer,
+CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokenizer,
                                         const std::vector<EvaluationSample>& samples, SampleCounts data,
                                         const CorrelationOptions& options) {
   validate_options(options);

@@ -182,7 +182,7 @@ void check_classifier(const ModelInfo& info);
 // Throws what validate_options() and check_classifier() throw, Error(kInputTooLong) when every sample is too long,
 // Error(kUsage) for no samples or options that do not fit them, Error(kBadFile) for a tokenizer of another model,
 // Cancelled. `data` says what the samples are; counts are filled in here.
-CorrelationReport evaluate_correlations(Model& model, const Tokenizer& tokenizer,
+CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokenizer,
                                         const std::vector<EvaluationSample>& samples, SampleCounts data,
                                         const CorrelationOptions& options);
 

@@ -34,7 +34,7 @@ using test::expect_error;
 
 // A classifier that can be computed by hand: each token adds a number to the logits, its embedding is made of its id,
 // and its attention is random by the ids.
-class BagModel : public Model {
+class BagModel : public Encoder, public Gradients<TextInput> {
  public:
   explicit BagModel(std::size_t max_tokens = 12) {
     info_.name = "bag";
@@ -52,12 +52,12 @@ class BagModel : public Model {
   static float vote(std::int64_t id, std::size_t label) {
     return static_cast<float>(std::sin(static_cast<double>(id + 1) * static_cast<double>(label + 2)));
   }
-  static AttentionStack stack(const ModelInput& input) {
+  static AttentionStack stack(const TextInput& input) {
     std::uint64_t seed = 0;
     for (const std::int64_t id : input.ids) seed = 31 * seed + static_cast<std::uint64_t>(id);
     return random_stack({.layers = 4, .heads = 2, .tokens = input.ids.size(), .seed = seed});
   }
-  Tensor<float> logits(const ModelInput& input) const {
+  Tensor<float> logits(const TextInput& input) const {
     Tensor<float> sums({info_.labels.size()});
     for (const std::int64_t id : input.ids) {
       for (std::size_t c = 0; c < info_.labels.size(); ++c) sums(c) += vote(id, c);
@@ -65,17 +65,21 @@ class BagModel : public Model {
     return sums;
   }
 
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions&) override {
+  Gradients<TextInput>* gradients() override { return this; }
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions&) override {
     stack(input).send_to(*sink);
     return {logits(input)};
   }
-  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options) override {
+  std::vector<Tensor<float>> classify(std::span<const TextInput> inputs, const BatchOptions& options) override {
     std::vector<Tensor<float>> all;
-    for (const ModelInput& input : inputs) all.push_back(logits(input));
+    for (const TextInput& input : inputs) all.push_back(logits(input));
     if (options.progress) options.progress(inputs.size(), inputs.size());
     return all;
   }
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+  void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink&) override {
+    throw Error(ErrorKind::kUnsupportedModel, "not part of this test");
+  }
+  std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions&) override {
     std::vector<InputGradient> all;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -123,7 +127,7 @@ CorrelationOptions few_resamples() {
   return options;
 }
 
-CorrelationReport evaluate(Model& model, const CorrelationOptions& options,
+CorrelationReport evaluate(Encoder& model, const CorrelationOptions& options,
                            const std::vector<EvaluationSample>& samples = sentences()) {
   return evaluate_correlations(model, small_tokenizer(), samples, {}, options);
 }
@@ -136,8 +140,8 @@ const CorrelationCell* find_cell(const CorrelationReport& report, const Correlat
   return found == report.cells.end() ? nullptr : &*found;
 }
 
-ModelInput input_of(const std::string& text) {
-  ModelInput input;
+TextInput input_of(const std::string& text) {
+  TextInput input;
   for (const EncodedToken& token : small_tokenizer().encode(text).tokens) {
     input.ids.push_back(token.id);
     input.type_ids.push_back(token.type_id);
@@ -158,7 +162,7 @@ TEST(Correlations, AreWhatTheModulesCompute) {
   const std::int64_t unknown = *small_tokenizer().token_to_id("[UNK]");
   for (const SampleRecord& sample : report.samples) {
     SCOPED_TRACE(sample.text);
-    const ModelInput input = input_of(sample.text);
+    const TextInput input = input_of(sample.text);
     const std::size_t n = input.ids.size();
     ASSERT_EQ(sample.tokens.size(), n);
     EXPECT_EQ(sample.tokens.front(), "[CLS]");
@@ -166,7 +170,7 @@ TEST(Correlations, AreWhatTheModulesCompute) {
     const std::size_t correct = *sentences()[sample.number].label;
     const ScoreTarget probability{ScoreTarget::Kind::kProbability, correct, 0};
     for (std::size_t j = 0; j < n; ++j) {
-      ModelInput blanked = input;
+      TextInput blanked = input;
       blanked.ids[j] = unknown;
       EXPECT_NEAR(sample.scores[0][j],
                   std::abs(target_value(probability, model.logits(input).span()) -
@@ -252,7 +256,7 @@ TEST(Correlations, CountsAccuracyAndDegeneracy) {
   std::size_t correct = 0;
   std::size_t tokens = 0;
   for (const EvaluationSample& sample : sentences()) {
-    const ModelInput input = input_of(sample.text);
+    const TextInput input = input_of(sample.text);
     tokens += input.ids.size();
     const Tensor<float> logits = model.logits(input);
     const auto* const best = std::max_element(logits.data(), logits.data() + 3);
@@ -357,7 +361,7 @@ TEST(Correlations, TargetsByName) {
   ASSERT_EQ(report.scores.size(), 4U);
   EXPECT_EQ(report.scores[2].target, "probability:correct");
   for (const SampleRecord& sample : report.samples) {
-    const ModelInput input = input_of(sample.text);
+    const TextInput input = input_of(sample.text);
     const std::vector<std::size_t> labels = {1, sample.predicted, *sample.label, 2};
     for (std::size_t q = 0; q < labels.size(); ++q) {
       const double slope = static_cast<double>(BagModel::vote(input.ids[1], labels[q]));

@@ -245,9 +245,9 @@ class Measurement {
       return values;
     }
     if (gradient_of_ != question_) {
-      const ModelInput input{question_->ids, {}};
+      const TextInput input{question_->ids, {}};
       const ScoreTarget target{ScoreTarget::Kind::kProbabilityDifference, question_->good, question_->bad};
-      gradient_ = std::move(decoder_.input_gradients({&input, 1}, {&target, 1}).front());
+      gradient_ = std::move(gradients_of(decoder_).input_gradients({&input, 1}, {&target, 1}).front());
       gradient_of_ = question_;
     }
     const std::vector<double> pieces =

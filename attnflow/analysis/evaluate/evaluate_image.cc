@@ -77,8 +77,8 @@ class Perturbation {
   std::size_t patches() const { return image_.rows * image_.columns; }
 
   // Without the patches of order[begin, end).
-  ModelInput without(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end) const {
-    ModelInput input;
+  PixelInput without(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end) const {
+    PixelInput input;
     input.pixels = pixels_;
     const std::size_t height = pixels_.extent(1);
     const std::size_t width = pixels_.extent(2);
@@ -203,7 +203,7 @@ class Scorer {
           std::max<std::size_t>(1, kBytesAtOnce / (prepared.input.pixels.size() * sizeof(float)));
       std::vector<double> found;
       for (std::size_t begin = 0; begin < removed.size(); begin += at_once) {
-        std::vector<ModelInput> inputs;
+        std::vector<PixelInput> inputs;
         for (std::size_t j = begin; j < std::min(removed.size(), begin + at_once); ++j) {
           inputs.push_back(perturbation.without(of, removed[j].first, removed[j].second));
         }

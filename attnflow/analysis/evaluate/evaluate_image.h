@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "attnflow/analysis/image/explain_image.h"
-#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/statistics.h"

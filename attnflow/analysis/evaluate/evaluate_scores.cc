@@ -56,7 +56,7 @@ ProgressFunction start_phase(const ScoringOptions& options, std::string_view pha
 }
 
 // Blank-out scores for the questions at `places`.
-void blank_out(Model& model, const Tokenizer& tokenizer, const std::vector<EncodedSample>& samples,
+void blank_out(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                const std::vector<ScoreQuestion>& questions, const std::vector<std::size_t>& places,
                const ScoringOptions& options, ScoreResult& result) {
   const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
@@ -67,9 +67,9 @@ void blank_out(Model& model, const Tokenizer& tokenizer, const std::vector<Encod
   std::size_t before = 0;
   const auto cost = [&](std::size_t s) { return samples[s].input.ids.size() * samples[s].input.ids.size(); };
   for (const auto& [begin, end] : chunks(samples.size(), kMaxBlankedIds, cost)) {
-    std::vector<ModelInput> blanked;
+    std::vector<TextInput> blanked;
     for (std::size_t s = begin; s < end; ++s) {
-      const ModelInput& input = samples[s].input;
+      const TextInput& input = samples[s].input;
       for (std::size_t j = 0; j < input.ids.size(); ++j) {
         blanked.push_back(input);
         std::int64_t& id = blanked.back().ids[j];
@@ -105,14 +105,14 @@ bool same_target(const TargetRule& a, const TargetRule& b) {
 }
 
 // Gradient scores for the questions at `places`, which share their target.
-void gradients(Model& model, const std::vector<EncodedSample>& samples, const std::vector<ScoreQuestion>& questions,
+void gradients(Encoder& model, const std::vector<EncodedSample>& samples, const std::vector<ScoreQuestion>& questions,
                const std::vector<std::size_t>& places, const ScoringOptions& options, ScoreResult& result) {
   const ScoreQuestion& first = questions[places.front()];
   const ProgressFunction progress = start_phase(options, fmt::format("gradient of {}", first.target_name));
   std::size_t before = 0;
   const auto cost = [&](std::size_t s) { return samples[s].input.ids.size(); };
   for (const auto& [begin, end] : chunks(samples.size(), kMaxGradientTokens, cost)) {
-    std::vector<ModelInput> inputs;
+    std::vector<TextInput> inputs;
     std::vector<ScoreTarget> targets;
     for (std::size_t s = begin; s < end; ++s) {
       inputs.push_back(samples[s].input);
@@ -121,7 +121,7 @@ void gradients(Model& model, const std::vector<EncodedSample>& samples, const st
     BatchOptions batch;
     batch.progress = shifted(progress, before, samples.size());
     batch.stop_token = options.stop_token;
-    const std::vector<InputGradient> found = model.input_gradients(inputs, targets, batch);
+    const std::vector<InputGradient> found = gradients_of(model).input_gradients(inputs, targets, batch);
     before += inputs.size();
     for (std::size_t s = begin; s < end; ++s) {
       const InputGradient& one = found[s - begin];
@@ -216,9 +216,9 @@ double target_value(const ScoreTarget& target, std::span<const float> logits) {
   return target.kind == ScoreTarget::Kind::kProbability ? value : value - probabilities[target.other];
 }
 
-void predict(Model& model, std::vector<EncodedSample>& samples, const ScoringOptions& options) {
+void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringOptions& options) {
   const ProgressFunction progress = start_phase(options, "predictions");
-  std::vector<ModelInput> inputs;
+  std::vector<TextInput> inputs;
   inputs.reserve(samples.size());
   for (const EncodedSample& sample : samples) inputs.push_back(sample.input);
   BatchOptions batch;
@@ -239,7 +239,7 @@ void predict(Model& model, std::vector<EncodedSample>& samples, const ScoringOpt
   }
 }
 
-ScoreResult importance_scores(Model& model, const Tokenizer& tokenizer, const std::vector<EncodedSample>& samples,
+ScoreResult importance_scores(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                               const std::vector<ScoreQuestion>& questions, const ScoringOptions& options) {
   ScoreResult result;
   result.scores.resize(questions.size());

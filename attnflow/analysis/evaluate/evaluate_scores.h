@@ -5,7 +5,7 @@
 // Blank-out replaces each token in turn, special tokens included (a ranking of all tokens needs a score for CLS too),
 // by one that says nothing, and looks how far the target moves: n sequences for a sample of n tokens, for all targets
 // together. A token that is that token already scores 0 whatever it means to the model; such tokens are counted.
-// Gradients are those of Model::input_gradients: one backward pass a sample and target.
+// Gradients are those of Gradients::input_gradients: one backward pass a sample and target.
 //
 // The target is one number that follows from the logits (model/model.h, ScoreTarget). Which class it is about may
 // differ from sample to sample: the correct one, or the predicted one.
@@ -28,14 +28,14 @@
 #include "attnflow/base/progress.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
-#include "attnflow/text/tokenizer.h"
+#include "attnflow/text/text_codec.h"
 
 namespace attnflow {
 
 // A sample as the model sees it.
 struct EncodedSample {
   std::size_t number = 0;  // its place among the samples that were read
-  ModelInput input;
+  TextInput input;
   std::vector<InputToken> tokens;
   std::optional<std::size_t> label;
   // What the model says of it; filled in by predict().
@@ -89,7 +89,7 @@ struct ScoringOptions {
 };
 
 // Fills in logits and predicted class of every sample.
-void predict(Model& model, std::vector<EncodedSample>& samples, const ScoringOptions& options = {});
+void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringOptions& options = {});
 
 struct SampleScores {
   std::vector<std::vector<double>> values;  // [sample][token]
@@ -102,8 +102,8 @@ struct ScoreResult {
   std::size_t already_blank = 0;     // tokens that were it before
 };
 
-// Throws Error(kUsage) when the tokenizer lacks the token that blanks; what Model::input_gradients throws.
-ScoreResult importance_scores(Model& model, const Tokenizer& tokenizer, const std::vector<EncodedSample>& samples,
+// Throws Error(kUsage) when the tokenizer lacks the token that blanks; what Gradients::input_gradients throws.
+ScoreResult importance_scores(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                               const std::vector<ScoreQuestion>& questions, const ScoringOptions& options = {});
 
 }  // namespace attnflow

@@ -57,7 +57,7 @@ EncodedSample encoded_sample(const TextCodec& tokenizer, const ModelInfo& info, 
 }
 
 // Scores of a classifier, by what scores many samples.
-void score_classifier(Model& model, const Tokenizer& tokenizer, EncodedSample sample,
+void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample sample,
                       const TextEvaluationOptions& options, TextEvaluation& result) {
   ScoringOptions scoring;
   scoring.blank = options.blank;
@@ -87,7 +87,7 @@ void score_classifier(Model& model, const Tokenizer& tokenizer, EncodedSample sa
 }
 
 // Blank-out of the probability of the likeliest token at `position`.
-void score_masked(Model& model, const TextCodec& tokenizer, const EncodedSample& sample, std::size_t position,
+void score_masked(TextModel& model, const TextCodec& tokenizer, const EncodedSample& sample, std::size_t position,
                   const TextEvaluationOptions& options, TextEvaluation& result) {
   const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
   result.blank = blank.piece;
@@ -95,7 +95,7 @@ void score_masked(Model& model, const TextCodec& tokenizer, const EncodedSample&
   const ProgressFunction progress = options.progress ? options.progress("blank-out") : ProgressFunction{};
   RunOptions run;
   run.logit_positions = {position};
-  ModelInput input = sample.input;
+  TextInput input = sample.input;
   const auto probabilities = [&] {
     if (options.explain.stop_token.stop_requested()) throw Cancelled();
     const ModelOutput output = model.run(input, nullptr, run);
@@ -117,7 +117,7 @@ void score_masked(Model& model, const TextCodec& tokenizer, const EncodedSample&
 }
 
 // The gradient of the likeliest next token's logit.
-void score_decoder(Model& model, const TextCodec& tokenizer, const EncodedSample& sample,
+void score_decoder(TextModel& model, const TextCodec& tokenizer, const EncodedSample& sample,
                    const TextEvaluationOptions& options, TextEvaluation& result) {
   RunOptions run;
   run.logit_positions = {sample.input.ids.size() - 1};
@@ -131,7 +131,7 @@ void score_decoder(Model& model, const TextCodec& tokenizer, const EncodedSample
   if (options.progress) batch.progress = options.progress("gradient");
   batch.stop_token = options.explain.stop_token;
   const ScoreTarget target{ScoreTarget::Kind::kLogit, likeliest, 0};
-  const std::vector<InputGradient> found = model.input_gradients({&sample.input, 1}, {&target, 1}, batch);
+  const std::vector<InputGradient> found = gradients_of(model).input_gradients({&sample.input, 1}, {&target, 1}, batch);
   result.scores.push_back(
       {"gradient", fmt::format("logit of {}", label), gradient_norm(found.front().gradient.view())});
 }
@@ -179,7 +179,7 @@ void note_position(TextEvaluation& result, std::size_t scored) {
 
 }  // namespace
 
-TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std::string& text,
+TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                              const std::optional<std::string>& pair, const TextEvaluationOptions& options) {
   check_options(options);
   const ModelInfo& info = model.info();
@@ -189,7 +189,7 @@ TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std
   const Report& report = result.report;
   EncodedSample sample = encoded_sample(tokenizer, info, text, pair, options.explain, report.input.tokens);
   if (info.head == ModelHead::kClassification) {
-    score_classifier(model, dynamic_cast<const Tokenizer&>(tokenizer), std::move(sample), options, result);
+    score_classifier(*model.encoder(), tokenizer, std::move(sample), options, result);
   } else if (info.head == ModelHead::kMaskedLm) {
     if (report.predictions.empty()) {
       throw Error(ErrorKind::kUsage,

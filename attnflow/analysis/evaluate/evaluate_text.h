@@ -65,7 +65,7 @@ struct TextEvaluation {
 // Throws what explain_text() throws; Error(kUsage) for options that it cannot use here and for a masked language model
 // without a mask in the text; Error(kUnsupportedModel) for a model without a head, or whose classes do not exclude each
 // other; Cancelled.
-TextEvaluation evaluate_text(Model& model, const TextCodec& tokenizer, const std::string& text,
+TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                              const std::optional<std::string>& pair, const TextEvaluationOptions& options);
 
 }  // namespace attnflow

@@ -66,9 +66,9 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
 }
 
 // What the model is given: the text's tokens, but for those that are blanked.
-ModelInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
-                       const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
-  ModelInput input;
+TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
+                      const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
+  TextInput input;
   for (const EncodedToken& token : encoding.tokens) {
     input.ids.push_back(token.id);
     input.type_ids.push_back(token.type_id);
@@ -117,7 +117,7 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
 
 }  // namespace
 
-Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
+Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options) {
   validate(options.settings);
   if (options.settings.words && options.keep_attention) {
@@ -172,7 +172,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
       options.settings.output_token.kind == OutputToken::Kind::kMask) {
     report.notes.emplace_back(NoteCode::kReferentsPossible);
   }
-  const ModelInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
+  const TextInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
   std::vector<std::size_t> masks;
   for (std::size_t t = 0; t < n; ++t) {
     if (tokenizer.mask_id() == encoding.tokens[t].id && tokenizer.mask_id() == input.ids[t]) masks.push_back(t);
@@ -197,7 +197,7 @@ Report explain_text(Model& model, const TextCodec& tokenizer, const std::string&
   ModelOutput output;
   if (options.only_output_token) {
     check_row_options(options, info);
-    Decoder& decoder = dynamic_cast<Decoder&>(model);
+    Decoder& decoder = *model.decoder();
     Tensor<float> logits;
     const std::unique_ptr<AttentionReplay> replay =
         decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);

@@ -49,7 +49,7 @@ struct ExplainOptions {
 // forward and back.
 // Throws Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not
 // fit the model, Error(kInputTooLong), Error(kUnsupportedModel) for gradients of a model that has none.
-Report explain_text(Model& model, const TextCodec& tokenizer, const std::string& text,
+Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& options);
 
 // Attention from elsewhere. tokens: empty, or one entry a position.

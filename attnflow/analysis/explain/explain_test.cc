@@ -24,7 +24,7 @@ namespace attnflow::explain_test {
 namespace {
 
 // A model whose attention is made up: what is tested here is everything but the model.
-class MadeUpModel : public Model {
+class MadeUpModel : public TextModel {
  public:
   explicit MadeUpModel(ModelHead head, std::size_t vocabulary, bool causal = false) {
     info_.name = "made-up";
@@ -38,7 +38,7 @@ class MadeUpModel : public Model {
     if (head == ModelHead::kClassification) info_.labels = {"no", "yes"};
   }
   const ModelInfo& info() const override { return info_; }
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
     given = input.ids;
     stack = random_stack({.layers = 4, .heads = 2, .tokens = input.ids.size(), .causal = info_.causal, .seed = 3});
     if (sink != nullptr) stack.send_to(*sink);
@@ -50,13 +50,7 @@ class MadeUpModel : public Model {
     }
     return output;
   }
-  std::vector<Tensor<float>> classify(std::span<const ModelInput>, const BatchOptions&) override {
-    throw Error(ErrorKind::kUnsupportedModel, "explain runs one text");
-  }
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
-                                             const BatchOptions&) override {
-    throw Error(ErrorKind::kUnsupportedModel, "explain takes no gradients");
-  }
+
   AttentionStack stack;
   std::vector<std::int64_t> given;  // ids of the last run
 

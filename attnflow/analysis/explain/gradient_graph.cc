@@ -97,11 +97,4 @@ ReportTarget token_target(const TextCodec& codec, std::span<const float> logits,
   return target;
 }
 
-AttentionGraph gradient_graph(Model& model, const ModelInput& input, std::size_t target,
-                              const GradientMixingOptions& options) {
-  GradientGraphSink sink(model.info().layers, options);
-  model.attention_gradients(input, {.kind = ScoreTarget::Kind::kLogit, .label = target}, sink);
-  return sink.take();
-}
-
 }  // namespace attnflow

@@ -39,9 +39,14 @@ ReportTarget class_target(const ModelInfo& info, std::span<const float> logits, 
 ReportTarget token_target(const TextCodec& codec, std::span<const float> logits, std::optional<std::size_t> asked);
 
 // G_l of every layer for the logit of class or token `target`: one pass forward and one back. Memory: O(L n^2), and
-// what the model takes. Throws as Model::attention_gradients() and gradient_weights() do.
-AttentionGraph gradient_graph(Model& model, const ModelInput& input, std::size_t target,
-                              const GradientMixingOptions& options = {});
+// what the model takes. Throws as Gradients::attention_gradients(), gradients_of() and gradient_weights() do.
+template <typename Input>
+AttentionGraph gradient_graph(ModelOf<Input>& model, const Input& input, std::size_t target,
+                              const GradientMixingOptions& options = {}) {
+  GradientGraphSink sink(model.info().layers, options);
+  gradients_of(model).attention_gradients(input, ScoreTarget{ScoreTarget::Kind::kLogit, target, 0}, sink);
+  return sink.take();
+}
 
 }  // namespace attnflow
 

@@ -27,7 +27,7 @@ constexpr std::size_t kLayers = 4;
 constexpr std::size_t kWord = 7;
 
 // A model whose attention and gradients are made up; the gradient of each target is another one.
-class GradientModel : public Model {
+class GradientModel : public TextModel, public Gradients<TextInput> {
  public:
   explicit GradientModel(ModelHead head, bool causal = false) {
     info_.name = "made-up";
@@ -41,8 +41,9 @@ class GradientModel : public Model {
     if (head == ModelHead::kClassification) info_.labels = {"no", "Yes", "5 stars"};
   }
   const ModelInfo& info() const override { return info_; }
+  Gradients<TextInput>* gradients() override { return this; }
 
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
     stack = random_stack(
         {.layers = kLayers, .heads = info_.heads, .tokens = input.ids.size(), .causal = info_.causal, .seed = 3});
     if (sink != nullptr) stack.send_to(*sink);
@@ -54,14 +55,13 @@ class GradientModel : public Model {
     }
     return output;
   }
-  void attention_gradients(const ModelInput&, const ScoreTarget& target, AttentionGradientSink& sink) override {
+  void attention_gradients(const TextInput&, const ScoreTarget& target, AttentionGradientSink& sink) override {
     EXPECT_EQ(target.kind, ScoreTarget::Kind::kLogit);
     gradient = Tensor<float>(stack.weights().shape());
     if (scale != 0.0) gradient = random_gradient(stack, scale, target.label);
     send_down(stack, gradient, sink);
   }
-  std::vector<Tensor<float>> classify(std::span<const ModelInput>, const BatchOptions&) override { throw unused(); }
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
+  std::vector<InputGradient> input_gradients(std::span<const TextInput>, std::span<const ScoreTarget>,
                                              const BatchOptions&) override {
     throw unused();
   }
@@ -86,7 +86,7 @@ ExplainOptions by_gradient(const std::string& mixing = "gradient", const std::st
   return options;
 }
 
-Report explain(Model& model, const ExplainOptions& options, const std::string& text = "the key is on a table") {
+Report explain(TextModel& model, const ExplainOptions& options, const std::string& text = "the key is on a table") {
   return explain_text(model, small_tokenizer(), text, std::nullopt, options);
 }
 
@@ -215,7 +215,7 @@ TEST(GradientExplain, ReceptiveFieldRemovesWhatEvenWeightsGive) {
   class EvenModel : public GradientModel {
    public:
     using GradientModel::GradientModel;
-    void attention_gradients(const ModelInput&, const ScoreTarget&, AttentionGradientSink& sink) override {
+    void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink& sink) override {
       const std::size_t n = stack.tokens();
       const AttentionGraph uniform = uniform_graph(kLayers, n, true, 0.0);
       for (std::size_t l = kLayers; l >= 1; --l) {
@@ -286,9 +286,7 @@ TEST(GradientExplain, RefusesModelsWithoutGradients) {
   class NoGradients : public GradientModel {
    public:
     using GradientModel::GradientModel;
-    void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
-      Model::attention_gradients(input, target, sink);
-    }
+    Gradients<TextInput>* gradients() override { return nullptr; }
   };
   NoGradients model(ModelHead::kClassification);
   const Refusal refused = refusal([&] { explain(model, by_gradient()); });
@@ -301,7 +299,7 @@ TEST(GradientExplain, RefusesDamagedGradients) {
   class Damaged : public GradientModel {
    public:
     using GradientModel::GradientModel;
-    void attention_gradients(const ModelInput&, const ScoreTarget&, AttentionGradientSink& sink) override {
+    void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink& sink) override {
       Tensor<float> bad = random_gradient(stack);
       bad(1, 2, 0, 3) = std::numeric_limits<float>::quiet_NaN();
       send_down(stack, bad, sink);

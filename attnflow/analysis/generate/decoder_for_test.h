@@ -114,12 +114,7 @@ class ScriptedDecoder : public Decoder {
     return logits;
   }
 
-  ModelOutput run(const ModelInput&, AttentionSink*, const RunOptions&) override { throw unused(); }
-  std::vector<Tensor<float>> classify(std::span<const ModelInput>, const BatchOptions&) override { throw unused(); }
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
-                                             const BatchOptions&) override {
-    throw unused();
-  }
+  ModelOutput run(const TextInput&, AttentionSink*, const RunOptions&) override { throw unused(); }
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t>, Tensor<float>*,
                                                   const std::stop_token&) override {
     throw unused();

@@ -25,7 +25,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/graph/layers.h"
-#include "attnflow/model/decoder_input.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {

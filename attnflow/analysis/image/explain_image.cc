@@ -133,8 +133,8 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
   return result;
 }
 
-Report explain_image(Model& model, const ImageProcessor& processor, const Picture& picture, const std::string& name,
-                     const ExplainOptions& options) {
+Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
+                     const std::string& name, const ExplainOptions& options) {
   check_explain_image_options(options);
   const ModelInfo& info = model.info();
   ImageInput prepared = image_input(picture, name, processor, info);

@@ -19,7 +19,7 @@ namespace attnflow {
 
 // What the model is given, the tokens that it makes of it, and where they lie.
 struct ImageInput {
-  ModelInput input;
+  PixelInput input;
   std::vector<InputToken> tokens;
   ReportImage image;
 };
@@ -32,8 +32,8 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
 // Tokens are named "[CLS]", "[DIST]", "[REG 1]" and "3,4": the patch of row 3 and column 4, from 0. Words, certificates
 // and the rest of the options mean what they mean for a text; those for text alone (words, candidates, referents) are
 // Error(kUsage).
-Report explain_image(Model& model, const ImageProcessor& processor, const Picture& picture, const std::string& name,
-                     const ExplainOptions& options);
+Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
+                     const std::string& name, const ExplainOptions& options);
 
 }  // namespace attnflow
 

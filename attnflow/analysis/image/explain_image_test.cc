@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/image/image_model.h"
 #include "attnflow/analysis/image/picture_model_for_test.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
@@ -225,9 +225,9 @@ TEST(ExplainImage, RefusesWhatIsForTextsAlone) {
 
 TEST(LoadImageModel, SaysWhatAFolderLacks) {
   expect_error(ErrorKind::kUsage, {"bert_classification", "a vision model", "attnflow explain"},
-               [] { load_image_model(Folder(golden("models/bert_classification"))); });
+               [] { load_image_model(ModelFiles(golden("models/bert_classification"))); });
   expect_error(ErrorKind::kBadFile, {"vit_classification", "preprocessor_config.json", "next to config.json"},
-               [] { load_image_model(Folder(golden("vision/vit_classification"))); });
+               [] { load_image_model(ModelFiles(golden("vision/vit_classification"))); });
   const test::TempFolder folder;
   for (const char* file : {"config.json", "model.safetensors"}) {
     std::filesystem::copy(golden("vision/vit_classification") / file, folder / file);
@@ -235,7 +235,7 @@ TEST(LoadImageModel, SaysWhatAFolderLacks) {
   test::put(folder / "preprocessor_config.json",
             R"({"image_processor_type": "ViTImageProcessor", "image_mean": [0.5], "image_std": [0.5]})");
   expect_error(ErrorKind::kBadFile, {"preprocessor_config.json", "image_mean"},
-               [&] { load_image_model(Folder(folder.path())); });
+               [&] { load_image_model(ModelFiles(folder.path())); });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
@@ -23,7 +23,7 @@ namespace attnflow {
 // Patches of 4 x 4 pixels behind a class token and a register. A class's logit is the sum over patches of an effect
 // times the mean of the patch's values, so what removing a patch does is known; attention is seeded and the same for
 // every picture of as many patches. Where a favourite is set, the class token looks at it in every layer.
-class PictureModel : public Model {
+class PictureModel : public VisionModel, public Gradients<PixelInput> {
  public:
   static constexpr std::size_t kPatch = 4;
   static constexpr std::size_t kLeading = 2;
@@ -42,25 +42,26 @@ class PictureModel : public Model {
 
   const ModelInfo& info() const override { return info_; }
   ModelInfo& changeable_info() { return info_; }
+  Gradients<PixelInput>* gradients() override { return this; }
 
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions&) override {
+  ModelOutput run(const PixelInput& input, AttentionSink* sink, const RunOptions&) override {
     const AttentionStack stack = stack_for(patches_of(input));
     if (sink != nullptr) stack.send_to(*sink);
     ModelOutput output;
     if (info_.head == ModelHead::kClassification) output.logits = logits_of(input);
     return output;
   }
-  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions&) override {
+  std::vector<Tensor<float>> classify(std::span<const PixelInput> inputs, const BatchOptions&) override {
     std::vector<Tensor<float>> logits;
-    for (const ModelInput& input : inputs) logits.push_back(logits_of(input));
+    for (const PixelInput& input : inputs) logits.push_back(logits_of(input));
     return logits;
   }
-  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+  void attention_gradients(const PixelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
     targets.push_back(target.label);
     const AttentionStack stack = stack_for(patches_of(input));
     send_down(stack, random_gradient(stack, 2.0, target.label + 1), sink);
   }
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
+  std::vector<InputGradient> input_gradients(std::span<const PixelInput>, std::span<const ScoreTarget>,
                                              const BatchOptions&) override {
     throw Error(ErrorKind::kUnsupportedModel, "not part of this test");
   }
@@ -90,10 +91,10 @@ class PictureModel : public Model {
   std::vector<std::size_t> targets;  // labels that gradients were taken of
 
  private:
-  static std::size_t patches_of(const ModelInput& input) {
+  static std::size_t patches_of(const PixelInput& input) {
     return input.pixels.extent(1) / kPatch * (input.pixels.extent(2) / kPatch);
   }
-  Tensor<float> logits_of(const ModelInput& input) const {
+  Tensor<float> logits_of(const PixelInput& input) const {
     const std::size_t columns = input.pixels.extent(2) / kPatch;
     Tensor<float> logits({info_.labels.size()});
     for (std::size_t label = 0; label < info_.labels.size(); ++label) {

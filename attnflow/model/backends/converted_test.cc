@@ -16,11 +16,11 @@ Tensor<float> golden_array(const std::string& name) {
 TEST(Converted, AttentionAndLogitsAreThoseOfTransformers) {
   const test::TempFolder scratch;
   convert_gguf(test::golden_gguf() / "llama.gguf", scratch / "llama");
-  const std::unique_ptr<Decoder> decoder = load_decoder(scratch / "llama");
+  const std::unique_ptr<Decoder> decoder = ModelFiles(scratch / "llama").load_decoder();
   const Tensor<float> attention = golden_array("attention");
   const Tensor<float> logits = golden_array("logits");
   const std::size_t tokens = attention.extent(2);
-  ModelInput input;
+  TextInput input;
   input.ids = test::golden_ids("llama");
   input.ids.resize(tokens);
   RunOptions options;

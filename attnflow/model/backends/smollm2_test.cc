@@ -149,8 +149,8 @@ class SmolLM2Backends : public testing::Test {
     convert_gguf(file, results_->folder());
     LoadOptions options;
     options.threads = 1;  // where tests share the machine, threads wait for each other
-    results_->torch_decoder = load_decoder(results_->folder(), options);
-    results_->llama_decoder = load_gguf(file, options);
+    results_->torch_decoder = ModelFiles(results_->folder()).load_decoder(options);
+    results_->llama_decoder = ModelFiles::gguf(file).load_decoder(options);
     results_->torch = run_all(*results_->torch_decoder, results_->prompts);
     results_->llama = run_all(*results_->llama_decoder, results_->prompts);
   }
@@ -336,7 +336,7 @@ TEST_F(SmolLM2Backends, WithoutQuantisedProductsLlamaAgreesWithTransformers) {
   ASSERT_NO_FATAL_FAILURE(write_float_gguf(std::getenv("ATTNFLOW_SMOLLM2"), results_->folder(), file));
   LoadOptions options;
   options.threads = 1;
-  const std::unique_ptr<Decoder> decoder = load_gguf(file, options);
+  const std::unique_ptr<Decoder> decoder = ModelFiles::gguf(file).load_decoder(options);
   const std::vector<Outcome> runs = run_all(*decoder, results_->prompts, kStep);
   double largest = 0.0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -355,10 +355,10 @@ TEST_F(SmolLM2Backends, WithoutQuantisedProductsLlamaAgreesWithTransformers) {
 
 TEST_F(SmolLM2Backends, TheConvertedModelHasGradients) {
   const Prompt& prompt = results_->prompts[0];
-  const ModelInput input{prompt.ids, {}};
+  const TextInput input{prompt.ids, {}};
   const ScoreTarget target{ScoreTarget::Kind::kLogit, static_cast<std::size_t>(prompt.top[0]), 0};
   const std::vector<InputGradient> found =
-      results_->torch_decoder->input_gradients(std::span(&input, 1), std::span(&target, 1));
+      gradients_of(*results_->torch_decoder).input_gradients(std::span(&input, 1), std::span(&target, 1));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_NEAR(found[0].value, prompt.top_logits[0], kLogitTolerance * prompt.top_logits[0]);
   ASSERT_EQ(found[0].gradient.shape(), (Shape{prompt.ids.size(), 576}));

@@ -1,4 +1,4 @@
-// The functions that libattnflow_llama.so exports: see attnflow/model/backend.h.
+// The function that libattnflow_llama.so exports: see attnflow/model/backend.h.
 #include "attnflow/model/backend.h"
 
 #include <fmt/format.h>
@@ -9,23 +9,27 @@
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/weights.h"
 
-extern "C" __attribute__((visibility("default"))) const char* attnflow_backend_abi() { return attnflow::kBackendAbi; }
+namespace attnflow {
+namespace {
 
-extern "C" __attribute__((visibility("default"))) void attnflow_backend_open_gguf(
-    const std::filesystem::path& file, const attnflow::LoadOptions& options,
-    std::unique_ptr<attnflow::Decoder>& decoder) {
+std::unique_ptr<Decoder> open_gguf(const GgufFile& file, const LoadOptions& options) {
   if (options.device != "cpu") {
-    throw attnflow::Error(
-        attnflow::ErrorKind::kUsage,
-        fmt::format("expected the device cpu, which GGUF models run on here, found \"{}\"", options.device));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected the device cpu, which GGUF models run on here, found \"{}\"", options.device));
   }
-  attnflow::start_llama_library();
-  decoder = std::make_unique<attnflow::LlamaDecoder>(attnflow::load_llama_weights(file, options.copy_weights), options);
+  start_llama_library();
+  return std::make_unique<LlamaDecoder>(load_llama_weights(file, options.copy_weights), options);
 }
 
-extern "C" __attribute__((visibility("default"))) void attnflow_backend_dequantise(std::uint32_t type,
-                                                                                   std::span<const std::byte> blocks,
-                                                                                   std::span<float> values) {
-  attnflow::start_llama_library();
-  attnflow::dequantise_blocks(type, blocks, values);
+void dequantise(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) {
+  start_llama_library();
+  dequantise_blocks(type, blocks, values);
+}
+
+}  // namespace
+}  // namespace attnflow
+
+extern "C" __attribute__((visibility("default"))) const attnflow::Backend* attnflow_backend() {
+  static constexpr attnflow::Backend backend = {.gguf = attnflow::open_gguf, .dequantise = attnflow::dequantise};
+  return &backend;
 }

@@ -7,8 +7,8 @@
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
-#include "attnflow/model/decoder_input.h"
 #include "attnflow/model/llama/replay.h"
+#include "attnflow/model/model_input.h"
 
 namespace attnflow {
 namespace {
@@ -26,14 +26,6 @@ class NoSink : public AttentionSink {
  public:
   void layer(std::size_t /*layer*/, std::size_t /*query_begin*/, TensorView<const float> /*attention*/) override {}
 };
-
-[[noreturn]] void no_gradients(const std::string& source, const std::string& what) {
-  throw Error(
-      ErrorKind::kUnsupportedModel,
-      fmt::format("{}: expected a model that gives {}, which libllama does not; write the weights as a Hugging "
-                  "Face folder (attnflow model FILE.gguf -o FOLDER) and use that, or choose a score without gradients",
-                  source, what));
-}
 
 }  // namespace
 
@@ -82,14 +74,14 @@ std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids
 
 Tensor<float> LlamaDecoder::append(std::span<const std::int64_t> ids, AttentionSink* sink,
                                    const std::stop_token& stop_token) {
-  check_decoder_ids(info(), length(), ids);
+  check_ids(info(), length(), ids);
   std::vector<std::int8_t> wanted(ids.size(), 0);
   wanted.back() = 1;
   return {Shape{info().vocabulary}, append_wanted(ids, wanted, sink, nullptr, stop_token)};
 }
 
-ModelOutput LlamaDecoder::run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) {
-  check_decoder_input(info(), input, options);
+ModelOutput LlamaDecoder::run(const TextInput& input, AttentionSink* sink, const RunOptions& options) {
+  check_text_input(info(), input, options);
   clear();
   std::vector<std::int8_t> wanted(input.ids.size(), 0);
   for (const std::size_t position : options.logit_positions) wanted[position] = 1;
@@ -110,21 +102,9 @@ ModelOutput LlamaDecoder::run(const ModelInput& input, AttentionSink* sink, cons
   return output;
 }
 
-std::vector<Tensor<float>> LlamaDecoder::classify(std::span<const ModelInput> /*inputs*/,
-                                                  const BatchOptions& /*options*/) {
-  throw Error(ErrorKind::kUnsupportedModel,
-              fmt::format("{}: expected a model with a classification head, found a language model", weights_.source));
-}
-
-std::vector<InputGradient> LlamaDecoder::input_gradients(std::span<const ModelInput> /*inputs*/,
-                                                         std::span<const ScoreTarget> /*targets*/,
-                                                         const BatchOptions& /*options*/) {
-  no_gradients(weights_.source, "gradients");
-}
-
 std::unique_ptr<AttentionReplay> LlamaDecoder::run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                               const std::stop_token& stop_token) {
-  check_decoder_ids(info(), 0, ids);
+  check_ids(info(), 0, ids);
   clear();
   ScoreRecorder recorder(weights_.source, info().layers);
   std::vector<std::int8_t> wanted(ids.size(), 0);

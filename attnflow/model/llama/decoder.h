@@ -25,17 +25,12 @@ namespace attnflow {
 class LlamaDecoder : public Decoder {
  public:
   // Runs two tokens, to find out before anything else whether this model's attention can be read. Throws as
-  // load_gguf() says.
+  // ModelFiles::load_decoder() does.
   LlamaDecoder(LlamaWeights weights, const LoadOptions& options);
   ~LlamaDecoder() override;
 
   const ModelInfo& info() const override { return weights_.info; }
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options = {}) override;
-  // Both throw Error(kUnsupportedModel): libllama computes no gradients, and decoders classify nothing.
-  std::vector<Tensor<float>> classify(std::span<const ModelInput> inputs, const BatchOptions& options = {}) override;
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
-                                             const BatchOptions& options = {}) override;
-
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options = {}) override;
   std::size_t length() const override { return session_.length(); }
   void reserve(std::size_t tokens) override;
   void clear() override;

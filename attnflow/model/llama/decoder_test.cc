@@ -65,7 +65,7 @@ TEST_P(SmallModel, AttentionAndLogitsAreThoseOfTransformers) {
   const Tensor<float> attention = golden_array(GetParam(), "attention");
   const Tensor<float> logits = golden_array(GetParam(), "logits");
   const std::size_t tokens = attention.extent(2);
-  ModelInput input;
+  TextInput input;
   input.ids = golden_ids(GetParam());
   input.ids.resize(tokens);
   RunOptions options;
@@ -101,7 +101,7 @@ TEST_P(SmallModel, RowsOfALongTextAreThoseOfTransformers) {
       read_npz(golden_gguf() / (std::string(GetParam()) + ".npz"), "rows").to_int64("rows");
   const Tensor<std::int64_t> logit_rows =
       read_npz(golden_gguf() / (std::string(GetParam()) + ".npz"), "logit_rows").to_int64("logit_rows");
-  ModelInput input;
+  TextInput input;
   input.ids = golden_ids(GetParam());
   ASSERT_GT(input.ids.size(), 256U);
   RunOptions options;
@@ -233,7 +233,7 @@ TEST_P(SmallModel, RoomThatGrowsChangesNothing) {
 
 TEST_P(SmallModel, RunGivesTheLogitsThatAreAskedFor) {
   const auto decoder = load_small(GetParam());
-  ModelInput input;
+  TextInput input;
   input.ids = golden_ids(GetParam());
   RunOptions options;
   options.logit_positions = {299, 3, 130, 3};
@@ -321,7 +321,7 @@ TEST(LlamaDecoder, InputThatCannotBe) {
   EXPECT_EQ(decoder->length(), 510U);  // what is refused changes nothing
   decoder->append(Ids(2, 1), nullptr);
   EXPECT_EQ(decoder->length(), 512U);
-  ModelInput input;
+  TextInput input;
   expect_error(ErrorKind::kUsage, {}, [&] { decoder->run(input, nullptr); });
   input.ids = {1, 2};
   RunOptions options;
@@ -331,12 +331,9 @@ TEST(LlamaDecoder, InputThatCannotBe) {
 
 TEST(LlamaDecoder, GradientsAndClassesAreNotThere) {
   const auto decoder = load_small("llama");
-  ModelInput input;
-  input.ids = {1};
-  expect_error(ErrorKind::kUnsupportedModel, {"classification head"}, [&] { decoder->classify(std::span(&input, 1)); });
-  const ScoreTarget target;
-  expect_error(ErrorKind::kUnsupportedModel, {"gradients", "Hugging Face folder"},
-               [&] { decoder->input_gradients(std::span(&input, 1), std::span(&target, 1)); });
+  EXPECT_EQ(decoder->encoder(), nullptr);
+  EXPECT_EQ(decoder->gradients(), nullptr);
+  expect_error(ErrorKind::kUnsupportedModel, {"gradients", "Hugging Face folder"}, [&] { gradients_of(*decoder); });
 }
 
 class ActingSink : public AttentionSink {

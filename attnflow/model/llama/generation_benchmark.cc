@@ -150,7 +150,7 @@ void run_bare(const Arguments& arguments, const attnflow::LlamaWeights& weights,
 
 void run(const Arguments& arguments) {
   attnflow::start_llama_library();
-  attnflow::LlamaWeights weights = attnflow::load_llama_weights(arguments.model);
+  attnflow::LlamaWeights weights = attnflow::load_llama_weights(attnflow::read_gguf_file(arguments.model));
   const Prompt prompt = read_prompt(arguments, weights);
   if (arguments.mode == "bare") return run_bare(arguments, weights, prompt);
   attnflow::LoadOptions options;

@@ -19,7 +19,7 @@
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/graph/attention_sink.h"
-#include "attnflow/model/decoder.h"
+#include "attnflow/model/model_files.h"
 
 namespace attnflow::test {
 
@@ -43,7 +43,7 @@ inline GgufTolerance gguf_tolerance(const std::string& model) {
 inline std::unique_ptr<Decoder> load_small(const std::string& name, const LoadOptions& options = {}) {
   LoadOptions few = options;
   if (few.threads == 0) few.threads = 1;
-  return load_gguf(golden_gguf() / (name + ".gguf"), few);
+  return ModelFiles::gguf(golden_gguf() / (name + ".gguf")).load_decoder(few);
 }
 
 inline std::vector<std::int64_t> golden_ids(const std::string& name) {

@@ -40,7 +40,7 @@ void expect_refused(const std::string& bytes, ErrorKind kind, std::vector<std::s
   const TempFolder folder;
   put(folder / "model.gguf", bytes);
   words.push_back("model.gguf");
-  expect_error(kind, words, [&] { load_gguf(folder / "model.gguf"); });
+  expect_error(kind, words, [&] { ModelFiles::gguf(folder / "model.gguf").load_decoder(); });
 }
 
 TEST(Refused, ModelsWithoutAttentionOverTokens) {
@@ -51,8 +51,8 @@ TEST(Refused, ModelsWithoutAttentionOverTokens) {
 }
 
 TEST(Refused, OtherFiles) {
-  expect_error(ErrorKind::kBadFile, {"no such.gguf"}, [] { load_gguf("no such.gguf"); });
-  expect_error(ErrorKind::kBadFile, {"folder"}, [] { load_gguf(golden_gguf()); });
+  expect_error(ErrorKind::kBadFile, {"no such.gguf"}, [] { ModelFiles::gguf("no such.gguf").load_decoder(); });
+  expect_error(ErrorKind::kBadFile, {"folder"}, [] { ModelFiles::gguf(golden_gguf()).load_decoder(); });
   expect_refused("", ErrorKind::kBadFile, {"GGUF"});
   expect_refused("not a model", ErrorKind::kBadFile, {"GGUF", "\"not \""});
 }
@@ -108,7 +108,7 @@ TEST(Refused, APartOfASplitModel) {
   expect_refused(first_of_two(), ErrorKind::kBadFile, {"-00001-of-00002.gguf", "give that one"});
   const TempFolder folder;
   put(folder / "model-00001-of-00002.gguf", first_of_two());
-  const auto load = [&] { load_gguf(folder / "model-00001-of-00002.gguf"); };
+  const auto load = [&] { ModelFiles::gguf(folder / "model-00001-of-00002.gguf").load_decoder(); };
   expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "cannot be opened"}, load);
   put(folder / "model-00002-of-00002.gguf", "no model");
   expect_error(ErrorKind::kBadFile, {"model-00002-of-00002.gguf", "begin with \"GGUF\""}, load);
@@ -143,7 +143,7 @@ TEST(Refused, HostileHeadersDoNotEndTheProgram) {
     try {
       LoadOptions options;
       options.threads = 1;
-      const auto decoder = load_gguf(folder / "model.gguf", options);
+      const auto decoder = ModelFiles::gguf(folder / "model.gguf").load_decoder(options);
       const Encoding encoding = decoder->codec()->encode("The key to the cabinets");
       std::vector<std::int64_t> ids;
       for (const EncodedToken& token : encoding.tokens) ids.push_back(token.id);

@@ -30,7 +30,7 @@ class SmolLM2 : public testing::Test {
     if (file == nullptr || *file == '\0') GTEST_SKIP() << "ATTNFLOW_SMOLLM2 does not name the model's file";
     LoadOptions options;
     options.threads = 1;  // where tests share the machine, threads wait for each other
-    decoder_ = load_gguf(file, options);
+    decoder_ = ModelFiles::gguf(file).load_decoder(options);
   }
 
   // The text that greedy generation adds.
@@ -107,7 +107,7 @@ TEST_F(SmolLM2, ThreadsAndLookingChangeNothing) {
   for (const std::size_t threads : {1U, 2U}) {
     LoadOptions options;
     options.threads = threads;
-    const auto decoder = load_gguf(std::getenv("ATTNFLOW_SMOLLM2"), options);
+    const auto decoder = ModelFiles::gguf(std::getenv("ATTNFLOW_SMOLLM2")).load_decoder(options);
     auto rows = std::make_unique<RowsSink>();
     const std::vector<std::int64_t> ids = ids_of(*decoder->codec(), text);
     decoder->append(ids, rows.get());

@@ -10,7 +10,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/gguf.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/gguf_info.h"
 #include "attnflow/model/llama/library.h"
 
 namespace attnflow {
@@ -59,16 +58,11 @@ std::size_t setting(const GgufHeader& header, const std::string& architecture, s
   return value < 0 ? otherwise : static_cast<std::size_t>(value);
 }
 
-std::string architecture_of(const GgufHeader& header, const std::string& source) {
-  const auto architecture = header.text("general.architecture");
-  if (!architecture || architecture->empty()) {
-    damaged(source, "expected a model that says its architecture (general.architecture), found none; convert it again");
-  }
+void check_type(const GgufHeader& header, const std::string& source) {
   const auto kind = header.text("general.type");
   if (kind && *kind != "model") {
     unsupported(source, fmt::format("a file of the type {}; give the model's own file", quote_name(*kind)));
   }
-  return *architecture;
 }
 
 void check_tokenizer(const GgufHeader& header, const std::string& source) {
@@ -104,26 +98,21 @@ void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_is_diffusion(&model)) unsupported(source, "a diffusion model, with bidirectional attention");
 }
 
-ModelInfo info_of(const llama_model& model, const GgufHeader& header, const std::string& architecture,
-                  const fs::path& file) {
+// What the library knows better than the header.
+ModelInfo info_of(const llama_model& model, const GgufFile& file) {
   const auto count = [&](std::int64_t number, std::string_view what) {
-    if (number <= 0) damaged(file.string(), fmt::format("expected a positive number of {}, found {}", what, number));
+    if (number <= 0)
+      damaged(file.path.string(), fmt::format("expected a positive number of {}, found {}", what, number));
     return static_cast<std::size_t>(number);
   };
-  ModelInfo info;
-  info.name = header.text("general.name").value_or("");
-  if (info.name.empty()) info.name = file.stem().string();
-  info.architecture = architecture;
+  ModelInfo info = file.info;
   info.layers = count(llama_model_n_layer(&model), "layers");
   info.heads = count(llama_model_n_head(&model), "heads");
   info.key_value_heads = static_cast<std::size_t>(std::max(0, llama_model_n_head_kv(&model)));
   info.hidden = count(llama_model_n_embd(&model), "hidden numbers");
   info.vocabulary = count(llama_vocab_n_tokens(llama_model_get_vocab(&model)), "tokens");
   info.max_tokens = count(llama_model_n_ctx_train(&model), "positions");
-  info.causal = true;
-  info.head = ModelHead::kCausalLm;
   info.parameters = llama_model_n_params(&model);
-  info.notes = gguf_notes(header);
   return info;
 }
 
@@ -138,17 +127,16 @@ std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
 
 }  // namespace
 
-LlamaWeights load_llama_weights(const fs::path& file, bool copy) {
+LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   LlamaWeights weights;
-  weights.source = file.string();
-  const GgufHeader header = internal::read_gguf(file);
-  const std::string architecture = architecture_of(header, weights.source);
-  check_tokenizer(header, weights.source);
-  check_further_files(header, file);
-  weights.model = load(file, copy);
+  weights.source = file.path.string();
+  check_type(file.header, weights.source);
+  check_tokenizer(file.header, weights.source);
+  check_further_files(file.header, file.path);
+  weights.model = load(file.path, copy);
   check_kind(*weights.model, weights.source);
-  weights.info = info_of(*weights.model, header, architecture, file);
-  weights.cache_row = cache_row_of(header, weights.info);
+  weights.info = info_of(*weights.model, file);
+  weights.cache_row = cache_row_of(file.header, weights.info);
   return weights;
 }
 

@@ -3,9 +3,9 @@
 #define ATTNFLOW_MODEL_LLAMA_WEIGHTS_H_
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 
+#include "attnflow/model/gguf_info.h"
 #include "attnflow/model/llama/handles.h"
 #include "attnflow/model/model.h"
 
@@ -24,7 +24,7 @@ struct LlamaWeights {
 // Throws Error(kBadFile): what read_gguf() throws, files that are missing, tensors that are missing or of a wrong
 // shape; Error(kUnsupportedModel): an architecture that this libllama does not know, or that is no decoder with
 // attention in every layer.
-LlamaWeights load_llama_weights(const std::filesystem::path& file, bool copy = false);
+LlamaWeights load_llama_weights(const GgufFile& file, bool copy = false);
 
 }  // namespace attnflow
 

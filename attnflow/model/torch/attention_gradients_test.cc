@@ -1,4 +1,4 @@
-// Model::attention_gradients: against PyTorch's autograd (tests/golden/attention_gradients), and what it promises.
+// attention_gradients(): against PyTorch's autograd (tests/golden/attention_gradients), and what it promises.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/vision_for_test.h"
 
 namespace attnflow::attention_gradients_test {
@@ -52,9 +52,10 @@ class GradientStack : public AttentionGradientSink {
   std::size_t next_;
 };
 
-GradientStack differentiate(Model& model, const ModelInput& input, const ScoreTarget& target) {
+template <typename Input>
+GradientStack differentiate(ModelOf<Input>& model, const Input& input, const ScoreTarget& target) {
   GradientStack sink(model.info().layers);
-  model.attention_gradients(input, target, sink);
+  gradients_of(model).attention_gradients(input, target, sink);
   EXPECT_TRUE(sink.complete());
   return sink;
 }
@@ -65,14 +66,24 @@ struct Case {
   std::string family;  // of tests/golden: models, vision, decoders
   std::string model;
   std::size_t number = 0;
-  ModelInput input;
+  TextInput text;
+  PixelInput image;
   ScoreTarget target;
 };
 
-std::unique_ptr<Model> load(const Case& one, std::size_t threads = 0) {
+// Calls call(model, input).
+template <typename Call>
+auto with_model(const Case& one, const Call& call, std::size_t threads = 0) {
   LoadOptions options;
   options.threads = threads;
-  return load_model(golden_folder() / one.family / one.model, options);
+  const ModelFiles files(golden_folder() / one.family / one.model);
+  if (files.info().image) return call(*files.load_vision(options), one.image);
+  return call(*files.load_text(options), one.text);
+}
+
+GradientStack differentiate(const Case& one, std::size_t threads = 0) {
+  return with_model(
+      one, [&](auto& model, const auto& input) { return differentiate(model, input, one.target); }, threads);
 }
 
 // All cases of up to 29 tokens of all models that give a score.
@@ -86,13 +97,13 @@ std::vector<Case> golden_cases() {
       for (std::size_t number = 0; number < model.at("cases").size(); ++number) {
         const Json& about = model.at("cases")[number];
         if (about.at("n").get<std::size_t>() > kMaxTokens) continue;
-        Case one{family, model.at("name").get<std::string>(), number, {}, {}};
+        Case one{family, model.at("name").get<std::string>(), number, {}, {}, {}};
         if (family == "vision") {
-          one.input = test::vision_input(one.model, number);
+          one.image = test::vision_input(one.model, number);
         } else {
-          about.at("ids").get_to(one.input.ids);
+          about.at("ids").get_to(one.text.ids);
         }
-        if (family == "models") about.at("type_ids").get_to(one.input.type_ids);
+        if (family == "models") about.at("type_ids").get_to(one.text.type_ids);
         one.target = {ScoreTarget::Kind::kProbabilityDifference, 2, 0};
         if (family == "decoders") {
           model.at("label").get_to(one.target.label);
@@ -117,8 +128,7 @@ TEST(AttentionGradients, AgreeWithAutograd) {
   std::size_t texts = 0;
   for (const Case& one : golden_cases()) {
     SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
-    const std::unique_ptr<Model> model = load(one);
-    const GradientStack found = differentiate(*model, one.input, one.target);
+    const GradientStack found = differentiate(one);
     const auto array = [&](const std::string& key) {
       return read_npz(golden_folder() / "attention_gradients" / (one.model + ".npz"),
                       "case" + std::to_string(one.number) + "_" + key);
@@ -145,10 +155,12 @@ TEST(AttentionGradients, AgreeWithAutograd) {
 TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   for (const Case& one : golden_cases()) {
     SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
-    const std::unique_ptr<Model> model = load(one);
-    StackSink sink;
-    model->run(one.input, &sink);
-    const GradientStack found = differentiate(*model, one.input, one.target);
+    const StackSink sink = with_model(one, [](auto& model, const auto& input) {
+      StackSink kept;
+      model.run(input, &kept);
+      return kept;
+    });
+    const GradientStack found = differentiate(one);
     EXPECT_LE(largest_difference<float>(found.attention, sink.values), test::kAttentionTolerance);
   }
 }
@@ -160,7 +172,7 @@ TEST(AttentionGradients, AreOneForKeysOfOneValue) {
                        {"num_attention_heads", 2}, {"image_size", 12},  {"patch_size", 4},
                        {"intermediate_size", 24},  {"num_channels", 1}};
   const test::NewVision vision(config, 3, 8);
-  ModelInput input;
+  PixelInput input;
   input.pixels = Tensor<float>({1, 12, 12});
   test::WeightsFile weights = test::WeightsFile::read(vision.path() / "model.safetensors");
   const Json& about = weights.header.at("vit.embeddings.position_embeddings");
@@ -171,7 +183,8 @@ TEST(AttentionGradients, AreOneForKeysOfOneValue) {
   const test::TempFolder folder;
   test::put(folder / "config.json", test::get(vision.path() / "config.json"));
   weights.write(folder / "model.safetensors");
-  const GradientStack found = differentiate(*load_model(folder.path()), input, {ScoreTarget::Kind::kLogit, 1, 0});
+  const GradientStack found =
+      differentiate(*ModelFiles(folder.path()).load_vision(), input, {ScoreTarget::Kind::kLogit, 1, 0});
   const std::size_t n = found.shape.at(2);
   ASSERT_EQ(n, 10U);
   for (std::size_t head = 0; head < 2; ++head) {
@@ -191,9 +204,9 @@ TEST(AttentionGradients, SameBitsWhateverTheThreads) {
   for (const Case& one : golden_cases()) {
     if (one.number != 1) continue;
     SCOPED_TRACE(one.model);
-    const GradientStack first = differentiate(*load(one, 1), one.input, one.target);
+    const GradientStack first = differentiate(one, 1);
     for (const std::size_t threads : {2U, 3U}) {
-      const GradientStack found = differentiate(*load(one, threads), one.input, one.target);
+      const GradientStack found = differentiate(one, threads);
       EXPECT_TRUE(found.attention == first.attention);
       EXPECT_TRUE(found.gradient == first.gradient);
     }
@@ -202,23 +215,18 @@ TEST(AttentionGradients, SameBitsWhateverTheThreads) {
 
 TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
   GradientStack sink(2);
-  const auto model = [](const std::string& family, const std::string& name) {
-    return load_model(golden_folder() / family / name);
+  const TextInput text = {{2, 9, 3}, {}};
+  const auto refuses = [&](ErrorKind kind, const std::vector<std::string>& words, const char* model,
+                           const TextInput& input, const ScoreTarget& target) {
+    const auto loaded = ModelFiles(golden_folder() / model).load_text();
+    expect_error(kind, words, [&] { gradients_of(*loaded).attention_gradients(input, target, sink); });
   };
-  const ModelInput text = {{2, 9, 3}, {}};
-  expect_error(ErrorKind::kUnsupportedModel, {"classification head", "bert_masked_lm"},
-               [&] { model("models", "bert_masked_lm")->attention_gradients(text, {}, sink); });
-  const std::unique_ptr<Model> bert = model("models", "bert_classification");
-  expect_error(ErrorKind::kUsage, {"labels below 3", "found 3"}, [&] {
-    bert->attention_gradients(text, {ScoreTarget::Kind::kLogit, 3, 0}, sink);
-  });
-  expect_error(ErrorKind::kUsage, {"empty"}, [&] { bert->attention_gradients({}, {}, sink); });
-  expect_error(ErrorKind::kUsage, {"expected an image"},
-               [&] { model("vision", "vit_classification")->attention_gradients(text, {}, sink); });
-  const std::unique_ptr<Model> gpt2 = model("decoders", "gpt2_tied");
-  expect_error(ErrorKind::kUsage, {"labels below", "100000"}, [&] {
-    gpt2->attention_gradients(text, {ScoreTarget::Kind::kLogit, 100000, 0}, sink);
-  });
+  const char* const bert = "models/bert_classification";
+  refuses(ErrorKind::kUnsupportedModel, {"classification head", "bert_masked_lm"}, "models/bert_masked_lm", text, {});
+  refuses(ErrorKind::kUsage, {"labels below 3", "found 3"}, bert, text, {ScoreTarget::Kind::kLogit, 3, 0});
+  refuses(ErrorKind::kUsage, {"empty"}, bert, {}, {});
+  refuses(ErrorKind::kUsage, {"labels below", "100000"}, "decoders/gpt2_tied", text,
+          {ScoreTarget::Kind::kLogit, 100000, 0});
   EXPECT_TRUE(sink.attention.empty());
 }
 
@@ -230,32 +238,26 @@ TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
       throw Error(ErrorKind::kOther, "enough");
     }
   };
-  const std::unique_ptr<Model> bert = load_model(golden_folder() / "models" / "bert_classification");
-  const ModelInput text = {{2, 9, 3}, {}};
+  const std::unique_ptr<Encoder> bert = ModelFiles(golden_folder() / "models" / "bert_classification").load_encoder();
+  const TextInput text = {{2, 9, 3}, {}};
   Stopping stopping;
-  expect_error(ErrorKind::kOther, {"enough"}, [&] { bert->attention_gradients(text, {}, stopping); });
+  expect_error(ErrorKind::kOther, {"enough"}, [&] { gradients_of(*bert).attention_gradients(text, {}, stopping); });
   EXPECT_FALSE(differentiate(*bert, text, {}).gradient.empty());
 }
 
 // A backend that has no gradients says so.
 TEST(AttentionGradients, ABackendWithoutThemSaysSo) {
-  class NoGradients : public Model {
+  class NoGradients : public TextModel {
    public:
     NoGradients() { info_.name = "plain"; }
     const ModelInfo& info() const override { return info_; }
-    ModelOutput run(const ModelInput&, AttentionSink*, const RunOptions&) override { return {}; }
-    std::vector<Tensor<float>> classify(std::span<const ModelInput>, const BatchOptions&) override { return {}; }
-    std::vector<InputGradient> input_gradients(std::span<const ModelInput>, std::span<const ScoreTarget>,
-                                               const BatchOptions&) override {
-      return {};
-    }
+    ModelOutput run(const TextInput&, AttentionSink*, const RunOptions&) override { return {}; }
 
    private:
     ModelInfo info_;
   };
-  GradientStack sink(1);
   NoGradients plain;
-  expect_error(ErrorKind::kUnsupportedModel, {"plain", "gradients"}, [&] { plain.attention_gradients({}, {}, sink); });
+  expect_error(ErrorKind::kUnsupportedModel, {"plain", "gradients"}, [&] { gradients_of(plain); });
 }
 
 }  // namespace

@@ -1,19 +1,12 @@
-// The functions that libattnflow_torch.so exports: see attnflow/model/backend.h.
+// The function that libattnflow_torch.so exports: see attnflow/model/backend.h.
 #include "attnflow/model/backend.h"
 
 #include "attnflow/model/torch/decoder.h"
 #include "attnflow/model/torch/encoder.h"
 
-extern "C" const char* attnflow_backend_abi() { return attnflow::kBackendAbi; }
-
-extern "C" void attnflow_backend_create_encoder(const attnflow::EncoderWeights& weights,
-                                                const attnflow::LoadOptions& options,
-                                                std::unique_ptr<attnflow::Model>& model) {
-  model = attnflow::make_torch_encoder(weights, options);
-}
-
-extern "C" void attnflow_backend_create_decoder(const attnflow::DecoderWeights& weights,
-                                                const attnflow::LoadOptions& options,
-                                                std::unique_ptr<attnflow::Decoder>& decoder) {
-  decoder = attnflow::make_torch_decoder(weights, options);
+extern "C" const attnflow::Backend* attnflow_backend() {
+  static constexpr attnflow::Backend backend = {.encoder = attnflow::make_torch_encoder,
+                                                .vision = attnflow::make_torch_vision,
+                                                .decoder = attnflow::make_torch_decoder};
+  return &backend;
 }

@@ -21,18 +21,19 @@ namespace {
 
 int run(const std::string& folder, std::size_t tokens) {
   const attnflow::EncoderWeights weights = attnflow::find_encoder_weights(folder);
-  const auto model = attnflow::make_torch_encoder(weights, {});
-  // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
-  constexpr std::size_t kStride = 7919;
-  attnflow::ModelInput input;
   if (const auto& image = weights.info.image) {
-    input.pixels = attnflow::Tensor<float>({image->channels, image->height, image->width});
     tokens = 0;
+    const auto model = attnflow::make_torch_vision(weights, {});
+    model->run({attnflow::Tensor<float>({image->channels, image->height, image->width})}, nullptr);
+  } else {
+    // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
+    constexpr std::size_t kStride = 7919;
+    attnflow::TextInput input;
+    for (std::size_t i = 0; i < tokens; ++i) {
+      input.ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % weights.info.vocabulary));
+    }
+    attnflow::make_torch_encoder(weights, {})->run(input, nullptr);
   }
-  for (std::size_t i = 0; i < tokens; ++i) {
-    input.ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % weights.info.vocabulary));
-  }
-  model->run(input, nullptr);
 
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

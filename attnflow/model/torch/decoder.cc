@@ -6,18 +6,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/model/decoder_input.h"
+#include "attnflow/model/model_input.h"
+#include "attnflow/model/torch/autograd_ops.h"
+#include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
-#include "attnflow/model/torch/decoder_gradients.h"
-#include "attnflow/model/torch/decoder_products.h"
 #include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/split_work.h"
 
 namespace attnflow {
@@ -25,7 +25,7 @@ namespace attnflow {
 namespace {
 
 using internal::AttentionTask;
-using internal::DecoderLayer;
+using internal::to_host;
 using internal::to_signed;
 
 constexpr std::size_t kMaxQueries = 256;
@@ -83,6 +83,41 @@ struct Sequence {
   std::size_t uses = 0;    // grows whenever the tokens change
 };
 
+// A chunk of a sequence on its way through the layers: each puts the chunk's keys and values into the cache and attends
+// to all that are there.
+class ChunkOps : public internal::BlockedOps {
+ public:
+  ChunkOps(internal::KeyValueCache& cache, std::size_t begin, std::size_t threads)
+      : BlockedOps(at::kCPU, threads, internal::OneRow::kVector), cache_(cache), begin_(begin) {}
+
+  at::Tensor attention;  // [H, count, begin + count], where a layer's attention is written and given to `sink`
+  AttentionSink* sink = nullptr;
+  std::vector<at::Tensor> queries;  // [layers]: where those of the chunk are kept, [count, H d] each; or empty
+
+  at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
+                    const at::Tensor& value) const {
+    cache_.write(index, begin_, key[0], value[0]);
+    AttentionTask task;
+    task.queries = query.view({query.size(1), -1});
+    task.begin = to_signed(begin_);
+    task.keys = cache_.keys(index);
+    task.values = cache_.values(index);
+    task.key_heads = form.key_value_heads;
+    task.width = form.head_width;
+    task.window = form.window;
+    task.attention = attention;
+    task.context = at::empty_like(task.queries);
+    if (!queries.empty()) queries[index].copy_(task.queries);
+    internal::attend(task, threads());
+    if (sink != nullptr) sink->layer(index + 1, begin_, internal::view_of(attention));
+    return task.context.unsqueeze(0);
+  }
+
+ private:
+  internal::KeyValueCache& cache_;
+  std::size_t begin_;
+};
+
 class TorchReplay final : public AttentionReplay {
  public:
   TorchReplay(const DecoderConfig& config, std::shared_ptr<const Sequence> sequence, std::vector<at::Tensor> queries,
@@ -125,9 +160,7 @@ class TorchReplay final : public AttentionReplay {
       internal::attend(task, threads_);
       return task.attention;
     });
-    sink.layer(
-        layer, query_begin,
-        TensorView<const float>(attention.data_ptr<float>(), Shape{config_.heads, query_end - query_begin, query_end}));
+    sink.layer(layer, query_begin, internal::view_of(attention));
   }
 
  private:
@@ -140,24 +173,24 @@ class TorchReplay final : public AttentionReplay {
   AttentionBuffer buffer_;
 };
 
-class TorchDecoder final : public Decoder {
+class TorchDecoder final : public Decoder, public Gradients<TextInput> {
  public:
   TorchDecoder(const DecoderWeights& weights, const LoadOptions& options)
-      : config_(weights.config),
-        info_(weights.info),
+      : info_(weights.info),
         checkpoint_(weights.checkpoint),
         source_(at::kCPU, internal::TensorSource::use_of(options)),
         tensors_(source_, weights),
         threads_(resolve_threads(options.threads)),
-        sequence_(std::make_shared<Sequence>(config_)) {
+        sequence_(std::make_shared<Sequence>(weights.config)) {
     internal::keep_calls_on_one_thread();
-    sequence_->cache.reserve(std::min(options.context, config_.positions), 0);
+    sequence_->cache.reserve(std::min(options.context, config().positions), 0);
   }
 
   const ModelInfo& info() const override { return info_; }
+  Gradients<TextInput>* gradients() override { return this; }
   std::size_t length() const override { return sequence_->length; }
   void reserve(std::size_t tokens) override {
-    const std::size_t positions = std::min(tokens, config_.positions);
+    const std::size_t positions = std::min(tokens, config().positions);
     const std::size_t bytes = sequence_->cache.bytes(positions);
     const auto available = available_memory();
     if (positions > sequence_->length && available && bytes > *available) {
@@ -175,55 +208,49 @@ class TorchDecoder final : public Decoder {
 
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token) override {
-    check_decoder_ids(info_, sequence_->length, ids);
+    check_ids(info_, sequence_->length, ids);
     check_decoder_head(info_);
     Pass pass;
     pass.ids = ids;
     pass.sink = sink;
     pass.positions = {ids.size() - 1};
     pass.stop_token = stop_token;
-    return to_host(run_pass(pass), {info_.vocabulary});
+    return to_host(run_pass(pass)[0]);
   }
 
-  ModelOutput run(const ModelInput& input, AttentionSink* sink, const RunOptions& options) override {
-    check_decoder_input(info_, input, options);
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
+    check_text_input(info_, input, options);
     clear();
     Pass pass;
     pass.ids = input.ids;
     pass.sink = sink;
     pass.positions = options.logit_positions;
-    return {to_host(run_pass(pass), {pass.positions.size(), info_.vocabulary})};
+    return {to_host(run_pass(pass))};
   }
 
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                   const std::stop_token& stop_token) override {
-    check_decoder_ids(info_, 0, ids);
+    check_ids(info_, 0, ids);
     if (logits != nullptr) check_decoder_head(info_);
     clear();
-    std::vector<at::Tensor> queries(config_.layers);
+    std::vector<at::Tensor> queries(config().layers);
     Pass pass;
     pass.ids = ids;
     if (logits != nullptr) pass.positions = {ids.size() - 1};
     pass.queries = &queries;
     pass.stop_token = stop_token;
     const at::Tensor last = run_pass(pass);
-    if (logits != nullptr) *logits = to_host(last, {info_.vocabulary});
-    return std::make_unique<TorchReplay>(config_, sequence_, std::move(queries), threads_);
+    if (logits != nullptr) *logits = to_host(last[0]);
+    return std::make_unique<TorchReplay>(config(), sequence_, std::move(queries), threads_);
   }
 
-  std::vector<Tensor<float>> classify(std::span<const ModelInput> /*inputs*/,
-                                      const BatchOptions& /*options*/) override {
-    throw Error(ErrorKind::kUnsupportedModel,
-                fmt::format("expected a model with a classification head, found the language model {}", info_.name));
-  }
-
-  std::vector<InputGradient> input_gradients(std::span<const ModelInput> inputs, std::span<const ScoreTarget> targets,
+  std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override {
     if (targets.size() != inputs.size()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
     }
-    for (const ModelInput& input : inputs) check_decoder_input(info_, input);
+    for (const TextInput& input : inputs) check_text_input(info_, input);
     for (const ScoreTarget& target : targets) check_decoder_target(info_, target);
     std::vector<InputGradient> gradients(inputs.size());
     ParallelOptions parallel;
@@ -234,19 +261,18 @@ class TorchDecoder final : public Decoder {
       internal::keep_calls_on_one_thread();
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
-        gradients[i] =
-            internal::differentiate_decoder(config_, tensors_, inputs[i].ids, targets[i], options.stop_token);
+        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.stop_token);
       });
     });
     return gradients;
   }
 
-  void attention_gradients(const ModelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
-    check_decoder_input(info_, input);
+  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+    check_text_input(info_, input);
     check_decoder_target(info_, target);
     internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
-      internal::differentiate_decoder(config_, tensors_, input.ids, target, {}, &sink);
+      differentiate(input.ids, target, &sink);
     });
   }
 
@@ -260,6 +286,30 @@ class TorchDecoder final : public Decoder {
     std::stop_token stop_token = {};
   };
 
+  // The gradient of a target with respect to what the first layer is given; and, where `sink` is not null, with respect
+  // to the attention of every layer, all heads of the queries, also of the keys that a query does not see, whose weight
+  // is 0. Runs on the calling thread.
+  InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
+                              const std::stop_token& stop_token = {}) const {
+    internal::AutogradOps ops;
+    ops.causal = true;
+    ops.rotation = tensors_.rotation(0, ids.size());
+    internal::LayeredModel model;
+    model.layers = config().layers;
+    model.run_layer = [&](std::size_t layer, const at::Tensor& x, at::Tensor* weights) {
+      ops.weights = weights;
+      return internal::run_layer(ops, tensors_.layers[layer], layer, x);
+    };
+    model.value = [&](const at::Tensor& x) {
+      const at::Tensor last = x[0].narrow(0, x.size(1) - 1, 1);
+      return internal::value_of(target, ops.linear(tensors_.output, tensors_.final_norm(last))[0]);
+    };
+    const at::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
+    const at::Tensor embedding = tensors_.embed(ids, 0);
+    const internal::LayeredGradient found = internal::differentiate_layers(model, embedding, sink, stop_token);
+    return {found.value, to_host(embedding[0]), to_host(found.gradient[0])};
+  }
+
   // Logits [positions, vocabulary]. On a failure of any kind the sequence is cleared: its layers may differ in length.
   at::Tensor run_pass(const Pass& pass) {
     ++sequence_->uses;
@@ -269,7 +319,8 @@ class TorchDecoder final : public Decoder {
         const c10::InferenceMode no_gradients;
         const at::Tensor hidden = run_chunks(pass);
         if (hidden.size(0) == 0) return at::empty({0, to_signed(info_.vocabulary)}, hidden.options());
-        return internal::project(tensors_.output, tensors_.final_norm(hidden), threads_);
+        const internal::BlockedOps ops(at::kCPU, threads_, internal::OneRow::kVector);
+        return ops.linear(tensors_.output, tensors_.final_norm(hidden));
       });
     } catch (...) {
       clear();
@@ -282,17 +333,19 @@ class TorchDecoder final : public Decoder {
     const std::size_t n = pass.ids.size();
     sequence_->cache.reserve(sequence_->length + n, sequence_->length);
     const at::TensorOptions options(at::kFloat);
+    const DecoderConfig& sizes = config();
     if (pass.queries != nullptr) {
-      for (at::Tensor& kept : *pass.queries) kept = at::empty({to_signed(n), query_width()}, options);
+      const std::int64_t width = to_signed(sizes.heads * sizes.head_width);
+      for (at::Tensor& kept : *pass.queries) kept = at::empty({to_signed(n), width}, options);
     }
-    const at::Tensor wanted = at::empty({to_signed(pass.positions.size()), to_signed(config_.hidden)}, options);
+    const at::Tensor wanted = at::empty({to_signed(pass.positions.size()), to_signed(sizes.hidden)}, options);
     const std::size_t past = sequence_->length;
-    const std::vector<Chunk> chunks = cut_into_chunks(config_.heads, past, n);
+    const std::vector<Chunk> chunks = cut_into_chunks(sizes.heads, past, n);
     AttentionBuffer attention;
     if (pass.sink != nullptr) {
       std::size_t numbers = 0;
       for (const Chunk& chunk : chunks) {
-        numbers = std::max(numbers, config_.heads * chunk.count * (chunk.begin + chunk.count));
+        numbers = std::max(numbers, sizes.heads * chunk.count * (chunk.begin + chunk.count));
       }
       attention.reserve(numbers);
     }
@@ -308,68 +361,28 @@ class TorchDecoder final : public Decoder {
     return wanted;
   }
 
-  std::int64_t query_width() const { return to_signed(config_.heads * config_.head_width); }
-
   // Tokens [done, done + count) of the pass through all layers: [count, hidden].
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
-    const internal::Rotation rotation = tensors_.rotation(begin, count);
-    at::Tensor x = tensors_.embed(pass.ids.subspan(done, count), begin);
-    at::Tensor attention;
-    if (pass.sink != nullptr) attention = buffer.view(config_.heads, count, begin + count);
-    for (std::size_t index = 0; index < config_.layers; ++index) {
-      if (pass.stop_token.stop_requested()) throw Cancelled();
-      const DecoderLayer& layer = tensors_.layers[index];
-      const at::Tensor queries = store_keys(layer, index, rotation, x);
-      if (pass.queries != nullptr) (*pass.queries)[index].narrow(0, to_signed(done), to_signed(count)).copy_(queries);
-      const at::Tensor context = mix(layer, index, queries, attention);
-      if (pass.sink != nullptr) {
-        pass.sink->layer(
-            index + 1, begin,
-            TensorView<const float>(attention.data_ptr<float>(), Shape{config_.heads, count, begin + count}));
+    ChunkOps ops(sequence_->cache, begin, threads_);
+    ops.rotation = tensors_.rotation(begin, count);
+    ops.sink = pass.sink;
+    if (pass.sink != nullptr) ops.attention = buffer.view(config().heads, count, begin + count);
+    if (pass.queries != nullptr) {
+      for (const at::Tensor& all : *pass.queries) {
+        ops.queries.push_back(all.narrow(0, to_signed(done), to_signed(count)));
       }
-      x = internal::project(layer.attention_output, context, threads_).add_(x);
-      const at::Tensor inside = internal::feed_forward_inside(layer.gate, layer.feed_forward_in,
-                                                              layer.feed_forward_norm(x), config_.activation, threads_);
-      x = internal::project(layer.feed_forward_out, inside, threads_).add_(x);
     }
-    return x;
+    at::Tensor x = tensors_.embed(pass.ids.subspan(done, count), begin);
+    for (std::size_t index = 0; index < config().layers; ++index) {
+      if (pass.stop_token.stop_requested()) throw Cancelled();
+      x = internal::run_layer(ops, tensors_.layers[index], index, std::move(x));
+    }
+    return x[0];
   }
 
-  // Puts the keys and values of a chunk into the cache and gives its queries, scaled: [count, H d].
-  at::Tensor store_keys(const DecoderLayer& layer, std::size_t index, const internal::Rotation& rotation,
-                        const at::Tensor& x) {
-    const std::vector<at::Tensor> maps =
-        internal::project({&layer.query, &layer.key, &layer.value}, layer.attention_norm(x), threads_);
-    const auto turned = [&](const at::Tensor& all) {
-      return rotation(all.view({all.size(0), -1, to_signed(config_.head_width)})).view(all.sizes());
-    };
-    sequence_->cache.write(index, sequence_->length, turned(maps[1]), maps[2]);
-    return turned(maps[0]).mul_(1.0 / std::sqrt(static_cast<double>(config_.head_width)));
-  }
+  const DecoderConfig& config() const { return tensors_.config; }
 
-  at::Tensor mix(const DecoderLayer& layer, std::size_t index, const at::Tensor& queries,
-                 const at::Tensor& attention) const {
-    AttentionTask task;
-    task.queries = queries;
-    task.begin = to_signed(sequence_->length);
-    task.keys = sequence_->cache.keys(index);
-    task.values = sequence_->cache.values(index);
-    task.key_heads = to_signed(config_.key_value_heads);
-    task.width = to_signed(config_.head_width);
-    task.window = layer.window;
-    task.attention = attention;
-    task.context = at::empty_like(queries);
-    internal::attend(task, threads_);
-    return task.context;
-  }
-
-  static Tensor<float> to_host(const at::Tensor& values, Shape shape) {
-    const float* const begin = values.data_ptr<float>();
-    return Tensor<float>(std::move(shape), std::vector<float>(begin, begin + values.numel()));
-  }
-
-  DecoderConfig config_;
   ModelInfo info_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   internal::TensorSource source_;

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "attnflow/model/torch/encoder_tensors.h"
 #include "attnflow/model/torch/split_work.h"
+#include "attnflow/model/torch/tensor_source.h"
 
 namespace attnflow::internal {
 
 namespace {
 
-// The multiply-adds that are worth a thread (encoder.cc).
-constexpr std::int64_t kWorthOfAttention = 2'000'000;
 // Queries of a tile: enough that a key is packed for the BLAS once in a while only, few enough that the scores of a
 // long text stay in a core's cache.
 constexpr std::int64_t kTile = 64;
@@ -36,9 +34,9 @@ std::vector<Tile> cut(std::int64_t heads, std::int64_t key_heads, std::int64_t q
   return tiles;
 }
 
-// Scores that the softmax leaves nothing of: keys behind a query, or before its window. Columns are the keys
-// [key_begin, key_begin + columns), the last of them the last query's own.
-void hide(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window) {
+}  // namespace
+
+void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window) {
   const std::int64_t queries = scores.size(0);
   const std::int64_t columns = scores.size(1);
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
@@ -49,8 +47,6 @@ void hide(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, 
   const at::Tensor key = at::arange(key_begin, key_begin + columns).view({1, -1});
   scores.masked_fill_(key <= query - window, kHidden);
 }
-
-}  // namespace
 
 KeyValueCache::KeyValueCache(const DecoderConfig& config)
     : heads_(to_signed(config.key_value_heads)),
@@ -90,10 +86,7 @@ void attend(const AttentionTask& task, std::size_t threads) {
   const std::int64_t group = heads / task.key_heads;
   const std::vector<Tile> tiles = cut(heads, task.key_heads, n);
   const std::int64_t work = 2 * heads * n * (task.begin + n) * d;
-  const std::size_t useful =
-      std::min(threads, static_cast<std::size_t>(std::max<std::int64_t>(1, work / kWorthOfAttention)));
-
-  split_work(useful, to_signed(tiles.size()), [&](std::int64_t i) {
+  split_work(useful_threads(threads, work, kWorthOfAttention), to_signed(tiles.size()), [&](std::int64_t i) {
     const Tile& tile = tiles[static_cast<std::size_t>(i)];
     const std::int64_t first = task.begin + tile.query;
     const std::int64_t key_end = first + tile.queries;
@@ -107,7 +100,7 @@ void attend(const AttentionTask& task, std::size_t threads) {
       return tile.heads == 1 ? part : part.view({tile.heads, d});
     };
     at::Tensor scores = at::mm(rows(task.queries), keys(task.keys).t());
-    if (tile.queries > 1) hide(scores, key_begin, first, task.window);
+    if (tile.queries > 1) apply_causal_mask(scores, key_begin, first, task.window);
     const at::Tensor weights = at::softmax(scores, -1);
     if (task.values.defined()) {
       at::Tensor context = rows(task.context);

@@ -54,6 +54,10 @@ struct AttentionTask {
   at::Tensor context;    // [n, H d], written where values are defined
 };
 
+// Takes from scores [queries, keys] what their softmax shall leave nothing of: keys behind a query, or before its
+// window (0: none). The last key is the last query's own; the first query and key stand at these positions.
+void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window);
+
 // Computes the task in tiles of a head and some queries, whose scores alone are in memory: [64, begin + n] for each
 // thread. The same tiles, so the same bits, whether or not attention is asked for.
 void attend(const AttentionTask& task, std::size_t threads);

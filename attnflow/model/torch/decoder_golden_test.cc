@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "attnflow/files/array_file.h"
-#include "attnflow/model/decoder.h"
 #include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/decoder_sinks_for_test.h"
 #include "attnflow/model/torch/golden_for_test.h"
@@ -90,7 +90,7 @@ void expect_attention(const StackedRows& found, const Tensor<float>& expected,
 TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
   std::size_t cases = 0;
   for (const GoldenDecoder& golden : decoders()) {
-    const std::unique_ptr<Decoder> decoder = load_decoder(golden.folder);
+    const std::unique_ptr<Decoder> decoder = ModelFiles(golden.folder).load_decoder();
     for (std::size_t number = 0; number < golden.cases(); ++number) {
       SCOPED_TRACE(golden.name + ", case " + std::to_string(number));
       const GoldenCase one = golden.golden_case(number);
@@ -113,7 +113,7 @@ TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
 TEST(DecoderGolden, TwoChunks) {
   std::size_t checked = 0;
   for (const GoldenDecoder& golden : decoders()) {
-    const std::unique_ptr<Decoder> decoder = load_decoder(golden.folder);
+    const std::unique_ptr<Decoder> decoder = ModelFiles(golden.folder).load_decoder();
     for (std::size_t number = 0; number < golden.cases(); ++number) {
       const Json& json = golden.json.at("cases").at(number);
       if (!json.contains("split")) continue;
@@ -138,7 +138,7 @@ TEST(DecoderGolden, TwoChunks) {
 TEST(DecoderGolden, Gradients) {
   std::size_t checked = 0;
   for (const GoldenDecoder& golden : decoders()) {
-    const std::unique_ptr<Decoder> decoder = load_decoder(golden.folder);
+    const std::unique_ptr<Decoder> decoder = ModelFiles(golden.folder).load_decoder();
     const std::size_t label = golden.json.at("label");
     const std::size_t other = golden.json.at("other");
     const std::vector<std::pair<std::string, ScoreTarget>> targets = {
@@ -148,10 +148,10 @@ TEST(DecoderGolden, Gradients) {
     for (std::size_t number = 0; number < golden.cases(); ++number) {
       if (!golden.json.at("cases").at(number).contains("gradients")) continue;
       const GoldenCase one = golden.golden_case(number);
-      const std::vector<ModelInput> inputs(targets.size(), ModelInput{one.ids, {}});
+      const std::vector<TextInput> inputs(targets.size(), TextInput{one.ids, {}});
       std::vector<ScoreTarget> wanted;
       for (const auto& [name, target] : targets) wanted.push_back(target);
-      const std::vector<InputGradient> found = decoder->input_gradients(inputs, wanted);
+      const std::vector<InputGradient> found = gradients_of(*decoder).input_gradients(inputs, wanted);
       ASSERT_EQ(found.size(), targets.size());
       for (std::size_t t = 0; t < targets.size(); ++t) {
         const std::string& name = targets[t].first;
@@ -177,9 +177,9 @@ TEST(DecoderGolden, Gradients) {
 
 // Any model runs through load_model too.
 TEST(DecoderGolden, LoadModelTakesDecoders) {
-  const std::unique_ptr<Model> model = load_model(test::golden_decoders() / "llama_grouped");
+  const std::unique_ptr<TextModel> model = ModelFiles(test::golden_decoders() / "llama_grouped").load_text();
   EXPECT_EQ(model->info().head, ModelHead::kCausalLm);
-  EXPECT_NE(dynamic_cast<Decoder*>(model.get()), nullptr);
+  EXPECT_EQ(model->decoder(), model.get());
 }
 
 // GPT-2 of 3 layers, 3 heads, 48 numbers and a vocabulary of 3, trained to sort: weights as minGPT keeps them, with
@@ -236,7 +236,7 @@ TEST(DecoderGolden, GptNanoSort) {
   const char* const data = std::getenv("ATTNFLOW_SHARED_DATA");
   if (data == nullptr) GTEST_SKIP() << "ATTNFLOW_SHARED_DATA is not set";
   const GptNanoSort nano(data);
-  const std::unique_ptr<Decoder> decoder = load_decoder(nano.folder());
+  const std::unique_ptr<Decoder> decoder = ModelFiles(nano.folder()).load_decoder();
   const Tensor<float> ids = nano.trace("idx");          // [input, n]
   const Tensor<float> attention = nano.trace("attSm");  // [input, head, query, key] of the first layer
   const Tensor<float> logits = nano.trace("lm_head");   // [input, n, vocabulary]
@@ -244,7 +244,7 @@ TEST(DecoderGolden, GptNanoSort) {
   ASSERT_EQ(ids.shape(), (Shape{3, 11}));
   for (std::size_t i = 0; i < ids.extent(0); ++i) {
     SCOPED_TRACE("input " + std::to_string(i));
-    ModelInput input;
+    TextInput input;
     RunOptions options;
     for (std::size_t p = 0; p < ids.extent(1); ++p) {
       input.ids.push_back(static_cast<std::int64_t>(ids(i, p)));

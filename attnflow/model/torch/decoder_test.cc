@@ -1,6 +1,4 @@
 // What Decoder promises, beyond the numbers that decoder_golden_test.cc compares.
-#include "attnflow/model/decoder.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/decoder_sinks_for_test.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
@@ -37,7 +36,7 @@ constexpr double kChunkTolerance = 4e-5;
 std::unique_ptr<Decoder> load(const std::filesystem::path& folder, std::size_t threads = 0) {
   LoadOptions options;
   options.threads = threads;
-  return load_decoder(folder, options);
+  return ModelFiles(folder).load_decoder(options);
 }
 
 std::unique_ptr<Decoder> load_golden(const std::string& name) { return load(test::golden_decoders() / name); }
@@ -69,9 +68,9 @@ TEST(Decoder, ABaseModelHasAttentionAndNoLogits) {
   RunOptions last;
   last.logit_positions = {6};
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { base->run({ids, {}}, nullptr, last); });
-  const std::vector<ModelInput> inputs = {{ids, {}}};
+  const std::vector<TextInput> inputs = {{ids, {}}};
   const std::vector<ScoreTarget> targets(1);
-  expect_error(ErrorKind::kUnsupportedModel, words, [&] { base->input_gradients(inputs, targets); });
+  expect_error(ErrorKind::kUnsupportedModel, words, [&] { gradients_of(*base).input_gradients(inputs, targets); });
 }
 
 // A decoder of random weights with heads enough that a chunk's attention has to be bounded, and wide enough that
@@ -245,9 +244,9 @@ void expect_same_bits(const std::filesystem::path& folder, std::size_t tokens) {
     const ModelOutput output = decoder->run({ids, {}}, &sink, {{0, tokens - 1}});
     const Tensor<float> appended = decoder->append(std::vector<std::int64_t>{3}, &sink);
     const std::vector<float> rows = all_rows(sink, decoder->info().heads, tokens + 1);
-    const std::vector<ModelInput> inputs = {{{ids.begin(), ids.begin() + 20}, {}}, {{5, 2, 7}, {}}};
+    const std::vector<TextInput> inputs = {{{ids.begin(), ids.begin() + 20}, {}}, {{5, 2, 7}, {}}};
     const std::vector<InputGradient> gradients =
-        decoder->input_gradients(inputs, std::vector<ScoreTarget>(2, {ScoreTarget::Kind::kLogit, 4, 0}));
+        gradients_of(*decoder).input_gradients(inputs, std::vector<ScoreTarget>(2, {ScoreTarget::Kind::kLogit, 4, 0}));
     std::vector<float> all(gradients[0].gradient.span().begin(), gradients[0].gradient.span().end());
     all.insert(all.end(), gradients[1].gradient.span().begin(), gradients[1].gradient.span().end());
     if (attention.empty()) {
@@ -274,14 +273,14 @@ TEST(Decoder, SameInputSameBits) {
 TEST(Decoder, SinkMayBeNullAndChangesNothing) {
   const WideDecoder wide;
   const std::unique_ptr<Decoder> decoder = load(wide.path());
-  const ModelInput input = {spread_ids(300, decoder->info().vocabulary), {}};
+  const TextInput input = {spread_ids(300, decoder->info().vocabulary), {}};
   StackedRows sink;
   EXPECT_TRUE(decoder->run(input, nullptr, {{299}}).logits == decoder->run(input, &sink, {{299}}).logits);
 }
 
 TEST(Decoder, LogitsComeInTheOrderAsked) {
   const std::unique_ptr<Decoder> decoder = load_golden("gpt2_tied");
-  const ModelInput input = {spread_ids(9, 298), {}};
+  const TextInput input = {spread_ids(9, 298), {}};
   const Tensor<float> one = decoder->run(input, nullptr, {{1}}).logits;
   const Tensor<float> three = decoder->run(input, nullptr, {{8, 1, 8}}).logits;
   ASSERT_EQ(three.shape(), (Shape{3, 298}));
@@ -290,7 +289,7 @@ TEST(Decoder, LogitsComeInTheOrderAsked) {
   EXPECT_EQ(decoder->run(input, nullptr).logits.shape(), (Shape{0, 298}));
   EXPECT_LE(relative_difference(decoder->append(std::vector<std::int64_t>{7}, nullptr).span(),
                                 [&] {
-                                  ModelInput longer = input;
+                                  TextInput longer = input;
                                   longer.ids.push_back(7);
                                   return load_golden("gpt2_tied")->run(longer, nullptr, {{9}}).logits;
                                 }()
@@ -302,7 +301,7 @@ TEST(Decoder, LogitsComeInTheOrderAsked) {
 TEST(Decoder, ContextIsRoomAndNothingElse) {
   LoadOptions options;
   options.context = 100000;  // more than there are positions
-  const std::unique_ptr<Decoder> roomy = load_decoder(test::golden_decoders() / "llama_grouped", options);
+  const std::unique_ptr<Decoder> roomy = ModelFiles(test::golden_decoders() / "llama_grouped").load_decoder(options);
   const std::unique_ptr<Decoder> growing = load_golden("llama_grouped");
   const std::unique_ptr<Decoder> asked = load_golden("llama_grouped");
   for (const std::int64_t id : spread_ids(320, 298)) {
@@ -437,16 +436,17 @@ TEST(Decoder, RefusesInputThatItCannotRun) {
   expect_error(ErrorKind::kBadFile, {"found 400"},
                [&] { decoder->run_for_replay(std::vector<std::int64_t>{400}, nullptr); });
 
-  const std::vector<ModelInput> inputs = {{{1, 2}, {}}};
-  expect_error(ErrorKind::kUnsupportedModel, {"classification head", "gpt2_tied"}, [&] { decoder->classify(inputs); });
-  expect_error(ErrorKind::kUsage, {"a target for each"}, [&] { decoder->input_gradients(inputs, {}); });
+  const std::vector<TextInput> inputs = {{{1, 2}, {}}};
+  EXPECT_EQ(decoder->encoder(), nullptr);
+  expect_error(ErrorKind::kUsage, {"a target for each"}, [&] { gradients_of(*decoder).input_gradients(inputs, {}); });
   const std::vector<ScoreTarget> target = {{ScoreTarget::Kind::kLogit, 298, 0}};
-  expect_error(ErrorKind::kUsage, {"labels below 298"}, [&] { decoder->input_gradients(inputs, target); });
+  expect_error(ErrorKind::kUsage, {"labels below 298"},
+               [&] { gradients_of(*decoder).input_gradients(inputs, target); });
 
   LoadOptions options;
   options.device = "cuda";
   expect_error(ErrorKind::kUsage, {"device cuda", "cpu"},
-               [&] { load_decoder(test::golden_decoders() / "gpt2_tied", options); });
+               [&] { ModelFiles(test::golden_decoders() / "gpt2_tied").load_decoder(options); });
 }
 
 // Stops in the middle of a pass.
@@ -487,16 +487,16 @@ TEST(Decoder, ClearsTheSequenceWhenItIsStopped) {
   EXPECT_THROW(decoder->run_for_replay(ids, nullptr, source.get_token()), Cancelled);
   BatchOptions options;
   options.stop_token = source.get_token();
-  const std::vector<ModelInput> inputs = {{ids, {}}};
+  const std::vector<TextInput> inputs = {{ids, {}}};
   const std::vector<ScoreTarget> targets = {{ScoreTarget::Kind::kLogit, 1, 0}};
-  EXPECT_THROW(decoder->input_gradients(inputs, targets, options), Cancelled);
+  EXPECT_THROW(gradients_of(*decoder).input_gradients(inputs, targets, options), Cancelled);
 }
 
 // Gradients say what a small step of the input does; they leave the sequence alone.
 TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
   const std::unique_ptr<Decoder> decoder = load_golden("qwen2_window");
   decoder->append(std::vector<std::int64_t>{1, 2, 3}, nullptr);
-  std::vector<ModelInput> inputs;
+  std::vector<TextInput> inputs;
   std::vector<ScoreTarget> targets;
   for (std::size_t i = 1; i <= 5; ++i) {
     inputs.push_back({spread_ids(6 * i, 298), {}});
@@ -508,20 +508,20 @@ TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
     EXPECT_EQ(total, 5U);
     seen.push_back(done);
   };
-  const std::vector<InputGradient> all = decoder->input_gradients(inputs, targets, options);
+  const std::vector<InputGradient> all = gradients_of(*decoder).input_gradients(inputs, targets, options);
   EXPECT_EQ(seen, (std::vector<std::size_t>{1, 2, 3, 4, 5}));
   EXPECT_EQ(decoder->length(), 3U);
   for (std::size_t i = 0; i < all.size(); ++i) {
     ASSERT_EQ(all[i].gradient.shape(), (Shape{inputs[i].ids.size(), decoder->info().hidden}));
-    const std::vector<InputGradient> alone = decoder->input_gradients({&inputs[i], 1}, {&targets[i], 1});
+    const std::vector<InputGradient> alone = gradients_of(*decoder).input_gradients({&inputs[i], 1}, {&targets[i], 1});
     EXPECT_TRUE(alone[0].gradient == all[i].gradient);
     EXPECT_EQ(alone[0].value, all[i].value);
   }
   // The value is that of the logits which a run gives.
   const Tensor<float> logits = decoder->run(inputs[4], nullptr, {{29}}).logits;
   const std::vector<ScoreTarget> logit = {{ScoreTarget::Kind::kLogit, 17, 0}};
-  EXPECT_NEAR(decoder->input_gradients({&inputs[4], 1}, logit)[0].value, static_cast<double>(logits(0, 17)),
-              1e-5 * std::max(1.0, std::abs(static_cast<double>(logits(0, 17)))));
+  EXPECT_NEAR(gradients_of(*decoder).input_gradients({&inputs[4], 1}, logit)[0].value,
+              static_cast<double>(logits(0, 17)), 1e-5 * std::max(1.0, std::abs(static_cast<double>(logits(0, 17)))));
 }
 
 }  // namespace

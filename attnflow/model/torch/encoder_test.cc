@@ -1,4 +1,4 @@
-// What Model::run promises, beyond the numbers that golden_test.cc compares.
+// What run() promises, beyond the numbers that golden_test.cc compares.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
 namespace attnflow::encoder_test {
@@ -24,7 +24,9 @@ namespace {
 using test::expect_error;
 using test::StackSink;
 
-std::unique_ptr<Model> load(const std::string& name) { return load_model(test::golden_models() / name); }
+std::unique_ptr<Encoder> load(const std::string& name) {
+  return ModelFiles(test::golden_models() / name).load_encoder();
+}
 
 // A BERT of random weights, as wide as real ones, so that products are cut into several blocks each way.
 class WideBert {
@@ -75,9 +77,9 @@ class WideBert {
 };
 
 // `tokens` ids below `vocabulary`, all of them in use before one comes again.
-ModelInput spread_input(std::size_t tokens, std::size_t vocabulary) {
+TextInput spread_input(std::size_t tokens, std::size_t vocabulary) {
   constexpr std::size_t kStride = 7919;
-  ModelInput input;
+  TextInput input;
   for (std::size_t i = 0; i < tokens; ++i) {
     input.ids.push_back(static_cast<std::int64_t>((i + 1) * kStride % vocabulary));
   }
@@ -91,7 +93,7 @@ void expect_same_bits(const std::filesystem::path& folder, const std::vector<std
     for (const std::size_t threads : {1U, 2U, 3U, 1U}) {
       LoadOptions options;
       options.threads = threads;
-      const std::unique_ptr<Model> model = load_model(folder, options);
+      const std::unique_ptr<Encoder> model = ModelFiles(folder).load_encoder(options);
       RunOptions run;
       if (model->info().head == ModelHead::kMaskedLm) run.logit_positions = {0, length - 1};
       StackSink sink;
@@ -107,11 +109,11 @@ void expect_same_bits(const std::filesystem::path& folder, const std::vector<std
   }
 }
 
-const ModelInput kInput = {{2, 9, 30, 12, 7, 3}, {0, 0, 0, 1, 1, 1}};
+const TextInput kInput = {{2, 9, 30, 12, 7, 3}, {0, 0, 0, 1, 1, 1}};
 
 TEST(Encoder, RefusesInputThatItCannotRun) {
-  const std::unique_ptr<Model> model = load("bert_masked_lm");
-  const auto expect = [&](ErrorKind kind, const std::vector<std::string>& words, const ModelInput& input) {
+  const std::unique_ptr<Encoder> model = load("bert_masked_lm");
+  const auto expect = [&](ErrorKind kind, const std::vector<std::string>& words, const TextInput& input) {
     StackSink sink;
     expect_error(kind, words, [&] { model->run(input, &sink); });
     EXPECT_EQ(sink.layers, 0U);
@@ -124,7 +126,7 @@ TEST(Encoder, RefusesInputThatItCannotRun) {
 }
 
 TEST(Encoder, RobertaCanUseAllOfItsPositions) {
-  const std::unique_ptr<Model> model = load("roberta_masked_lm");
+  const std::unique_ptr<Encoder> model = load("roberta_masked_lm");
   StackSink sink;
   model->run({std::vector<std::int64_t>(model->info().max_tokens, 5), {}}, &sink);
   EXPECT_EQ(sink.layers, model->info().layers);
@@ -134,7 +136,7 @@ TEST(Encoder, RobertaCanUseAllOfItsPositions) {
 }
 
 TEST(Encoder, AttentionRowsSumToOne) {
-  const std::unique_ptr<Model> model = load("albert_two_groups");
+  const std::unique_ptr<Encoder> model = load("albert_two_groups");
   StackSink sink;
   model->run(kInput, &sink);
   const std::size_t n = kInput.ids.size();
@@ -147,13 +149,13 @@ TEST(Encoder, AttentionRowsSumToOne) {
 }
 
 TEST(Encoder, SinkMayBeNullAndChangesNothing) {
-  const std::unique_ptr<Model> model = load("distilbert_classification");
+  const std::unique_ptr<Encoder> model = load("distilbert_classification");
   StackSink sink;
   EXPECT_EQ(model->run(kInput, nullptr).logits, model->run(kInput, &sink).logits);
 }
 
 TEST(Encoder, LogitsComeInTheOrderAsked) {
-  const std::unique_ptr<Model> model = load("bert_masked_lm");
+  const std::unique_ptr<Encoder> model = load("bert_masked_lm");
   const Tensor<float> one = model->run(kInput, nullptr, {{1}}).logits;
   const Tensor<float> two = model->run(kInput, nullptr, {{4, 1}}).logits;
   ASSERT_EQ(two.shape(), (Shape{2, model->info().vocabulary}));
@@ -162,12 +164,12 @@ TEST(Encoder, LogitsComeInTheOrderAsked) {
 }
 
 TEST(Encoder, TypeIdsMatterOnlyWhereThereAreTypes) {
-  const ModelInput without = {kInput.ids, {}};
+  const TextInput without = {kInput.ids, {}};
   for (const auto& [name, matter] : {std::pair{"bert_masked_lm", true},
                                      {"roberta_masked_lm", false},
                                      {"distilbert_masked_lm", false},
                                      {"albert_masked_lm", true}}) {
-    const std::unique_ptr<Model> model = load(name);
+    const std::unique_ptr<Encoder> model = load(name);
     const bool same = model->run(kInput, nullptr, {{2}}).logits == model->run(without, nullptr, {{2}}).logits;
     EXPECT_EQ(same, !matter) << name;
   }
@@ -200,9 +202,9 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   constexpr std::size_t kCopies = 76;
   constexpr std::size_t n = kTokens * kCopies;
   const WideBert bert(false);
-  const std::unique_ptr<Model> model = load_model(bert.path());
-  const ModelInput once = spread_input(kTokens, model->info().vocabulary);
-  ModelInput repeated;
+  const std::unique_ptr<Encoder> model = ModelFiles(bert.path()).load_encoder();
+  const TextInput once = spread_input(kTokens, model->info().vocabulary);
+  TextInput repeated;
   for (std::size_t i = 0; i < n; ++i) repeated.ids.push_back(once.ids[i % kTokens]);
   StackSink one_block;
   model->run(once, &one_block);
@@ -225,19 +227,20 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
 
 TEST(Encoder, ModelsRunAtTheSameTime) {
   const WideBert bert(true);
-  const ModelInput input = spread_input(342, 77);
+  const TextInput input = spread_input(342, 77);
   StackSink expected;
-  load_model(bert.path())->run(input, &expected);
+  ModelFiles(bert.path()).load_encoder()->run(input, &expected);
   std::array<StackSink, 3> sinks;
   {
     std::vector<std::jthread> threads;
-    for (StackSink& sink : sinks) threads.emplace_back([&] { load_model(bert.path())->run(input, &sink); });
+    for (StackSink& sink : sinks)
+      threads.emplace_back([&] { ModelFiles(bert.path()).load_encoder()->run(input, &sink); });
   }
   for (const StackSink& sink : sinks) EXPECT_TRUE(sink.values == expected.values);
 }
 
 TEST(Encoder, AModelRunsOnAnotherThread) {
-  const std::unique_ptr<Model> model = load("bert_classification");
+  const std::unique_ptr<Encoder> model = load("bert_classification");
   const Tensor<float> here = model->run(kInput, nullptr).logits;
   Tensor<float> there;
   std::thread([&] { there = model->run(kInput, nullptr).logits; }).join();
@@ -247,7 +250,7 @@ TEST(Encoder, AModelRunsOnAnotherThread) {
 // The mapped file lives as long as the model that computes with it.
 TEST(Encoder, TheFolderMayGoAwayAfterLoading) {
   auto copy = std::make_unique<test::ModelCopy>("bert_base");
-  const std::unique_ptr<Model> model = load_model(copy->path());
+  const std::unique_ptr<Encoder> model = ModelFiles(copy->path()).load_encoder();
   copy.reset();
   StackSink sink;
   model->run(kInput, &sink);
@@ -262,7 +265,7 @@ TEST(Encoder, ExceptionsOfTheSinkComeThrough) {
       throw Error(ErrorKind::kOther, "the sink is full");
     }
   } sink;
-  const std::unique_ptr<Model> model = load("bert_base");
+  const std::unique_ptr<Encoder> model = load("bert_base");
   expect_error(ErrorKind::kOther, {"the sink is full"}, [&] { model->run(kInput, &sink); });
 }
 
@@ -272,14 +275,14 @@ TEST(Encoder, DamagedFilesAreRefusedBeforeTheBackendSeesThem) {
     weights.header["embeddings.position_embeddings.weight"]["shape"] = {24, 20};
   });
   expect_error(ErrorKind::kBadFile, {"embeddings.position_embeddings.weight", "[24, 20]", "expected [20, 24]"},
-               [&] { load_model(copy.path()); });
+               [&] { ModelFiles(copy.path()).load_encoder(); });
 }
 
 TEST(Encoder, DeviceThatIsNotThereIsRefused) {
   LoadOptions options;
   options.device = "cuda:99";  // no machine has it, whatever the libtorch
   expect_error(ErrorKind::kUsage, {"cuda:99", "expected"},
-               [&] { load_model(test::golden_models() / "bert_base", options); });
+               [&] { ModelFiles(test::golden_models() / "bert_base").load_encoder(options); });
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ class StackSink : public AttentionSink {
   std::vector<float> values;  // [layer, head, query, key]
 };
 
-inline ModelInput golden_input(const nlohmann::json& golden_case) {
-  ModelInput input;
+inline TextInput golden_input(const nlohmann::json& golden_case) {
+  TextInput input;
   golden_case.at("ids").get_to(input.ids);
   golden_case.at("type_ids").get_to(input.type_ids);
   return input;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
@@ -50,8 +50,8 @@ void check_masked_predictions(const Json& expected, const std::vector<std::size_
   }
 }
 
-// The same input through Model::run, with the logits that the golden file has.
-void check_case(Model& model, const Json& golden, const std::filesystem::path& arrays, std::size_t number) {
+// The same input through run(), with the logits that the golden file has.
+void check_case(Encoder& model, const Json& golden, const std::filesystem::path& arrays, std::size_t number) {
   RunOptions options;
   if (model.info().head == ModelHead::kMaskedLm) {
     options.logit_positions =
@@ -80,7 +80,7 @@ TEST(Golden, EverySmallModel) {
   std::size_t cases = 0;
   for (const Json& golden : test::golden_index()) {
     const auto name = golden.at("name").get<std::string>();
-    const std::unique_ptr<Model> model = load_model(test::golden_models() / name);
+    const std::unique_ptr<Encoder> model = ModelFiles(test::golden_models() / name).load_encoder();
     for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
       const Json& one = golden.at("cases")[number];
       SCOPED_TRACE(name + ", " + one.at("name").get<std::string>());
@@ -101,14 +101,14 @@ TEST(Golden, MisalignedWeights) {
     const test::WeightsFile weights = test::WeightsFile::read(file);
     for (const std::size_t padding : {1U, 2U, 3U}) {
       weights.write(file, padding);
-      const std::unique_ptr<Model> model = load_model(copy.path());
+      const std::unique_ptr<Encoder> model = ModelFiles(copy.path()).load_encoder();
       check_case(*model, golden.at("cases")[1], test::golden_models() / (name + ".npz"), 1);
     }
   }
 }
 
 // A large model's golden file holds the whole attention of short inputs and a sample of that of long ones.
-void check_large_case(Model& model, const Json& golden, const std::filesystem::path& arrays) {
+void check_large_case(Encoder& model, const Json& golden, const std::filesystem::path& arrays) {
   RunOptions options;
   const bool masked_lm = model.info().head == ModelHead::kMaskedLm;
   if (masked_lm) {
@@ -151,7 +151,7 @@ void check_large_case(Model& model, const Json& golden, const std::filesystem::p
 void check_large_model(const std::filesystem::path& folder, const std::string& golden_name) {
   const std::filesystem::path golden = std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / golden_name;
   const Json cases = Json::parse(test::get(golden / "cases.json")).at("cases");
-  const std::unique_ptr<Model> model = load_model(folder);
+  const std::unique_ptr<Encoder> model = ModelFiles(folder).load_encoder();
   ASSERT_FALSE(cases.empty());
   for (const Json& one : cases) {
     const auto name = one.at("name").get<std::string>();

@@ -1,4 +1,4 @@
-// Model::classify and Model::input_gradients: against PyTorch's autograd (tests/golden/gradients), and padded batches
+// classify() and input_gradients(): against PyTorch's autograd (tests/golden/gradients), and padded batches
 // against sequences that run alone.
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
 namespace attnflow::gradients_test {
@@ -41,7 +41,7 @@ const std::array<std::string, 3> kTargetNames = {"logit", "probability", "differ
 
 struct GoldenClassifier {
   std::string name;
-  std::vector<ModelInput> inputs;  // of its cases
+  std::vector<TextInput> inputs;  // of its cases
 };
 
 std::vector<GoldenClassifier> classifiers() {
@@ -55,10 +55,10 @@ std::vector<GoldenClassifier> classifiers() {
   return found;
 }
 
-std::unique_ptr<Model> load(const std::string& name, std::size_t threads = 0) {
+std::unique_ptr<Encoder> load(const std::string& name, std::size_t threads = 0) {
   LoadOptions options;
   options.threads = threads;
-  return load_model(test::golden_models() / name, options);
+  return ModelFiles(test::golden_models() / name).load_encoder(options);
 }
 
 double largest(std::span<const float> values) {
@@ -78,11 +78,11 @@ TEST(Gradients, AgreeWithAutograd) {
   for (const GoldenClassifier& golden : classifiers()) {
     const std::filesystem::path arrays =
         std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "gradients" / (golden.name + ".npz");
-    const std::unique_ptr<Model> model = load(golden.name);
+    const std::unique_ptr<Encoder> model = load(golden.name);
     for (std::size_t t = 0; t < kTargets.size(); ++t) {
       const std::vector<ScoreTarget> targets(golden.inputs.size(), kTargets.at(t));
       // All cases at once: of 1, 7, 20 and some tokens, so three of them are padded.
-      const std::vector<InputGradient> found = model->input_gradients(golden.inputs, targets);
+      const std::vector<InputGradient> found = gradients_of(*model).input_gradients(golden.inputs, targets);
       ASSERT_EQ(found.size(), golden.inputs.size());
       for (std::size_t c = 0; c < found.size(); ++c) {
         SCOPED_TRACE(golden.name + ", case " + std::to_string(c) + ", " + kTargetNames.at(t));
@@ -102,14 +102,14 @@ TEST(Gradients, AgreeWithAutograd) {
 }
 
 // Inputs of every length from 1 to the longest, in an order that is not theirs.
-std::vector<ModelInput> mixed_lengths(const GoldenClassifier& golden) {
+std::vector<TextInput> mixed_lengths(const GoldenClassifier& golden) {
   const auto longest = std::max_element(golden.inputs.begin(), golden.inputs.end(),
                                         [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
   const std::size_t count = longest->ids.size();
-  std::vector<ModelInput> inputs;
+  std::vector<TextInput> inputs;
   for (std::size_t i = 0; i < count; ++i) {
     const auto length = static_cast<std::ptrdiff_t>(1 + i * 7 % count);
-    ModelInput input;
+    TextInput input;
     input.ids.assign(longest->ids.begin(), longest->ids.begin() + length);
     // Some with token types, some without, in one batch.
     if (i % 2 == 0) input.type_ids.assign(longest->type_ids.begin(), longest->type_ids.begin() + length);
@@ -121,16 +121,16 @@ std::vector<ModelInput> mixed_lengths(const GoldenClassifier& golden) {
 TEST(Gradients, PaddingChangesNothing) {
   for (const GoldenClassifier& golden : classifiers()) {
     SCOPED_TRACE(golden.name);
-    const std::unique_ptr<Model> model = load(golden.name);
-    const std::vector<ModelInput> inputs = mixed_lengths(golden);
+    const std::unique_ptr<Encoder> model = load(golden.name);
+    const std::vector<TextInput> inputs = mixed_lengths(golden);
     const std::vector<ScoreTarget> targets(inputs.size(), kTargets[2]);
     const std::vector<Tensor<float>> logits = model->classify(inputs);
-    const std::vector<InputGradient> gradients = model->input_gradients(inputs, targets);
+    const std::vector<InputGradient> gradients = gradients_of(*model).input_gradients(inputs, targets);
     ASSERT_EQ(logits.size(), inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       SCOPED_TRACE("input " + std::to_string(i) + ", tokens " + std::to_string(inputs[i].ids.size()));
       expect_close(logits[i], model->run(inputs[i], nullptr).logits, kBatchTolerance);
-      const std::vector<InputGradient> alone = model->input_gradients({&inputs[i], 1}, {&targets[i], 1});
+      const std::vector<InputGradient> alone = gradients_of(*model).input_gradients({&inputs[i], 1}, {&targets[i], 1});
       ASSERT_EQ(alone.size(), 1U);
       EXPECT_EQ(gradients[i].gradient.extent(0), inputs[i].ids.size());
       expect_close(gradients[i].embedding, alone[0].embedding, kBatchTolerance);
@@ -143,16 +143,16 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
   const std::vector<GoldenClassifier> all = classifiers();
   ASSERT_FALSE(all.empty());
   const GoldenClassifier& golden = all.back();
-  const std::vector<ModelInput> inputs = mixed_lengths(golden);
+  const std::vector<TextInput> inputs = mixed_lengths(golden);
   const std::vector<ScoreTarget> targets(inputs.size(), kTargets[0]);
   BatchOptions options;
   options.max_tokens = 40;  // many batches
   std::vector<Tensor<float>> logits;
   std::vector<InputGradient> gradients;
   for (const std::size_t threads : {1U, 2U, 3U}) {
-    const std::unique_ptr<Model> model = load(golden.name, threads);
+    const std::unique_ptr<Encoder> model = load(golden.name, threads);
     const std::vector<Tensor<float>> found = model->classify(inputs, options);
-    const std::vector<InputGradient> slopes = model->input_gradients(inputs, targets, options);
+    const std::vector<InputGradient> slopes = gradients_of(*model).input_gradients(inputs, targets, options);
     if (threads == 1) {
       logits = found;
       gradients = slopes;
@@ -169,10 +169,10 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
 // the sum over dimensions is no score (attnflow/evaluate/importance.h).
 TEST(Gradients, DimensionsSumToZeroWhereNormsComeFirst) {
   for (const GoldenClassifier& golden : classifiers()) {
-    const std::unique_ptr<Model> model = load(golden.name);
+    const std::unique_ptr<Encoder> model = load(golden.name);
     const std::vector<ScoreTarget> targets(golden.inputs.size(), kTargets[0]);
     double largest_share = 0.0;
-    for (const InputGradient& found : model->input_gradients(golden.inputs, targets)) {
+    for (const InputGradient& found : gradients_of(*model).input_gradients(golden.inputs, targets)) {
       for (std::size_t j = 0; j < found.gradient.extent(0); ++j) {
         const std::span<const float> row = found.gradient[j].span();
         double sum = 0.0;
@@ -194,7 +194,7 @@ TEST(Gradients, DimensionsSumToZeroWhereNormsComeFirst) {
 
 TEST(Gradients, ProgressAndCancelling) {
   const GoldenClassifier golden = classifiers().front();
-  const std::unique_ptr<Model> model = load(golden.name);
+  const std::unique_ptr<Encoder> model = load(golden.name);
   BatchOptions options;
   options.max_tokens = 1;
   std::vector<std::size_t> done;
@@ -214,22 +214,24 @@ TEST(Gradients, ProgressAndCancelling) {
 }
 
 TEST(Gradients, RefuseWhatTheyCannotDo) {
-  const std::unique_ptr<Model> model = load("bert_classification");
-  const std::vector<ModelInput> inputs = {{{2, 9, 3}, {}}, {{2, 3}, {}}};
+  const std::unique_ptr<Encoder> model = load("bert_classification");
+  const std::vector<TextInput> inputs = {{{2, 9, 3}, {}}, {{2, 3}, {}}};
   const std::vector<ScoreTarget> targets(2);
   expect_error(ErrorKind::kUsage, {"a target for each of 2 inputs", "found 1"}, [&] {
-    model->input_gradients(inputs, {targets.data(), 1});
+    gradients_of(*model).input_gradients(inputs, {targets.data(), 1});
   });
   const std::vector<ScoreTarget> outside = {{}, {ScoreTarget::Kind::kLogit, 3, 0}};
-  expect_error(ErrorKind::kUsage, {"labels below 3", "found 3"}, [&] { model->input_gradients(inputs, outside); });
+  expect_error(ErrorKind::kUsage, {"labels below 3", "found 3"},
+               [&] { gradients_of(*model).input_gradients(inputs, outside); });
   const std::vector<ScoreTarget> other = {{}, {ScoreTarget::Kind::kProbabilityDifference, 0, 7}};
-  expect_error(ErrorKind::kUsage, {"labels below 3", "found 7"}, [&] { model->input_gradients(inputs, other); });
-  const std::vector<ModelInput> too_long = {{std::vector<std::int64_t>(21, 5), {}}};
+  expect_error(ErrorKind::kUsage, {"labels below 3", "found 7"},
+               [&] { gradients_of(*model).input_gradients(inputs, other); });
+  const std::vector<TextInput> too_long = {{std::vector<std::int64_t>(21, 5), {}}};
   expect_error(ErrorKind::kInputTooLong, {"at most 20", "found 21"}, [&] { model->classify(too_long); });
   expect_error(ErrorKind::kUnsupportedModel, {"classification head", "bert_masked_lm"},
                [&] { load("bert_masked_lm")->classify(inputs); });
   EXPECT_TRUE(model->classify({}).empty());
-  EXPECT_TRUE(model->input_gradients({}, {}).empty());
+  EXPECT_TRUE(gradients_of(*model).input_gradients({}, {}).empty());
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include <utility>
 #include <vector>
 
 #include "attnflow/base/progress.h"
+#include "attnflow/model/torch/tensor_source.h"
 
 namespace attnflow::internal {
 
@@ -16,12 +16,6 @@ at::Tensor gradient_to_host(const at::Tensor& weights) {
   const std::int64_t queries = weights.size(-2);
   const std::int64_t keys = weights.size(-1);
   return weights.detach().reshape({-1, queries, keys}).to(at::kCPU).contiguous();
-}
-
-TensorView<const float> view_of(const at::Tensor& host) {
-  Shape shape;
-  for (const std::int64_t extent : host.sizes()) shape.push_back(static_cast<std::size_t>(extent));
-  return {host.data_ptr<float>(), std::move(shape)};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Gradients through a stack of layers, one layer in memory at a time.
+// Gradients through a stack of layers, one layer in memory at a time: gradient checkpointing, with a checkpoint at
+// every layer.
 //
 // Problem. With x_0 the input of the first layer, x_l = f_l(x_(l-1)) for l = 1..L and a number s(x_L), find ds/dx_0,
 // and on request for every layer ds/dW_l, where W_l are its attention weights after softmax, taken as an input of their
@@ -9,6 +10,9 @@
 // O(L n d) for the inputs, and the inside of one layer, O(H n^2).
 //
 // Determinism: runs on the calling thread, so the same bits whatever the number of threads.
+//
+// References:
+//   Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016. https://arxiv.org/abs/1604.06174
 #ifndef ATTNFLOW_MODEL_TORCH_LAYERED_GRADIENTS_H_
 #define ATTNFLOW_MODEL_TORCH_LAYERED_GRADIENTS_H_
 

@@ -27,7 +27,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/files/folder.h"
 #include "attnflow/graph/mixing.h"
-#include "attnflow/model/decoder.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/rollout/replay_rollout.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -67,7 +67,7 @@ void run(const Arguments& arguments) {
   attnflow::LoadOptions options;
   options.threads = arguments.threads;
   options.context = arguments.tokens;
-  const auto decoder = attnflow::load_decoder(attnflow::Folder(arguments.folder), options);
+  const auto decoder = attnflow::ModelFiles(arguments.folder).load_decoder(options);
   // Which tokens does not matter; a stride that shares no factor with most vocabularies spreads them over the table.
   constexpr std::size_t kStride = 7919;
   std::vector<std::int64_t> ids;

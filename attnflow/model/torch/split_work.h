@@ -2,9 +2,9 @@
 //
 // A library that multiplies one matrix on several threads chooses where to cut it by their number, and another cut sums
 // in another order: the last bits change with the threads. So here every call of libtorch, and of the BLAS below it,
-// stays on the thread that makes it, and the encoder does the cutting: matrices into blocks whose borders depend on
-// their shape alone, attention into heads. Threads share out the blocks; whoever takes a block makes the same call on
-// the same numbers.
+// stays on the thread that makes it, and BlockedOps and attend() do the cutting: matrices into blocks whose borders
+// depend on their shape alone, attention into heads. Threads share out the blocks; whoever takes a block makes the same
+// call on the same numbers.
 #ifndef ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
 #define ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
 
@@ -14,6 +14,19 @@
 #include <functional>
 
 namespace attnflow::internal {
+
+// The multiply-adds that are worth a thread and a block of their own: a few tenths of a millisecond, when starting a
+// thread takes a tenth of that on an idle machine and much more on a busy one. Attention's products are small and come
+// with a softmax, so it takes longer over each. A product with one row waits for memory, a number for each
+// multiply-add, so that fewer of them take as long.
+inline constexpr std::int64_t kWorthOfProduct = 8'000'000;
+inline constexpr std::int64_t kWorthOfAttention = 2'000'000;
+inline constexpr std::int64_t kWorthOfVector = 1'000'000;
+
+// As many of `threads` as there is work for; results do not depend on it.
+inline std::size_t useful_threads(std::size_t threads, std::int64_t work, std::int64_t worth) {
+  return std::min(threads, static_cast<std::size_t>(std::max<std::int64_t>(1, work / worth)));
+}
 
 // [0, length) in blocks as equal as they can be: the fewest of at most `most` each, rounded up to a power of two (but
 // no empty ones), which any usual number of threads shares out evenly.
@@ -34,7 +47,7 @@ class Blocks {
 };
 
 // Makes the calling thread's calls of libtorch and of OpenBLAS use no other thread. OpenBLAS's setting holds for all
-// threads and libtorch's for this one and those that libtorch has not run on yet, so an encoder asks for it whenever it
+// threads and libtorch's for this one and those that libtorch has not run on yet, so a model asks for it whenever it
 // runs: programs that use libtorch themselves may have set something else meanwhile.
 void keep_calls_on_one_thread();
 

@@ -19,7 +19,7 @@
 #include "attnflow/base/random.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow {
@@ -57,10 +57,9 @@ void check(const Tensor<double>& rolled, const FlowResult& flow) {
 int run(const std::string& folder, std::size_t runs, std::size_t threads) {
   LoadOptions load;
   load.threads = threads;
-  const std::unique_ptr<Model> model = load_model(folder, load);
+  const std::unique_ptr<VisionModel> model = ModelFiles(folder).load_vision(load);
   const ModelInfo& info = model->info();
-  expect(info.image.has_value(), "the model takes pictures");
-  ModelInput input;
+  PixelInput input;
   input.pixels = Tensor<float>({info.image->channels, info.image->height, info.image->width});
   Random random(1);
   for (float& pixel : input.pixels.span()) pixel = static_cast<float>(random.normal());

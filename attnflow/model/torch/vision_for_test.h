@@ -30,15 +30,15 @@ inline Array vision_array(const std::string& model, std::size_t number, const st
   return read_npz(golden_vision() / (model + ".npz"), "case" + std::to_string(number) + "_" + key);
 }
 
-inline ModelInput vision_input(const std::string& model, std::size_t number) {
-  ModelInput input;
+inline PixelInput vision_input(const std::string& model, std::size_t number) {
+  PixelInput input;
   input.pixels = vision_array(model, number, "pixels").to_float("pixels");
   return input;
 }
 
 // The pictures of all cases.
-inline std::vector<ModelInput> vision_inputs(const nlohmann::json& golden) {
-  std::vector<ModelInput> inputs;
+inline std::vector<PixelInput> vision_inputs(const nlohmann::json& golden) {
+  std::vector<PixelInput> inputs;
   for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
     inputs.push_back(vision_input(golden.at("name").get<std::string>(), number));
   }
@@ -54,11 +54,11 @@ class NewVision {
     std::map<std::string, Tensor<float>> weights;
     Random random(seed);
     const ModelConfig parsed = parse_model_config(config_, "config.json");
-    for (const TensorPlan& plan : plan_tensors(parsed, ModelHead::kClassification, classes)) {
+    for (const PlannedTensor& plan : plan_tensors(parsed, ModelHead::kClassification, classes)) {
       Tensor<float> tensor(plan.shape);
-      if (plan.kind == TensorPlan::Kind::kNormScale) {
+      if (plan.kind == PlannedTensor::Kind::kNormScale) {
         std::fill(tensor.span().begin(), tensor.span().end(), 1.0F);
-      } else if (plan.kind == TensorPlan::Kind::kMatrix) {
+      } else if (plan.kind == PlannedTensor::Kind::kMatrix) {
         const double deviation = plan.shape.size() == 2 ? 1.0 / std::sqrt(static_cast<double>(plan.shape[1])) : 0.1;
         for (float& value : tensor.span()) value = static_cast<float>(deviation * random.normal());
       }

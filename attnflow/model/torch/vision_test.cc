@@ -11,7 +11,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/vision_for_test.h"
 
@@ -43,10 +43,10 @@ constexpr std::array<ScoreTarget, 3> kTargets = {{
 }};
 const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 
-std::unique_ptr<Model> load(const std::string& name, std::size_t threads = 0) {
+std::unique_ptr<VisionModel> load(const std::string& name, std::size_t threads = 0) {
   LoadOptions options;
   options.threads = threads;
-  return load_model(golden_vision() / name, options);
+  return ModelFiles(golden_vision() / name).load_vision(options);
 }
 
 void expect_close(const Tensor<float>& found, const Tensor<float>& expected, double tolerance) {
@@ -63,7 +63,7 @@ void each_model(const Check& check) {
   for (const Json& golden : vision_index()) {
     const auto name = golden.at("name").get<std::string>();
     SCOPED_TRACE(name);
-    const std::unique_ptr<Model> model = load(name);
+    const std::unique_ptr<VisionModel> model = load(name);
     check(*model, golden, name);
     ++models;
   }
@@ -72,7 +72,7 @@ void each_model(const Check& check) {
 
 TEST(Vision, AttentionAndLogitsAreThoseOfTransformers) {
   std::size_t cases = 0;
-  each_model([&](Model& model, const Json& golden, const std::string& name) {
+  each_model([&](VisionModel& model, const Json& golden, const std::string& name) {
     const bool classifies = golden.at("head") == "classification";
     EXPECT_EQ(model.info().head, classifies ? ModelHead::kClassification : ModelHead::kNone);
     EXPECT_EQ(model.info().labels, golden.at("labels").get<std::vector<std::string>>());
@@ -100,7 +100,7 @@ TEST(Vision, AttentionAndLogitsAreThoseOfTransformers) {
 }
 
 TEST(Vision, SaysWhatItsTokensAre) {
-  each_model([&](Model& model, const Json& golden, const std::string& name) {
+  each_model([&](VisionModel& model, const Json& golden, const std::string& name) {
     const ModelInfo& info = model.info();
     EXPECT_EQ(info.architecture, golden.at("architecture").get<std::string>());
     ASSERT_TRUE(info.image.has_value());
@@ -113,10 +113,10 @@ TEST(Vision, SaysWhatItsTokensAre) {
     EXPECT_EQ(info.max_tokens, golden.at("cases")[0].at("n").get<std::size_t>());
     EXPECT_EQ(info.vocabulary, 0U);
     EXPECT_FALSE(info.causal);
-    EXPECT_EQ(read_model_info(golden_vision() / name).image, info.image);
+    EXPECT_EQ(ModelFiles(golden_vision() / name).info().image, info.image);
     for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
       const Json& one = golden.at("cases")[number];
-      const ModelInput input = vision_input(name, number);
+      const PixelInput input = vision_input(name, number);
       const ImageTokens tokens = image_tokens(image, input.pixels.extent(1), input.pixels.extent(2));
       EXPECT_EQ(tokens.rows, one.at("rows").get<std::size_t>());
       EXPECT_EQ(tokens.columns, one.at("columns").get<std::size_t>());
@@ -132,12 +132,12 @@ TEST(Vision, SaysWhatItsTokensAre) {
 
 TEST(Vision, GradientsAgreeWithAutograd) {
   std::size_t checked = 0;
-  each_model([&](Model& model, const Json& golden, const std::string& name) {
+  each_model([&](VisionModel& model, const Json& golden, const std::string& name) {
     if (golden.at("head") != "classification") return;
-    const std::vector<ModelInput> inputs = test::vision_inputs(golden);
+    const std::vector<PixelInput> inputs = test::vision_inputs(golden);
     for (std::size_t t = 0; t < kTargets.size(); ++t) {
       const std::vector<ScoreTarget> targets(inputs.size(), kTargets.at(t));
-      const std::vector<InputGradient> found = model.input_gradients(inputs, targets);
+      const std::vector<InputGradient> found = gradients_of(model).input_gradients(inputs, targets);
       ASSERT_EQ(found.size(), inputs.size());
       for (std::size_t c = 0; c < found.size(); ++c) {
         SCOPED_TRACE("case " + std::to_string(c) + ", " + kTargetNames.at(t));
@@ -157,10 +157,10 @@ TEST(Vision, GradientsAgreeWithAutograd) {
 }
 
 // Pictures of several sizes, each size more than once, in an order that is not theirs.
-std::vector<ModelInput> mixed_sizes(const Json& golden) {
-  std::vector<ModelInput> inputs;
+std::vector<PixelInput> mixed_sizes(const Json& golden) {
+  std::vector<PixelInput> inputs;
   for (int turn = 0; turn < 3; ++turn) {
-    for (ModelInput& input : test::vision_inputs(golden)) {
+    for (PixelInput& input : test::vision_inputs(golden)) {
       for (float& pixel : input.pixels.span()) pixel *= 1.0F + 0.1F * static_cast<float>(turn);
       inputs.push_back(std::move(input));
     }
@@ -169,16 +169,16 @@ std::vector<ModelInput> mixed_sizes(const Json& golden) {
 }
 
 TEST(Vision, BatchesComputeWhatOnePictureAloneDoes) {
-  each_model([&](Model& model, const Json& golden, const std::string&) {
+  each_model([&](VisionModel& model, const Json& golden, const std::string&) {
     if (golden.at("head") != "classification") return;
-    const std::vector<ModelInput> inputs = mixed_sizes(golden);
+    const std::vector<PixelInput> inputs = mixed_sizes(golden);
     const std::vector<ScoreTarget> targets(inputs.size(), kTargets[2]);
     const std::vector<Tensor<float>> logits = model.classify(inputs);
-    const std::vector<InputGradient> gradients = model.input_gradients(inputs, targets);
+    const std::vector<InputGradient> gradients = gradients_of(model).input_gradients(inputs, targets);
     ASSERT_EQ(logits.size(), inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       expect_close(logits[i], model.run(inputs[i], nullptr).logits, kBatchTolerance);
-      const std::vector<InputGradient> alone = model.input_gradients({&inputs[i], 1}, {&targets[i], 1});
+      const std::vector<InputGradient> alone = gradients_of(model).input_gradients({&inputs[i], 1}, {&targets[i], 1});
       expect_close(gradients[i].gradient, alone.at(0).gradient, kGradientTolerance);
     }
   });
@@ -198,7 +198,7 @@ TEST(Vision, SameBitsWhateverTheThreads) {
     SCOPED_TRACE(type);
     const test::NewVision vision(wide_config(type), 10, 5);
     Random random(1);
-    std::vector<ModelInput> inputs(4);
+    std::vector<PixelInput> inputs(4);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       inputs[i].pixels = test::random_pixels(random, {3, 128, i == 0 ? 160U : 128U});
     }
@@ -209,11 +209,11 @@ TEST(Vision, SameBitsWhateverTheThreads) {
     for (const std::size_t threads : {1U, 2U, 3U}) {
       LoadOptions options;
       options.threads = threads;
-      const std::unique_ptr<Model> model = load_model(vision.path(), options);
+      const std::unique_ptr<VisionModel> model = ModelFiles(vision.path()).load_vision(options);
       StackSink sink;
       std::vector<Tensor<float>> found = {model->run(inputs[0], &sink).logits};
       for (Tensor<float>& one : model->classify(inputs)) found.push_back(std::move(one));
-      const std::vector<InputGradient> slopes = model->input_gradients(inputs, targets);
+      const std::vector<InputGradient> slopes = gradients_of(*model).input_gradients(inputs, targets);
       if (threads == 1) {
         attention = sink.values;
         logits = found;
@@ -227,7 +227,7 @@ TEST(Vision, SameBitsWhateverTheThreads) {
 }
 
 TEST(Vision, AttentionRowsSumToOne) {
-  each_model([&](Model& model, const Json&, const std::string& name) {
+  each_model([&](VisionModel& model, const Json&, const std::string& name) {
     StackSink sink;
     model.run(vision_input(name, 0), &sink);
     const std::size_t n = sink.shape.at(2);
@@ -241,9 +241,9 @@ TEST(Vision, AttentionRowsSumToOne) {
 }
 
 TEST(Vision, RefusesWhatIsNoPictureOfIts) {
-  const std::unique_ptr<Model> vit = load("vit_classification");
+  const std::unique_ptr<VisionModel> vit = load("vit_classification");
   const auto run = [&](Shape shape, float value = 0.0F) {
-    ModelInput input;
+    PixelInput input;
     input.pixels = Tensor<float>(std::move(shape));
     std::fill(input.pixels.span().begin(), input.pixels.span().end(), value);
     vit->run(input, nullptr);
@@ -257,25 +257,8 @@ TEST(Vision, RefusesWhatIsNoPictureOfIts) {
   expect_error(ErrorKind::kUsage, {"finite"}, [&] { run({3, 20, 20}, std::numeric_limits<float>::quiet_NaN()); });
   expect_error(ErrorKind::kUsage, {"[channels, height, width]"}, [&] { vit->run({}, nullptr); });
 
-  const ModelInput text = {{2, 9, 3}, {}};
-  expect_error(ErrorKind::kUsage, {"expected an image", "vit", "found a text of 3 tokens", "attnflow image"},
-               [&] { vit->run(text, nullptr); });
-  expect_error(ErrorKind::kUsage, {"expected an image"}, [&] { vit->classify({&text, 1}); });
-  ModelInput both = vision_input("vit_classification", 0);
-  both.ids = {1};
-  expect_error(ErrorKind::kUsage, {"expected an image", "found a text"}, [&] { vit->run(both, nullptr); });
-
-  const ModelInput picture = vision_input("vit_classification", 0);
-  const std::unique_ptr<Model> bert = load_model(test::golden_models() / "bert_classification");
-  expect_error(ErrorKind::kUsage, {"expected a text", "bert", "[3, 20, 20]", "attnflow explain"},
-               [&] { bert->run(picture, nullptr); });
-  expect_error(ErrorKind::kUsage, {"expected a text"}, [&] { bert->classify({&picture, 1}); });
-  const std::filesystem::path decoders = std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "decoders";
-  expect_error(ErrorKind::kUsage, {"expected a text", "gpt2", "attnflow explain"},
-               [&] { load_model(decoders / "gpt2_tied")->run(picture, nullptr); });
-
   expect_error(ErrorKind::kUnsupportedModel, {"classification head", "dinov2_swiglu"}, [&] {
-    const ModelInput input = vision_input("dinov2_swiglu", 0);
+    const PixelInput input = vision_input("dinov2_swiglu", 0);
     load("dinov2_swiglu")->classify({&input, 1});
   });
 }

@@ -15,7 +15,7 @@
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/builtin_models.h"
-#include "attnflow/model/model.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/text/tokenizer.h"
 
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     const attnflow::Folder folder = attnflow::find_model(argv[1]);
     attnflow::LoadOptions load;
     load.threads = std::max<std::size_t>(1, attnflow::resolve_threads(0) / 2);  // as the server shares them out
-    const std::unique_ptr<attnflow::Model> model = attnflow::load_model(folder, load);
+    const auto model = attnflow::ModelFiles(folder).load_text(load);
     const attnflow::Tokenizer tokenizer = attnflow::Tokenizer::load(folder, model->info().architecture);
     attnflow::ExplainOptions options;
     options.threads = load.threads;

@@ -1,17 +1,13 @@
+#include "attnflow/model/backend.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
-#include <utility>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/backend.h"
-#include "attnflow/model/decoder.h"
-#include "attnflow/model/decoder_weights.h"
-#include "attnflow/model/encoder_weights.h"
-#include "attnflow/model/model.h"
 
 namespace attnflow {
 
@@ -27,12 +23,6 @@ constexpr const char* kFolderVariable = "ATTNFLOW_BACKEND_DIR";
 std::string linker_reason() {
   const char* reason = ::dlerror();
   return reason == nullptr ? "for an unknown reason" : reason;
-}
-
-// Each backend is opened once; libtorch cannot be unloaded, so nothing is ever closed.
-const Backend& torch_backend() {
-  static const Backend backend = open_backend(kTorchBackend, backend_folders());
-  return backend;
 }
 
 }  // namespace
@@ -51,15 +41,8 @@ std::vector<fs::path> backend_folders() {
   return folders;
 }
 
-void* Backend::find(const char* symbol) const {
-  void* const found = ::dlsym(library, symbol);
-  if (found == nullptr) {
-    unsupported(fmt::format("{}: expected a backend with {}, found one without", file.string(), symbol));
-  }
-  return found;
-}
-
-Backend open_backend(const std::string& file_name, const std::vector<fs::path>& folders, const std::string& remedy) {
+const Backend& open_backend(const std::string& file_name, const std::vector<fs::path>& folders,
+                            const std::string& remedy) {
   fs::path file;
   std::string searched;
   for (const fs::path& folder : folders) {
@@ -82,19 +65,16 @@ Backend open_backend(const std::string& file_name, const std::vector<fs::path>& 
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     unsupported(fmt::format("{}: the backend cannot be opened: {}", file.string(), linker_reason()));
-  auto* const abi = reinterpret_cast<BackendAbiFunction*>(::dlsym(library, kBackendAbiSymbol));
+  auto* const backend = reinterpret_cast<const Backend* (*)()>(::dlsym(library, kBackendSymbol));
   const std::string found =
-      abi == nullptr ? "a library without a backend version" : std::string("one for \"") + abi() + "\"";
-  if (abi == nullptr || std::string_view(abi()) != kBackendAbi) {
+      backend == nullptr ? "a library without a backend version" : fmt::format("one for \"{}\"", backend()->abi);
+  if (backend == nullptr || std::string_view(backend()->abi) != kBackendAbi) {
     unsupported(
         fmt::format("{}: expected a backend for \"{}\", found {}. Install the program and its backend from "
                     "the same build",
                     file.string(), kBackendAbi, found));
   }
-  Backend backend;
-  backend.library = library;
-  backend.file = file;
-  return backend;
+  return *backend();
 }
 
 void check_device(const std::string& device) {
@@ -108,26 +88,16 @@ void check_device(const std::string& device) {
   }
 }
 
-std::unique_ptr<Model> load_model(const Folder& folder, const LoadOptions& options) {
-  check_device(options.device);
-  if (is_decoder(folder)) return load_decoder(folder, options);
-  // The files are checked first: that takes milliseconds, opening libtorch most of a second.
-  const EncoderWeights weights = find_encoder_weights(folder, options);
-  std::unique_ptr<Model> model;
-  torch_backend().function<BackendCreateFunction>(kBackendCreateSymbol)(weights, options, model);
-  return model;
+const Backend& torch_backend() {
+  static const Backend& backend = open_backend(kTorchBackend, backend_folders());
+  return backend;
 }
 
-std::unique_ptr<Decoder> load_decoder(const Folder& folder, const LoadOptions& options) {
-  check_device(options.device);
-  const DecoderWeights weights = find_decoder_weights(folder, options);
-  std::unique_ptr<Decoder> decoder;
-  torch_backend().function<BackendDecoderFunction>(kBackendDecoderSymbol)(weights, options, decoder);
-  return decoder;
-}
-
-ModelInfo read_model_info(const Folder& folder, const LoadOptions& options) {
-  return is_decoder(folder) ? find_decoder_weights(folder, options).info : find_encoder_weights(folder, options).info;
+const Backend& llama_backend() {
+  static const Backend& backend =
+      open_backend("libattnflow_llama.so", backend_folders(),
+                   "Build it with './dev build llama' (takes about three minutes; only GGUF models need it)");
+  return backend;
 }
 
 }  // namespace attnflow

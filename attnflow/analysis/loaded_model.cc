@@ -1,6 +1,8 @@
-#include "attnflow/analysis/image/image_model.h"
+#include "attnflow/analysis/loaded_model.h"
 
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/image_info.h"
@@ -13,10 +15,26 @@ constexpr const char* kProcessorFile = "preprocessor_config.json";
 
 }  // namespace
 
-ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
+LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options, std::optional<Tokenizer> tokenizer) {
+  LoadedText loaded;
+  loaded.tokenizer = std::move(tokenizer);
+  if (files.folder() != nullptr && !loaded.tokenizer) {
+    loaded.tokenizer = Tokenizer::load(*files.folder(), files.info().architecture);
+  }
+  loaded.model = files.load_text(options);
+  return loaded;
+}
+
+LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options) {
+  if (files.info().causal) return load_text_model(files, options);
+  return {files.load_decoder(options), std::nullopt};  // which says that it is none
+}
+
+ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options) {
   // Small things first, as for a text.
-  const ModelInfo info = read_model_info(folder, options);
+  const ModelInfo& info = files.info();
   check_takes_pictures(info);
+  const Folder& folder = *files.folder();
   if (!folder.has(kProcessorFile)) {
     throw Error(ErrorKind::kBadFile,
                 fmt::format("{}: expected a file {}, which describes how images are preprocessed, found none; copy it "
@@ -28,7 +46,7 @@ ImageModel load_image_model(const Folder& folder, const LoadOptions& options) {
   processor.model_type = info.architecture;
   ImageModel result;
   result.processor = read_image_processor(folder.read(kProcessorFile), folder.label(kProcessorFile), processor);
-  result.model = load_model(folder, options);
+  result.model = files.load_vision(options);
   return result;
 }
 

@@ -1,29 +1,31 @@
-#include <dlfcn.h>
+#include "attnflow/model/backend.h"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <string>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/backend.h"
+#include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
 
-namespace attnflow::load_model_test {
+namespace attnflow::backend_test {
 namespace {
 
 using test::expect_error;
 
-TEST(LoadModel, ChecksTheDeviceBeforeAnythingElse) {
+TEST(ModelFiles, ChecksTheDeviceBeforeOpeningABackend) {
+  const std::filesystem::path folder = test::golden_models() / "bert_base";
   for (const std::string device : {"", "gpu", "cuda:", "cuda:x", "cuda:1000", "cuda:-1", "CPU"}) {
     LoadOptions options;
     options.device = device;
     expect_error(ErrorKind::kUsage, {"cpu, cuda or cuda:N", "\"" + device + "\""},
-                 [&] { load_model("no such folder", options); });
+                 [&] { ModelFiles(folder).load_encoder(options); });
   }
 }
 
-TEST(LoadModel, ChecksTheFilesBeforeOpeningABackend) {
-  expect_error(ErrorKind::kBadFile, {"no such folder"}, [] { load_model("no such folder"); });
+TEST(ModelFiles, ChecksTheFilesBeforeOpeningABackend) {
+  expect_error(ErrorKind::kBadFile, {"no such folder"}, [] { ModelFiles("no such folder"); });
 }
 
 TEST(Backend, IsLookedForInTheOrderThatTheMessageSays) {
@@ -49,15 +51,6 @@ TEST(Backend, OfAnotherVersionIsRefused) {
                [&] { open_backend(wrong.filename().string(), {wrong.parent_path()}); });
 }
 
-TEST(Backend, SaysWhatItDoesNotHave) {
-  Backend backend;
-  backend.library = ::dlopen(nullptr, RTLD_NOW);  // this program, which is no backend
-  backend.file = "libsome.so";
-  ASSERT_NE(backend.library, nullptr);
-  expect_error(ErrorKind::kUnsupportedModel, {"libsome.so", "attnflow_backend_create_decoder"},
-               [&] { backend.function<BackendDecoderFunction>(kBackendDecoderSymbol); });
-}
-
 TEST(Backend, FoldersAreTheVariableTheProgramsAndTheInstalled) {
   ::unsetenv("ATTNFLOW_BACKEND_DIR");
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -71,4 +64,4 @@ TEST(Backend, FoldersAreTheVariableTheProgramsAndTheInstalled) {
 }
 
 }  // namespace
-}  // namespace attnflow::load_model_test
+}  // namespace attnflow::backend_test

@@ -1,0 +1,61 @@
+#include "attnflow/model/model_files.h"
+
+#include <utility>
+
+#include "attnflow/files/extension.h"
+#include "attnflow/model/backend.h"
+#include "attnflow/model/config_reader.h"
+#include "attnflow/model/model_input.h"
+
+namespace attnflow {
+
+ModelFiles::ModelFiles(const Folder& folder, const OpenOptions& options) : folder_(folder) {
+  const std::string config = internal::read_config_text(folder);
+  const std::string source = folder.label("config.json");
+  if (names_decoder(config, source)) {
+    files_ = find_decoder_weights(folder, parse_decoder_config(config, source), options);
+  } else {
+    files_ = find_encoder_weights(folder, parse_model_config(config, source), options);
+  }
+}
+
+const ModelInfo& ModelFiles::info() const {
+  return std::visit([](const auto& files) -> const ModelInfo& { return files.info; }, files_);
+}
+
+const EncoderWeights& ModelFiles::encoder_weights() const {
+  if (const auto* weights = std::get_if<EncoderWeights>(&files_)) return *weights;
+  if (folder_) read_model_config(*folder_);  // says what is wrong with a decoder's
+  throw Error(ErrorKind::kUnsupportedModel, "expected an encoder, found the decoder " + info().name);
+}
+
+std::unique_ptr<TextModel> ModelFiles::load_text(const LoadOptions& options) const {
+  if (info().causal) return load_decoder(options);
+  return load_encoder(options);
+}
+
+// The device is checked first and the files have been: that takes milliseconds, opening libtorch most of a second.
+std::unique_ptr<Encoder> ModelFiles::load_encoder(const LoadOptions& options) const {
+  check_takes_text(info());
+  check_device(options.device);
+  const EncoderWeights& weights = encoder_weights();
+  return torch_backend().encoder(weights, options);
+}
+
+std::unique_ptr<VisionModel> ModelFiles::load_vision(const LoadOptions& options) const {
+  check_takes_pictures(info());
+  check_device(options.device);
+  const EncoderWeights& weights = encoder_weights();
+  return torch_backend().vision(weights, options);
+}
+
+std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) const {
+  check_device(options.device);
+  if (const auto* gguf = std::get_if<GgufFile>(&files_)) return llama_backend().gguf(*gguf, options);
+  if (!info().causal) read_decoder_config(*folder_);  // says what is wrong with an encoder's
+  return torch_backend().decoder(std::get<DecoderWeights>(files_), options);
+}
+
+bool is_gguf(const std::string& reference) { return internal::lower_extension(reference) == ".gguf"; }
+
+}  // namespace attnflow

@@ -1,0 +1,58 @@
+#include "attnflow/model/torch/autograd_ops.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "attnflow/model/torch/decoder_attention.h"
+
+namespace attnflow::internal {
+
+Dropout::Dropout(double probability, std::uint64_t seed)
+    : probability_(probability), generator_(at::detail::createCPUGenerator(seed)) {}
+
+at::Tensor Dropout::operator()(const at::Tensor& x) {
+  if (probability_ <= 0.0) return x;
+  const double kept = 1.0 - probability_;
+  const at::Tensor mask = at::empty(x.sizes(), x.options().requires_grad(false)).bernoulli_(kept, generator_);
+  return x * mask.mul_(1.0 / kept);
+}
+
+std::vector<at::Tensor> AutogradOps::linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const {
+  std::vector<at::Tensor> results;
+  for (const Linear* map : maps) results.push_back(linear(*map, x));
+  return results;
+}
+
+at::Tensor AutogradOps::ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
+  const Activation activation = layer.form.activation;
+  if (!layer.gate.weight.defined()) return activated(layer.feed_forward_in, x, activation);
+  if (layer.gate_and_in.weight.defined()) {  // one product, and one back, instead of two
+    const std::vector<at::Tensor> halves = linear(layer.gate_and_in, x).chunk(2, -1);
+    return activate(halves[0], activation) * halves[1];
+  }
+  return linear(layer.feed_forward_in, x) * activated(layer.gate, x, activation);
+}
+
+at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, const at::Tensor& query,
+                               const at::Tensor& key, const at::Tensor& value) const {
+  const std::int64_t count = query.size(0);
+  const std::int64_t n = query.size(1);
+  const std::int64_t heads = form.heads;
+  const std::int64_t groups = form.key_value_heads;
+  const std::int64_t width = form.head_width;
+  // [B, G, H / G, T, d] and [B, G, 1, T, d]: heads that share keys lie side by side.
+  const at::Tensor queries = query.transpose(1, 2).reshape({count, groups, heads / groups, n, width});
+  const at::Tensor keys = key.transpose(1, 2).unsqueeze(2);
+  at::Tensor scores = at::matmul(queries, keys.transpose(3, 4));
+  if (padding.defined()) scores = scores + padding;
+  if (causal) {
+    at::Tensor mask = at::zeros({n, n}, at::TensorOptions(at::kFloat));
+    apply_causal_mask(mask, 0, 0, form.window);
+    scores = scores + mask;
+  }
+  const at::Tensor attention = at::softmax(scores, -1);
+  if (weights != nullptr) *weights = attention;
+  const at::Tensor context = at::matmul(attention, value.transpose(1, 2).unsqueeze(2));
+  return context.reshape({count, heads, n, width}).transpose(1, 2).reshape({count, n, heads * width});
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,74 @@
+// The steps of a layer (transformer_layer.h) as fast as they can be computed: in place, without gradients, and matrix
+// products cut into blocks that threads share out.
+//
+// The cuts follow from the shapes alone, so the bits do not depend on the number of threads (split_work.h). On a CPU
+// blocks are worth a thread and, of a large matrix, large enough that few numbers are packed for the BLAS more than
+// once. Other devices share work out themselves and get it in one piece.
+#ifndef ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_
+#define ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_
+
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attnflow/model/torch/split_work.h"
+#include "attnflow/model/torch/transformer_layer.h"
+
+namespace attnflow::internal {
+
+// How a product with one row is computed. As a vector each weight is read once and none is packed.
+enum class OneRow { kMatrix, kVector };
+
+// Without attend(), which encoders and decoders compute in ways of their own.
+class BlockedOps {
+ public:
+  BlockedOps(at::Device device, std::size_t threads, OneRow one_row)
+      : one_piece_(!device.is_cpu()), threads_(threads), one_row_(one_row) {}
+
+  Rotation rotation;
+
+  // x W^T + b for each of `maps`: x is [.., in], each result [.., out].
+  std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;
+  at::Tensor linear(const Linear& map, const at::Tensor& x) const { return linear({&map}, x).front(); }
+  // activation(in(x)), or activation(gate(x)) * in(x) where `gate` has a weight.
+  at::Tensor activated(const Linear& in, const at::Tensor& x, Activation activation, const Linear& gate = {}) const;
+  at::Tensor ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
+    return activated(layer.feed_forward_in, x, layer.form.activation, layer.gate);
+  }
+
+  // These write to their argument; `residual` to what is added.
+  at::Tensor scaled(const at::Tensor& x, double factor) const { return x.mul_(factor); }
+  at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x.mul_(factors); }
+  at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return added.add_(x); }
+  at::Tensor dropped(const at::Tensor& x) const { return x; }
+
+ protected:
+  std::size_t threads() const { return threads_; }
+  bool one_piece() const { return one_piece_; }
+
+ private:
+  struct Block {
+    std::size_t map = 0;
+    std::int64_t row = 0, rows = 0;        // of x and of the result
+    std::int64_t column = 0, columns = 0;  // of the result: rows of the weight
+
+    at::Tensor of_input(const at::Tensor& x) const { return x.narrow(0, row, rows); }
+    at::Tensor of_weight(const at::Tensor& weight) const { return weight.narrow(0, column, columns); }
+    at::Tensor of_result(const at::Tensor& y) const { return of_input(y).narrow(1, column, columns); }
+  };
+  static void multiply(const Block& block, const Linear& map, const at::Tensor& x, at::Tensor result, bool as_vector);
+
+  bool as_vector(const at::Tensor& x) const { return x.size(0) == 1 && one_row_ == OneRow::kVector; }
+  std::vector<Block> cut(const at::Tensor& x, const std::vector<std::int64_t>& outs) const;
+  std::size_t useful_threads_for(const at::Tensor& x, std::int64_t outs) const;
+
+  bool one_piece_;
+  std::size_t threads_;
+  OneRow one_row_;
+};
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_

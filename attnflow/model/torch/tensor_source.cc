@@ -1,0 +1,89 @@
+#include "attnflow/model/torch/tensor_source.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace attnflow::internal {
+
+namespace {
+
+at::ScalarType type_of(const StoredTensor& stored) {
+  switch (stored.dtype) {
+    case DType::kF16:
+      return at::kHalf;
+    case DType::kBF16:
+      return at::kBFloat16;
+    case DType::kF64:
+      return at::kDouble;
+    default:
+      return at::kFloat;  // TensorFinder lets no other type through
+  }
+}
+
+}  // namespace
+
+TensorView<const float> view_of(const at::Tensor& host) {
+  return {host.data_ptr<float>(), Shape(host.sizes().begin(), host.sizes().end())};
+}
+
+Tensor<float> to_host(const at::Tensor& values) {
+  const at::Tensor host = values.detach().to(at::kCPU).contiguous();
+  const TensorView<const float> view = view_of(host);
+  return Tensor<float>(view.shape(), std::vector<float>(view.data(), view.data() + host.numel()));
+}
+
+at::Tensor from_host(const Tensor<float>& values) {
+  const std::vector<std::int64_t> shape(values.shape().begin(), values.shape().end());
+  return at::from_blob(const_cast<float*>(values.data()), shape, at::TensorOptions(at::kFloat));
+}
+
+at::Device find_device(const std::string& name) {
+  const at::Device device(name);
+  if (device.is_cpu()) return device;
+  if (!at::hasCUDA()) {
+    throw Error(ErrorKind::kUsage, fmt::format("device {}: expected a libtorch with CUDA and a GPU, found none. Use "
+                                               "--device cpu, or build against a libtorch with CUDA",
+                                               name));
+  }
+  try {
+    at::empty({1}, at::TensorOptions(at::kFloat).device(device));
+  } catch (const c10::Error& error) {
+    throw Error(ErrorKind::kUsage, fmt::format("device {}: expected a GPU that libtorch can use, found: {}", name,
+                                               error.what_without_backtrace()));
+  }
+  return device;
+}
+
+const at::Tensor& TensorSource::get(const StoredTensor& stored) {
+  at::Tensor& tensor = made_[&stored];
+  if (!tensor.defined()) tensor = make(stored);
+  return tensor;
+}
+
+std::map<std::string, at::Tensor> TensorSource::by_name() const {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [stored, tensor] : made_) tensors[stored->name] = tensor;
+  return tensors;
+}
+
+at::Tensor TensorSource::make(const StoredTensor& stored) const {
+  const std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
+  const at::ScalarType type = type_of(stored);
+  // The mapping is read-only and nothing here writes to weights; libtorch has no tensor of const elements.
+  void* const data = const_cast<std::byte*>(stored.bytes.data());
+  const bool aligned = reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(type) == 0;
+  at::Tensor tensor;
+  if (aligned) {
+    tensor = at::from_blob(data, shape, at::TensorOptions(type));
+  } else {
+    tensor = at::empty(shape, at::TensorOptions(type));
+    std::memcpy(tensor.data_ptr(), data, stored.bytes.size());
+  }
+  tensor = tensor.to(device_, at::kFloat, /*non_blocking=*/false, /*copy=*/use_ != Use::kRunning);
+  return use_ == Use::kTraining ? tensor.set_requires_grad(true) : tensor;
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,62 @@
+#include "attnflow/model/torch/transformer_layer.h"
+
+namespace attnflow::internal {
+
+Linear::Linear(TensorSource& source, const LinearWeights& weights) {
+  const auto rows = [&](const at::Tensor& all) {
+    const std::int64_t out = to_signed(weights.out);
+    return all.size(0) == out ? all : all.narrow(0, to_signed(weights.begin), out);
+  };
+  const at::Tensor& stored = source.get(*weights.weight);
+  weight = rows(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());
+  if (weights.bias != nullptr) bias = rows(source.get(*weights.bias));
+}
+
+at::Tensor Norm::operator()(const at::Tensor& x) const {
+  if (shift.defined()) return at::layer_norm(x, scale.sizes(), scale, shift, eps);
+  return x * at::rsqrt((x * x).mean(-1, /*keepdim=*/true) + eps) * scale;
+}
+
+at::Tensor Rotation::operator()(const at::Tensor& x) const {
+  if (!cos.defined()) return x;
+  const std::int64_t half = cos.size(-1);
+  const at::Tensor first = x.narrow(-1, 0, half);
+  const at::Tensor second = x.narrow(-1, half, half);
+  return at::cat({first * cos - second * sin, second * cos + first * sin}, -1);
+}
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::kGelu:
+      return at::gelu(x);
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSilu:
+      return at::silu(x);
+    case Activation::kTanh:
+      return at::tanh(x);
+  }
+  return x;
+}
+
+TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form)
+    : form(layer_form),
+      attention_norm(source, weights.attention_norm, form.norm_eps),
+      query(source, weights.query),
+      key(source, weights.key),
+      value(source, weights.value),
+      attention_output(source, weights.attention_output),
+      attention_scale(source.find(weights.attention_scale)),
+      feed_forward_norm(source, weights.feed_forward_norm, form.norm_eps),
+      feed_forward_in(source, weights.feed_forward_in),
+      feed_forward_out(source, weights.feed_forward_out),
+      feed_forward_scale(source.find(weights.feed_forward_scale)) {
+  if (weights.gate.weight == nullptr) return;
+  gate = Linear(source, weights.gate);
+  if (weights.gate.weight != weights.feed_forward_in.weight) return;
+  gate_and_in = Linear(source, weights.gate.rows(0, weights.gate.out + weights.feed_forward_in.out));
+}
+
+}  // namespace attnflow::internal

@@ -1,0 +1,130 @@
+// The Transformer layer of every architecture, written once, whatever computes it.
+//
+// Definition. A layer adds two things to the residual stream x: self-attention, in which a position takes up what
+// others hold, and a feed-forward net (FFN) of every position by itself. With N a layer norm or an RMS norm,
+//   norm before (ViT, GPT-2, Llama)   x' = x + attention(N(x)),   x'' = x' + ffn(N(x'))
+//   norm after (BERT)                 x' = N(x + attention(x)),   x'' = N(x' + ffn(x'))
+// With H heads of d numbers, of which G have keys and values of their own (head h uses those of key-value head h G /
+// H),
+//   attention(x) = W_o [.., softmax(q_h k_h^T / sqrt(d) + mask) v_h, ..]   q, k, v linear maps of x; q and k turned by
+//                                                                         their positions where these are rotary
+//   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
+// What each of both gives may be scaled, number by number (layer scale).
+//
+// `Ops` is a policy that says how the steps are computed:
+//   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share out: the fast way
+//   AutogradOps (autograd_ops.h)  padded batches, such that libtorch can differentiate
+// Both take x as [B, T, hidden]: B sequences of T tokens.
+//
+// References:
+//   Vaswani et al., Attention Is All You Need, NeurIPS 2017. https://arxiv.org/abs/1706.03762
+//   Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021. https://arxiv.org/abs/2104.09864
+//   Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models, EMNLP 2023.
+//     https://arxiv.org/abs/2305.13245
+#ifndef ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_
+#define ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "attnflow/model/architecture.h"
+#include "attnflow/model/layer_weights.h"
+#include "attnflow/model/torch/tensor_source.h"
+
+namespace attnflow::internal {
+
+// y = x W^T + b. Both are views of what is stored, however it is laid out.
+struct Linear {
+  Linear() = default;
+  Linear(TensorSource& source, const LinearWeights& weights);
+
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out], or undefined: none
+};
+
+struct Norm {
+  Norm() = default;
+  Norm(TensorSource& source, const NormWeights& weights, double epsilon)
+      : scale(source.get(*weights.scale)), shift(source.find(weights.shift)), eps(epsilon) {}
+  at::Tensor operator()(const at::Tensor& x) const;
+
+  at::Tensor scale;
+  at::Tensor shift;  // undefined: RMS norm
+  double eps = 0.0;
+};
+
+// cos and sin of the angles of T positions, [T, 1, d / 2]; undefined without a rotary embedding.
+struct Rotation {
+  // x is [.., T, heads, d].
+  at::Tensor operator()(const at::Tensor& x) const;
+
+  at::Tensor cos;
+  at::Tensor sin;
+};
+
+at::Tensor activate(const at::Tensor& x, Activation activation);
+
+// What its weights do not say of a layer.
+struct LayerForm {
+  NormPlace norm_place = NormPlace::kBefore;
+  Activation activation = Activation::kGelu;
+  double norm_eps = 0.0;
+  std::int64_t heads = 1;            // H
+  std::int64_t key_value_heads = 1;  // G
+  std::int64_t head_width = 1;       // d
+  std::int64_t window = 0;           // causal: positions that a query sees, itself among them; 0: all before it
+};
+
+struct TransformerLayer {
+  TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form);
+
+  LayerForm form;
+  Norm attention_norm;
+  Linear query, key, value, attention_output;
+  at::Tensor attention_scale;  // [hidden], or undefined: none
+  Norm feed_forward_norm;
+  Linear gate;  // without a weight: none
+  Linear feed_forward_in, feed_forward_out;
+  Linear gate_and_in;             // both as they are stored, where that is as one map; else without a weight
+  at::Tensor feed_forward_scale;  // as above
+};
+
+template <typename Ops>
+at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t index, const at::Tensor& x) {
+  const LayerForm& form = layer.form;
+  std::vector<at::Tensor> maps = ops.linear({&layer.query, &layer.key, &layer.value}, x);
+  const auto by_head = [&](std::size_t map) {  // [B, T, heads, d]
+    return std::exchange(maps[map], {}).view({x.size(0), x.size(1), -1, form.head_width});
+  };
+  at::Tensor query = ops.scaled(ops.rotation(by_head(0)), 1.0 / std::sqrt(static_cast<double>(form.head_width)));
+  at::Tensor key = ops.rotation(by_head(1));
+  const at::Tensor context = ops.attend(form, index, std::move(query), std::move(key), by_head(2));
+  const at::Tensor mixed = ops.linear(layer.attention_output, context);
+  return layer.attention_scale.defined() ? ops.scaled(mixed, layer.attention_scale) : mixed;
+}
+
+template <typename Ops>
+at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tensor& x) {
+  const at::Tensor result = ops.linear(layer.feed_forward_out, ops.ffn_hidden(layer, x));
+  return layer.feed_forward_scale.defined() ? ops.scaled(result, layer.feed_forward_scale) : result;
+}
+
+// [B, T, hidden] to [B, T, hidden]. `index` counts the layers that are run, from 0.
+template <typename Ops>
+at::Tensor run_layer(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor x) {
+  if (layer.form.norm_place == NormPlace::kBefore) {
+    x = ops.residual(x, self_attention(ops, layer, index, layer.attention_norm(x)));
+    return ops.residual(x, feed_forward(ops, layer, layer.feed_forward_norm(x)));
+  }
+  x = layer.attention_norm(ops.residual(x, self_attention(ops, layer, index, x)));
+  return layer.feed_forward_norm(ops.residual(x, feed_forward(ops, layer, x)));
+}
+
+}  // namespace attnflow::internal
+
+#endif  // ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_
