@@ -290,7 +290,10 @@ describe("pictures", () => {
     const expected = layers.flatMap((l) => [...report.values("rollout", l, report.output_token)]);
     assert.equal(printed.length, expected.length);
     for (const [i, value] of expected.entries()) assertPrinted(printed[i], value, false, `cell ${i}`);
-    await page.locator("#heat .cells rect").nth((report.model.layers - 1) * report.n).click(); // the first layer's first cell
+    await page
+      .locator("#heat .cells rect")
+      .nth((report.model.layers - 1) * report.n)
+      .click(); // the first layer's first cell
     assert.match(await page.locator("#layer-name").textContent(), /^1 of 6/);
     assert.match(await page.locator("#heat-readout").textContent(), /rollout, layer 1/);
     await page.locator("#heat .label").nth(3).click();

@@ -70,7 +70,10 @@ describe("pictures of a report with heads", () => {
     assert.equal(await page.locator("#heat .pointing .column").count(), 1);
     assert.equal(await page.locator("#matrix .pointing .column").count(), 1);
     assert.equal(await page.locator("#graph .pointing circle").count(), 1);
-    await page.locator("#heat .cells rect").nth((L - 1) * n + 2).hover(); // layer 1, token 2
+    await page
+      .locator("#heat .cells rect")
+      .nth((L - 1) * n + 2)
+      .hover(); // layer 1, token 2
     assert.match(await page.locator("#heat-readout").textContent(), /rollout, layer 1: .*draws 0\.\d+ on/);
     assert.equal(await page.locator('#strip [data-token="2"].pointed').count(), 1);
     await finish();

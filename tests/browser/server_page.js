@@ -28,7 +28,8 @@ export function meanOverLayers({ version, arrays }, name) {
   // Before version 3 arrays were [tokens, columns, layers].
   const old = version < 3;
   const [tokens, columns, layers] = old ? shape : [shape[1], shape[2], shape[0]];
-  const at = (t, j, l) => bytes.readDoubleLE(8 * (old ? (t * columns + j) * layers + l : (l * tokens + t) * columns + j));
+  const at = (t, j, l) =>
+    bytes.readDoubleLE(8 * (old ? (t * columns + j) * layers + l : (l * tokens + t) * columns + j));
   return Array.from({ length: tokens }, (_, t) =>
     Array.from({ length: columns }, (__, j) => {
       let sum = 0;

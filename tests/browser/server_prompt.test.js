@@ -267,6 +267,7 @@ describe("a prompt", () => {
       ...report,
       settings: { ...report.settings, method: ["rollout"], layers: [1] },
       input: { ...input, text: "Hi", tokens: [{ text: "Hi", begin: 0, end: 2 }] },
+      ...{ output_token: 0, output_tokens: [0], flow_output_tokens: [] },
       generation: {
         ...said,
         text: "!",
