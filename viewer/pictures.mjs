@@ -132,7 +132,7 @@ async function otherPictures(browser, boot) {
   const generation = page(
     "generation",
     ...["generate", PROMPT, "--model", smollm2, "-n", "12", "--generated-columns", "--normalize", "receptive-field"],
-    ...["--drop-stop-words", "en", "--drop-punctuation"],
+    ...["--exclude-stop-words", "en", "--exclude-punctuation"],
   );
   await picture(browser, "viewer-generation", generation, {
     height: 1250,

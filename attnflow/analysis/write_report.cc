@@ -47,14 +47,19 @@ const Kind& kind_of(const std::filesystem::path& path) {
   const std::string ending = internal::lower_extension(path);
   const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return ending == k.ending; });
   if (kind == kKinds.end()) {
-    throw Error(ErrorKind::kUsage, fmt::format("-o: expected a file name ending in .html, .svg, .pdf, .png, .json, "
-                                               ".csv, .npz, .safetensors, .md or .txt, found '{}'",
-                                               path.string()));
+    throw Error(ErrorKind::kUsage, fmt::format("-o: expected a file name ending in one of {}, found '{}'",
+                                               output_endings(), path.string()));
   }
   return *kind;
 }
 
 }  // namespace
+
+std::string output_endings() {
+  std::string endings;
+  for (const Kind& kind : kKinds) endings += (endings.empty() ? "" : " ") + std::string(kind.ending);
+  return endings;
+}
 
 void check_output(const std::filesystem::path& path) {
   kind_of(path);

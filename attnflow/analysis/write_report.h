@@ -3,6 +3,7 @@
 #define ATTNFLOW_ANALYSIS_WRITE_REPORT_H_
 
 #include <filesystem>
+#include <string>
 
 #include "attnflow/analysis/image/image_figure.h"
 #include "attnflow/draw/figure.h"
@@ -10,7 +11,8 @@
 
 namespace attnflow {
 
-// Kinds: .html .svg .pdf .png (views), .json .csv .npz .safetensors (numbers), .md .txt (tables).
+// Every kind: ".html .svg ...".
+std::string output_endings();
 
 // Throws Error(kUsage) for an ending that is none of these, Error(kOther) when the folder is missing or cannot be
 // written to. Called before long work, so that it is not lost.

@@ -15,6 +15,7 @@
 #ifndef ATTNFLOW_ATTRIBUTION_QUERY_H_
 #define ATTNFLOW_ATTRIBUTION_QUERY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,6 +30,9 @@ enum class Method : std::uint8_t {
   kRollout,  // product of the layers' matrices (rollout/rollout.h)
   kFlow,     // maximum flow through them (flow/flow.h)
 };
+
+// In the order of every list.
+inline constexpr std::array<Method, 3> kAllMethods = {Method::kRaw, Method::kRollout, Method::kFlow};
 
 // What finished values are divided by (graph/normalize.h).
 enum class Normalization : std::uint8_t { kNone, kRow, kReceptiveField };

@@ -82,7 +82,7 @@ struct Settings {
   std::size_t top_k = 10;  // how many tokens rankings show
 
   bool wants(Method method) const { return std::find(methods.begin(), methods.end(), method) != methods.end(); }
-  bool has_gradients() const { return mixing != Mixing::kAttention; }
+  bool has_gradients() const { return mixing == Mixing::kGradient || mixing == Mixing::kGradientRenormalized; }
 };
 
 std::string to_text(Method method);

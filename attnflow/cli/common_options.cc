@@ -90,7 +90,8 @@ void add_unused_weights_option(CLI::App* command, bool& allowed, const char* gro
   if (group != nullptr) option->group(group);
 }
 
-void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const char* endings, const char* otherwise) {
+void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
+                 const char* otherwise) {
   CLI::Option* option = command->add_option("-o,--output", outputs);
   option
       ->description(fmt::format("Write a file; the extension selects the format ({}). May be repeated. Default: {}",

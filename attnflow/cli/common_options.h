@@ -47,7 +47,8 @@ void add_unused_weights_option(CLI::App* command, bool& allowed, const char* gro
 // -o, which may be repeated, and --force. `endings` says in the help which kinds there are, `otherwise` what happens
 // without it. When the command line is read, each file joins the list of the command's outputs, so that one that is
 // an input or another output is refused before the work (internal::CommandFiles::add_output).
-void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const char* endings, const char* otherwise);
+void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
+                 const char* otherwise);
 
 // The same for an option that names the one file that a command writes.
 void add_output(CLI::Option* option);

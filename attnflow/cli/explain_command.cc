@@ -171,8 +171,7 @@ void add_explain_command(CLI::App& app) {
       ->add_option("--attention", arguments->attention,
                    "Read attention [layer, head, query, key] from a file instead of running a model")
       ->type_name("FILE.{npz,npy,safetensors}");
-  add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
-              "print a table");
+  add_outputs(command, arguments->outputs, output_endings(), "print a table");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output");
 
   const char* how = "Analysis";

@@ -1,4 +1,4 @@
-// attnflow generate: continue a prompt, and show what each generated token drew on.
+// attnflow generate: continue a prompt, and show what each generated token depends on.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -180,8 +180,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("-n,--tokens", options.tokens, "Maximum number of tokens to generate")
       ->check(whole_number)
       ->capture_default_str();
-  add_outputs(command, arguments->outputs, ".html .svg .pdf .png .json .csv .npz .safetensors .md .txt",
-              "print a table below the text");
+  add_outputs(command, arguments->outputs, output_endings(), "print a table below the text");
   command->add_flag("--json", arguments->json, "Print the report as JSON on standard output instead of the text");
 
   const char* say = "Sampling";

@@ -91,9 +91,8 @@ std::vector<std::string> token_labels(const std::vector<std::string>& texts, con
 }
 
 std::vector<Method> choose_methods(const Report& report, const FigureOptions& options) {
-  const std::vector<Method> all = {Method::kRaw, Method::kRollout, Method::kFlow};
   std::vector<Method> held;
-  for (const Method method : all) {
+  for (const Method method : kAllMethods) {
     if (!method_values(report, method).values->empty()) held.push_back(method);
   }
   if (held.empty()) bad_report("expected values of raw, rollout or flow, found none");
@@ -110,6 +109,9 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
     // A generation has many rows to show: by one method.
     if (report.generation) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
     return held;
+  }
+  if (report.generation && options.methods.size() > 1) {
+    bad_option("the figure of a generation shows one method, found several");
   }
   std::vector<Method> chosen;
   for (const Method method : held) {
@@ -310,8 +312,8 @@ std::string text_of(const Report& report) {
 
 bool has_graph(const Report& report) {
   const std::size_t n = report.input.tokens.size();
-  return report.graph.rank() == 3 && !report.graph.empty() && report.graph.extent(1) == n &&
-         report.graph.extent(2) == n && report.graph.extent(0) >= report.settings.layers.back();
+  return !report.generation && report.graph.rank() == 3 && report.graph.extent(1) == n && report.graph.extent(2) == n &&
+         report.graph.extent(0) >= report.settings.layers.back();
 }
 
 ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others) {

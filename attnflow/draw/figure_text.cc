@@ -260,12 +260,15 @@ Scene legend_block(const FigureData& data, const View& view) {
   std::vector<std::string> sentences;
   if (data.report.generation) sentences.push_back(share_sentence(data));
   if (view.above) {
-    sentences.push_back(fmt::format(
-        "Special tokens, {}and what an output token depends on at its own position do not set the top of a scale that "
-        "they lie far above: cells with a white corner are above it, and the largest value is given beside the scale.",
-        data.report.model.causal ? "the first token " : ""));
+    sentences.push_back(
+        fmt::format("{} and an output token's own position do not set the top of a scale that they lie far above: "
+                    "cells with a white "
+                    "corner are above it, and the largest value is given beside the scale.",
+                    data.report.generation     ? "Special tokens, the first token, generated tokens"
+                    : data.report.model.causal ? "Special tokens, the first token"
+                                               : "Special tokens"));
   }
-  if (view.without_value) sentences.emplace_back("Warm grey cells have no value.");
+  if (view.without_value) sentences.emplace_back("Warm gray cells have no value.");
   if (any_unknown(data)) {
     sentences.emplace_back(
         "[?], or a dashed line, marks what is not in the model's vocabulary: all such words look the same to it.");

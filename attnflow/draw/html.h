@@ -4,10 +4,10 @@
 // nothing (a content security policy with only the hashes of its own style and script forbids it), and needs no
 // installation to be opened. Texts, names and labels of users and models are shown as text, never as markup.
 //
-// - Text and array files: the text coloured by what the chosen output token drew on, layers by tokens, all pairs, the
+// - Text and array files: the text colored by what the chosen output token depends on, layers by tokens, all pairs, the
 //   graph of information flow, kept attention of single heads, and a ranking with the values.
 // - Pictures: the same over the picture, patch by patch.
-// - Generations: step through what was generated and see what each token drew on.
+// - Generations: step through what was generated and see what each token depends on.
 //
 // The document in the page is compact (report/compact_json.h): numbers are float32 while they fit, and with a report of
 // 512 tokens, 12 layers and 12 heads the page stays below 8 MB. What is not kept is said in its notes.

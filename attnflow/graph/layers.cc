@@ -11,9 +11,10 @@ namespace attnflow {
 std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count) {
   if (start_layer >= layer_count) {
-    throw Error(ErrorKind::kUsage, fmt::format("to-layer: expected a layer from 0 to {} (below the last of {} layers), "
-                                               "found {}",
-                                               layer_count - 1, layer_count, start_layer));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--start-layer: expected a layer from 0 to {} (below the last of {} layers), "
+                            "found {}",
+                            layer_count - 1, layer_count, start_layer));
   }
   std::vector<std::size_t> resolved = layers;
   if (resolved.empty()) {
@@ -23,8 +24,9 @@ std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, 
   resolved.erase(std::unique(resolved.begin(), resolved.end()), resolved.end());
   for (const std::size_t l : resolved) {
     if (l <= start_layer || l > layer_count) {
-      throw Error(ErrorKind::kUsage, fmt::format("layers: expected layers from {} to {} (above to-layer {}), found {}",
-                                                 start_layer + 1, layer_count, start_layer, l));
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--layers: expected layers from {} to {} (above --start-layer {}), found {}",
+                              start_layer + 1, layer_count, start_layer, l));
     }
   }
   return resolved;

@@ -1,6 +1,6 @@
 // Normalisations of finished values, and merging of sub-word pieces into words.
 //
-// Values V[i, j] say how much output token i drew on input token j by some method.
+// Values V[i, j] say how much output token i depends on input token j by some method.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:

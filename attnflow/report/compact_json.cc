@@ -182,7 +182,7 @@ struct LeftOut {
 
 std::string compact_report_json(const Report& report, const CompactOptions& options) {
   std::size_t taken = internal::report_head(report).size();
-  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+  for (const Method method : kAllMethods) {
     Entries exact;
     add_exact_row(report, method, exact);
     taken += exact.text().size();
@@ -195,7 +195,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     Entries entries;
     for (const CompactEntry& entry : arrays.entries) {
       entries.add(entry.name, entry.array.json);
-      for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+      for (const Method method : kAllMethods) {
         const bool rounded = entry.name == to_text(method) && entry.encoding != CompactEncoding::kFloat32;
         if (rounded) add_exact_row(shown, method, entries);
       }

@@ -137,7 +137,7 @@ std::string generation_markdown_table(const Report& report) {
     return (first > 0 ? " **" : "**") + text.substr(first, end - first) + "**";
   };
   const Content content = content_of(report);
-  std::string out = markdown_escaped(model_line(report)) + "\n\n> " + markdown_escaped(report.input.text) +
+  std::string out = markdown_escaped(model_line(report)) + "\n\n> " + markdown_escaped_line(report.input.text) +
                     bold(markdown_escaped(report.generation->text)) + "\n\n";
   if (!content.lines.empty()) {
     out += fmt::format("Prompt tokens that each generated token depends on most, by {}.\n\n", content.span);

@@ -23,19 +23,18 @@ Json value_json(const T& value) {
   return value;
 }
 
-NoteValue read_value(const Field& field) {
+// Nothing for a value of a kind that only newer notes have.
+std::optional<NoteValue> read_value(const Field& field) {
   const nlohmann::json& json = field.value();
   if (json.is_string()) return field.string();
   if (json.is_number_unsigned()) return json.get<std::size_t>();
   if (json.is_number()) return json.get<double>();
-  if (field.length() > 0 && json.front().is_string()) {
-    std::vector<std::string> texts;
-    field.get(texts);
-    return texts;
-  }
-  std::vector<std::size_t> counts;
-  field.get(counts);
-  return counts;
+  const auto all = [&](bool (nlohmann::json::*is)() const noexcept) {
+    return json.is_array() && std::all_of(json.begin(), json.end(), [&](const auto& one) { return (one.*is)(); });
+  };
+  if (all(&nlohmann::json::is_number_unsigned)) return json.get<std::vector<std::size_t>>();
+  if (all(&nlohmann::json::is_string)) return json.get<std::vector<std::string>>();
+  return std::nullopt;
 }
 
 }  // namespace
@@ -63,7 +62,9 @@ Note read_note(const Field& json) {
   note.code = find_note_code(code).value_or(NoteCode::kText);
   if (const std::optional<Field> values = json.find("values")) {
     for (const auto& [name, value] : values->value().items()) {
-      if (const std::optional<Field> field = values->find(name.c_str())) note.values.emplace(name, read_value(*field));
+      const std::optional<Field> field = values->find(name.c_str());
+      if (!field) continue;
+      if (std::optional<NoteValue> known = read_value(*field)) note.values.emplace(name, *std::move(known));
     }
   }
   return note;

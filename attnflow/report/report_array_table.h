@@ -13,9 +13,11 @@ namespace attnflow::internal {
 // Whether the fields other than arrays say that `graph` is the same as `raw`.
 bool graph_equals_raw_by_rule(const Report& report);
 
-// What the other fields say of an array: its shape, and the positions of its rows (null: those of every token).
+// What the other fields say of an array: its shape, and whose its rows are.
 struct ArrayPlace {
   Shape shape;
+  // Of outputs, at the positions `output_tokens`; of every token; or rows that see all their columns.
+  enum class Rows { kOutputs, kTokens, kWhole } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
 };
 
@@ -24,28 +26,32 @@ template <typename R, typename Visit>  // Report or const Report
 void for_each_array(R& report, Visit visit) {
   const std::size_t m = report.input.tokens.size();
   const std::size_t n = report.generation ? report.generation->tokens.size() : 0;
-  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+  for (const Method method : kAllMethods) {
     const std::string name = to_text(method);
     const MethodValues found = method_values(report, method);
     const std::size_t layers = found.layers->size();
     const std::size_t rows = found.output_tokens->size();
-    const ArrayPlace prompt{{layers, rows, m}, found.output_tokens};
+    const ArrayPlace prompt{{layers, rows, m}, ArrayPlace::Rows::kOutputs, found.output_tokens};
     auto& values = method == Method::kRaw ? report.raw : method == Method::kRollout ? report.rollout : report.flow;
     auto& beside = method == Method::kRaw       ? report.raw_beside
                    : method == Method::kRollout ? report.rollout_beside
                                                 : report.flow_beside;
     visit(name, values, prompt);
-    visit(name + "_generated", beside.generated, ArrayPlace{{layers, rows, n}, found.output_tokens});
+    visit(name + "_generated", beside.generated,
+          ArrayPlace{{layers, rows, n}, ArrayPlace::Rows::kOutputs, found.output_tokens});
     visit(name + "_normalized", beside.normalized, prompt);
     if (method != Method::kFlow) continue;
     visit("flow_gap", report.flow_gap, prompt);
     visit("flow_degenerate", report.flow_degenerate, prompt);
   }
-  visit("graph", report.graph, ArrayPlace{{report.model.layers, m, m}});
-  visit("attention", report.attention, ArrayPlace{{report.model.layers, report.model.heads, m, m}});
-  if (report.generation) {
-    visit("sink_share", report.generation->sink_share, ArrayPlace{{report.settings.layers.size(), n}});
+  if (report.generation) {  // whose prompt has no matrices
+    visit("sink_share", report.generation->sink_share,
+          ArrayPlace{{report.settings.layers.size(), n}, ArrayPlace::Rows::kWhole});
+    return;
   }
+  visit("graph", report.graph, ArrayPlace{{report.model.layers, m, m}, ArrayPlace::Rows::kTokens});
+  visit("attention", report.attention,
+        ArrayPlace{{report.model.layers, report.model.heads, m, m}, ArrayPlace::Rows::kTokens});
 }
 
 }  // namespace attnflow::internal

@@ -82,7 +82,11 @@ std::vector<NamedArray> report_arrays(const Report& report) {
   }
   internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto&) {
     if (values.empty() || name == "graph") return;
-    arrays.push_back({name, Array::from((report.generation ? layers_last(values) : values).view())});
+    if (report.generation) {
+      arrays.push_back({name, Array::from(layers_last(values).view())});
+    } else {
+      arrays.push_back({name, Array::from(values.view())});
+    }
   });
   return arrays;
 }

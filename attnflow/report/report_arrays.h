@@ -50,7 +50,7 @@
 
 namespace attnflow {
 
-// In the order above. Copies the report's arrays.
+// Copies the report's arrays.
 std::vector<NamedArray> report_arrays(const Report& report);
 
 // The same report gives the same bytes. Throws Error(kOther) when the file cannot be written; nothing is left of it

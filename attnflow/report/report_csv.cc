@@ -31,7 +31,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   if (report.generation) buffer += ",excluded";
   std::set<std::size_t> layers;
   std::set<std::size_t> outputs;
-  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+  for (const Method method : kAllMethods) {
     const MethodValues found = method_values(report, method);
     if (found.values->empty()) continue;
     const auto add = [&](const std::string& title, const auto& values) {

@@ -24,7 +24,7 @@ bool graph_equals_raw_by_rule(const Report& report) {
     }
     return true;
   };
-  return !report.raw.empty() && !report.settings.heads.is_single() &&
+  return !report.generation && !report.raw.empty() && !report.settings.heads.is_single() &&
          counts_from(report.settings.layers, 1, report.model.layers) && counts_from(report.output_tokens, 0, n);
 }
 

@@ -262,15 +262,17 @@ void read_report_arrays(const Field& arrays, const ReportReadOptions& options, R
     const bool generated = name.ends_with("_generated");
     const VisibleColumns visible = [&](std::size_t row) {
       const std::size_t columns = place.shape.back();
-      const std::size_t position =
-          place.output_tokens ? (*place.output_tokens)[row % place.output_tokens->size()] : row % columns;
-      if (generated) return position + 1 - m;
-      return report.model.causal ? std::min(position + 1, columns) : columns;
+      if (!report.model.causal || place.rows == ArrayPlace::Rows::kWhole) return columns;
+      const std::size_t position = place.rows == ArrayPlace::Rows::kOutputs
+                                       ? (*place.output_tokens)[row % place.output_tokens->size()]
+                                       : row % columns;
+      return generated ? position + 1 - m : std::min(position + 1, columns);
     };
     const Found found = read_array(arrays, name, place.shape, visible, allowance, values);
     if constexpr (std::is_same_v<std::decay_t<decltype(values)>, Tensor<double>>) {
       // A row of exact values takes the place of an approximate one.
-      if (found != Found::kApproximate || !place.output_tokens) return;
+      const bool has_exact = name == "raw" || name == "rollout" || name == "flow";
+      if (found != Found::kApproximate || !has_exact) return;
       const std::optional<std::size_t> row = row_index(*place.output_tokens, report.output_token);
       if (!row) return;
       Tensor<double> exact;

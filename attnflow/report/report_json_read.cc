@@ -398,6 +398,13 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     }
     document.read("flow_layers", report.flow_layers);
     check_layers("flow_layers", report.flow_layers, report.model);
+    report.output_token = first;
+    for (const char* const name : {"certificates", "referents", "target"}) {
+      if (document.find(name)) fail(name, "none in a generation", "some");
+    }
+    if (report.input.image) fail("input.image", "none in a generation", "one");
+  } else if (document.find("generation")) {
+    fail("input.kind", "\"generation\" beside the field \"generation\"", '"' + report.input.kind.substr(0, 40) + '"');
   }
   report.predictions = read_predictions(document.find("predictions"), n);
   report.target = read_target(document.find("target"));
@@ -412,6 +419,11 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   document.read("flow_output_tokens", report.flow_output_tokens);
   check_positions("output_tokens", report.output_tokens, first, end);
   check_positions("flow_output_tokens", report.flow_output_tokens, first, end);
+  for (const std::size_t position : report.flow_output_tokens) {
+    if (!report.output_tokens.empty() && !row_index(report.output_tokens, position)) {
+      fail("flow_output_tokens", "positions of \"output_tokens\"", std::to_string(position));
+    }
+  }
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
   if (const auto notes = document.find("notes")) {

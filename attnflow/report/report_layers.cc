@@ -38,20 +38,26 @@ Tensor<T> first_of(const Tensor<T>& values, const std::vector<std::size_t>& laye
 }  // namespace
 
 void halve_layers(Report* report) {
-  const std::vector<std::size_t> kept = every_other(report->settings.layers.size());
-  report->settings.layers = chosen(report->settings.layers, kept);
+  const auto halve = [](std::vector<std::size_t>* layers, const std::vector<Tensor<double>*>& arrays) {
+    const std::vector<std::size_t> kept = every_other(layers->size());
+    *layers = chosen(*layers, kept);
+    for (Tensor<double>* const array : arrays) *array = first_of(*array, kept);
+    return kept;
+  };
   std::vector<Tensor<double>*> arrays = {&report->raw,
                                          &report->rollout,
                                          &report->raw_beside.generated,
                                          &report->raw_beside.normalized,
                                          &report->rollout_beside.generated,
                                          &report->rollout_beside.normalized};
-  if (report->flow_layers.empty()) {
-    arrays.insert(arrays.end(), {&report->flow, &report->flow_gap});
-    report->flow_degenerate = first_of(report->flow_degenerate, kept);
-  }
+  const std::vector<Tensor<double>*> flow = {&report->flow, &report->flow_gap, &report->flow_beside.generated,
+                                             &report->flow_beside.normalized};
   if (report->generation) arrays.push_back(&report->generation->sink_share);
-  for (Tensor<double>* const array : arrays) *array = first_of(*array, kept);
+  const bool own_layers = !report->flow_layers.empty();
+  if (!own_layers) arrays.insert(arrays.end(), flow.begin(), flow.end());
+  std::vector<std::size_t> kept = halve(&report->settings.layers, arrays);
+  if (own_layers) kept = halve(&report->flow_layers, flow);
+  report->flow_degenerate = first_of(report->flow_degenerate, kept);
 }
 
 }  // namespace attnflow::internal

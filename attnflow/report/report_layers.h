@@ -6,7 +6,8 @@
 
 namespace attnflow::internal {
 
-// Leaves every other layer out of raw, rollout and flow, never the last. Flow with layers of its own keeps them.
+// Leaves every other layer out of raw, rollout and flow, never the last: of flow every other of
+// its own layers, where it has such.
 void halve_layers(Report* report);
 
 }  // namespace attnflow::internal

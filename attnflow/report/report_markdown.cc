@@ -18,16 +18,6 @@ namespace {
 
 std::string escaped(std::string_view text) { return internal::markdown_escaped(text); }
 
-// Text at the start of a line, where "- x" and "1. x" would begin a list.
-std::string escaped_line(std::string_view text) {
-  std::string line = escaped(text);
-  const std::size_t number = line.find_first_not_of("0123456789");
-  if (number == std::string::npos) return line;
-  const bool list =
-      number == 0 ? line[0] == '-' || line[0] == '+' || line[0] == '=' : line[number] == '.' || line[number] == ')';
-  return list ? line.insert(number, "\\") : line;
-}
-
 void append_ranking(std::string& out, const Report& report, const std::vector<Method>& methods,
                     std::size_t output_token, std::size_t layer) {
   std::vector<std::vector<RankedToken>> columns;
@@ -113,8 +103,8 @@ void append_referents(std::string& out, const Report& report) {
 std::string markdown_table(const Report& report) {
   if (report.generation) return internal::generation_markdown_table(report);
   std::string out = "# " + escaped(model_line(report)) + "\n";
-  if (!report.input.text.empty()) out += "\n> " + escaped_line(report.input.text) + "\n";
-  if (!report.input.text_pair.empty()) out += ">\n> " + escaped_line(report.input.text_pair) + "\n";
+  if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
+  if (!report.input.text_pair.empty()) out += ">\n> " + internal::markdown_escaped_line(report.input.text_pair) + "\n";
   if (const std::string picture = picture_line(report); !picture.empty()) out += "\n" + escaped(picture) + "\n";
   out += "\n" + escaped(settings_line(report)) + "\n";
   for (const std::string& line : prediction_lines(report)) out += "\n" + escaped(line) + "\n";

@@ -34,18 +34,25 @@ std::string plural(std::size_t count, const char* noun) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::size_t count) {
+  if (!layers.empty()) return layers;
+  std::vector<std::size_t> all(count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+}  // namespace
+
 std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
                                      const std::vector<std::size_t>& layers) {
-  std::vector<std::size_t> chosen = layers;
-  if (chosen.empty()) {
-    chosen.resize(values.extent(0));
-    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  }
+  const std::vector<std::size_t> chosen = all_or(layers, values.extent(0));
   std::vector<double> mean(values.extent(2), 0.0);
-  for (std::size_t j = 0; j < mean.size(); ++j) {
-    for (const std::size_t l : chosen) mean[j] += values(l, row, j);
-    mean[j] /= static_cast<double>(chosen.size());
+  for (const std::size_t l : chosen) {
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += values(l, row, j);
   }
+  for (double& value : mean) value /= static_cast<double>(chosen.size());
   return mean;
 }
 
@@ -54,9 +61,10 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
   if (rows.values->empty() || !row) return {};
-  const std::vector<double> values = mean_over_layers(*rows.values, *row, layers);
+  const std::vector<std::size_t> chosen = all_or(layers, rows.values->extent(0));
+  const std::vector<double> values = mean_over_layers(*rows.values, *row, chosen);
   const std::vector<std::string> excluded = excluded_by(report);
-  const bool flow = method == Method::kFlow && layers.size() == 1;
+  const bool flow = method == Method::kFlow && chosen.size() == 1;
   std::vector<RankedToken> ranked;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
     RankedToken entry;
@@ -65,7 +73,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
     entry.special = report.input.tokens[token].special;
     entry.unknown = report.input.tokens[token].unknown;
     if (flow && !report.flow_degenerate.empty()) {
-      entry.degenerate = report.flow_degenerate(layers.front(), *row, token);
+      entry.degenerate = report.flow_degenerate(chosen.front(), *row, token);
     }
     if (entry.value > 0.0 && excluded[token].empty()) ranked.push_back(entry);  // false for NaN too
   }
@@ -74,7 +82,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   if (ranked.size() > report.settings.top_k) ranked.resize(report.settings.top_k);
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     // The enclosure of the lower one reaches the certified value of the higher one.
-    const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(layers.front(), *row, ranked[i].token) : 0.0;
+    const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(chosen.front(), *row, ranked[i].token) : 0.0;
     ranked[i].tied = ranked[i].value + gap >= ranked[i - 1].value;
   }
   return ranked;
@@ -134,7 +142,7 @@ std::string picture_line(const Report& report) {
   line += fmt::format(", {} x {} pixels", image.width, image.height);
   if (image.input_channels == 0) return line;
   return line + fmt::format(", given to the model as {} x {}{}", image.input_width, image.input_height,
-                            image.input_channels == 1 ? ", grey" : "");
+                            image.input_channels == 1 ? ", grayscale" : "");
 }
 
 std::string target_title(const std::optional<ReportTarget>& target) {
@@ -167,6 +175,8 @@ std::string settings_line(const Report& report) {
   }
   if (settings.column_mask.kind == ColumnMask::Kind::kFirst) {
     line += ", first token masked";
+  } else if (settings.column_mask.kind == ColumnMask::Kind::kRegisters) {
+    line += ", registers masked";
   } else if (settings.column_mask.kind == ColumnMask::Kind::kSpecial) {
     line += ", special tokens masked";
   } else if (settings.column_mask.kind != ColumnMask::Kind::kNone) {

@@ -39,4 +39,13 @@ std::string markdown_escaped(std::string_view text) {
   return out;
 }
 
+std::string markdown_escaped_line(std::string_view text) {
+  std::string line = markdown_escaped(text);
+  const std::size_t number = line.find_first_not_of("0123456789");
+  if (number == std::string::npos) return line;
+  const bool list =
+      number == 0 ? line[0] == '-' || line[0] == '+' || line[0] == '=' : line[number] == '.' || line[number] == ')';
+  return list ? line.insert(number, "\\") : line;
+}
+
 }  // namespace attnflow::internal

@@ -175,17 +175,17 @@ describe("pictures of a report with heads", () => {
     await finish();
   });
 
-  test("heads, columns set aside, layers, normalisation and words follow attnflow's numbers", async () => {
+  test("heads, masked columns, layers, normalisation and words follow attnflow's numbers", async () => {
     const rollout = (...given) => values(caseOf(...given).arrays.rollout);
     const check = async (expected, what, output = report.output_token) =>
       assertClose(await stripValues(page), expected(L, output), what);
     await page.locator("#head-fusion").selectOption("max");
     await check(rollout("--heads", "max"), "max");
     await page.locator("#mask-columns").selectOption("special");
-    await check(rollout("--set-aside", "special", "--heads", "max"), "special tokens set aside");
+    await check(rollout("--mask-columns", "special", "--heads", "max"), "special tokens masked");
     await page.locator("#recipe-reset").click();
     await page.locator("#to-layer").selectOption("1");
-    await check((layer, output) => rollout("--to-layer", "1")(layer - 1, output), "down to layer 1");
+    await check((layer, output) => rollout("--start-layer", "1")(layer - 1, output), "down to layer 1");
     await page.locator("#recipe-reset").click();
     await page.locator("#normalize").selectOption("receptive-field");
     await check(rollout("--normalize", "receptive-field"), "receptive field");

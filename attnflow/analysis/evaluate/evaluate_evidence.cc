@@ -32,7 +32,7 @@ namespace attnflow {
 namespace {
 
 constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kReceptiveField,
-                                  EvidenceVariant::kDropFirst, EvidenceVariant::kReceptiveFieldDropFirst};
+                                  EvidenceVariant::kMaskFirst, EvidenceVariant::kReceptiveFieldMaskFirst};
 
 // A sample as tokens.
 struct EvidenceQuestion {
@@ -167,9 +167,9 @@ class Measurement {
                                     attribute(masked_source, query, attribute_options())};
       for (const EvidenceVariant variant : kVariants) {
         const bool is_masked =
-            variant == EvidenceVariant::kDropFirst || variant == EvidenceVariant::kReceptiveFieldDropFirst;
+            variant == EvidenceVariant::kMaskFirst || variant == EvidenceVariant::kReceptiveFieldMaskFirst;
         Attribution values = found[is_masked ? 1 : 0];
-        if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldDropFirst) {
+        if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldMaskFirst) {
           values.baseline = baseline;
           normalize(values, Normalization::kReceptiveField);
         }
@@ -321,9 +321,9 @@ std::string_view variant_name(EvidenceVariant variant) {
       return "as it is";
     case EvidenceVariant::kReceptiveField:
       return "receptive field";
-    case EvidenceVariant::kDropFirst:
+    case EvidenceVariant::kMaskFirst:
       return "first token masked";
-    case EvidenceVariant::kReceptiveFieldDropFirst:
+    case EvidenceVariant::kReceptiveFieldMaskFirst:
       return "both";
   }
   return "";

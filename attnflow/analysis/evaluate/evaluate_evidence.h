@@ -71,7 +71,7 @@ struct EvidenceOptions {
 };
 
 // How a method's values were treated before they were ranked.
-enum class EvidenceVariant { kPlain, kReceptiveField, kDropFirst, kReceptiveFieldDropFirst };
+enum class EvidenceVariant { kPlain, kReceptiveField, kMaskFirst, kReceptiveFieldMaskFirst };
 std::string_view variant_name(EvidenceVariant variant);  // "as it is", "receptive field", "first token masked", "both"
 
 struct EvidenceCell {

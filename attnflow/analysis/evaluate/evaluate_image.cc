@@ -131,7 +131,7 @@ class Scorer {
   Scorer(const ImageModel& model, const ImageEvaluationOptions& options) : model_(model), options_(options) {
     const auto uses = [&](const std::string& beginning) {
       std::vector<Method> methods;
-      for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+      for (const Method method : kAllMethods) {
         const std::string whole = beginning + to_text(method);
         if (std::find(options.methods.begin(), options.methods.end(), whole) != options.methods.end()) {
           methods.push_back(method);

@@ -34,7 +34,7 @@ struct ExplainOptions {
       certificates;                     // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
   bool truncate = false;                // text that is too long for the model is cut instead of refused
   std::vector<std::string> candidates;  // words whose probability at the mask is reported
-  std::vector<std::string> referents;   // words of the text whose weights are compared (analysis/referents.h)
+  std::vector<std::string> referents;   // words of the text whose weights are compared (analysis/explain/referents.h)
   // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
   std::vector<std::size_t> blank;
   bool renormalize = false;        // array files: rows are divided by their sums

@@ -158,7 +158,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
 
   std::size_t flagged = 0;
-  for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
+  for (const Method method : kAllMethods) {
     if (method == Method::kFlow) note_gradients(report, source.graph());
     if (!settings.wants(method)) continue;
     Query query = query_of(method, settings, words);

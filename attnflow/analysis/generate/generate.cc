@@ -146,14 +146,17 @@ class ValueFiller {
     }
     std::sort(outputs.begin(), outputs.end());
     if (options_.flow_tokens.empty()) outputs = report_.output_tokens;
+    if (outputs.empty()) {
+      report_.flow_layers.clear();
+    } else {
+      const Shape shape{report_.flow_layers.size(), outputs.size(), columns()};
+      report_.flow_gap = Tensor<double>(shape);
+      report_.flow_degenerate = Tensor<std::uint8_t>(shape);
+      add(Method::kFlow, report_.flow, report_.flow_beside);
+    }
     if (outputs.size() < options_.flow_tokens.size()) {
       report_.notes.push_back({NoteCode::kFlowTokensNotGenerated, {{"tokens", count()}}});
     }
-    if (outputs.empty()) return;
-    const Shape shape{report_.flow_layers.size(), outputs.size(), columns()};
-    report_.flow_gap = Tensor<double>(shape);
-    report_.flow_degenerate = Tensor<std::uint8_t>(shape);
-    add(Method::kFlow, report_.flow, report_.flow_beside);
   }
 
   void add_sink_share() {
@@ -182,6 +185,7 @@ class ValueFiller {
     values = Tensor<double>({layers, rows, columns()});
     if (options_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
     if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
+    std::size_t flagged = 0;  // counts when all rows are there
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
       Query query = query_of(method, prompt_, report_, prompt_.ids.size() - 1 + t, all_columns);
@@ -199,13 +203,14 @@ class ValueFiller {
         }
       }
       if (by_field) {
-        flagged_ += normalize(found, Normalization::kReceptiveField);
+        flagged += normalize(found, Normalization::kReceptiveField);
         for (std::size_t l = 0; l < layers; ++l) {
           std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
         }
       }
       if (method == Method::kFlow && options_.progress) options_.progress(row + 1, rows);
     }
+    flagged_ += flagged;
   }
 
   const GenerateOptions& options_;
@@ -216,7 +221,7 @@ class ValueFiller {
   std::size_t flagged_ = 0;
 };
 
-// The same rules one by one: each says which tokens it drops.
+// The same rules one by one: each says which tokens it excludes.
 std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
   std::vector<TokenFilterOptions> rules;
   if (filter.special) rules.emplace_back().special = true;

@@ -6,7 +6,7 @@
 //                                                    optionally, `tokens` and `special`, as --keep-attention writes
 //                                                    them; flow is that of the first token
 //
-// Each sample becomes NAME.compact.json (version 2) and, where the report is small, NAME.json (version 1, all bits). A
+// Each sample becomes NAME.compact.json and, where the report is small, NAME.json, which has all bits. A
 // line for each says how large it is and how long it took. NAME-log8 and NAME-top are compact documents of NAME that
 // are made smaller than they need be.
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Rows computed in the page from the layers' attention, as attnflow/analysis/aggregate.cc computes them: the method,
+// Rows computed in the page from the layers' attention, as attnflow/attribution/attribute.cc computes them: the method,
 // then words merged, then normalised.
 import type { Method } from "../report/document";
 import type { Recipe } from "../report/recipe";

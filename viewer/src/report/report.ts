@@ -95,7 +95,9 @@ export class Report {
       const first = name.endsWith("_generated") ? n : 0;
       const columns = array.shape.at(-1) ?? 0;
       const visible = (row: number) =>
-        model.causal ? Math.min(columns, 1 + positions[row % positions.length] - first) : columns;
+        model.causal && name !== "sink_share"
+          ? Math.min(columns, 1 + positions[row % positions.length] - first)
+          : columns;
       return [name, await decodeUpgraded(document, array, visible)];
     });
     return new Map(await Promise.all(decoded));
