@@ -60,6 +60,9 @@ class TextCodec {
   virtual std::size_t id_limit() const = 0;
   // Ids of `word` as it would stand inside a sentence after a space, without template tokens.
   virtual std::vector<std::int64_t> word_to_ids(std::string_view word) const = 0;
+  // The id of a piece that the vocabulary spells so. None where the codec has no table of pieces to ask, as that of a
+  // GGUF file has not.
+  virtual std::optional<std::int64_t> token_to_id(std::string_view /*piece*/) const { return std::nullopt; }
   // The id of the mask token, if there is one.
   virtual std::optional<std::int64_t> mask_id() const = 0;
   // The piece as the vocabulary spells it ("##ets"), as in EncodedToken::text. An id without a piece gives "<id 123>".

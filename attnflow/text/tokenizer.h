@@ -33,7 +33,7 @@ class Tokenizer : public TextCodec {
   // Number of ids including added tokens.
   std::size_t vocabulary_size() const;
   std::size_t id_limit() const override;
-  std::optional<std::int64_t> token_to_id(std::string_view piece) const;
+  std::optional<std::int64_t> token_to_id(std::string_view piece) const override;
   std::optional<std::string> id_to_token(std::int64_t id) const;
   std::vector<std::int64_t> word_to_ids(std::string_view word) const override;
   // That of "[MASK]" or "<mask>" (special_tokens).

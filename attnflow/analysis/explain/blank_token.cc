@@ -7,17 +7,13 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/model/architecture.h"
-#include "attnflow/text/tokenizer.h"
 
 namespace attnflow {
 
 BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked) {
-  // The tokenizer inside a GGUF file has no table of pieces to ask; decoders have no such tokens anyway.
-  const auto* const pieces_of = dynamic_cast<const Tokenizer*>(&tokenizer);
   const auto first_of = [&](std::initializer_list<const char*> pieces) -> std::optional<BlankToken> {
-    if (pieces_of == nullptr) return std::nullopt;
     for (const char* const piece : pieces) {
-      if (const auto id = pieces_of->token_to_id(piece)) return BlankToken{*id, piece};
+      if (const auto id = tokenizer.token_to_id(piece)) return BlankToken{*id, piece};
     }
     return std::nullopt;
   };
