@@ -307,7 +307,7 @@ TEST(GenerationFigure, ValuesThatAreMissingAreSaidSo) {
   for (const std::string& name : kViews) {
     const SvgDocument svg = read_svg(figure_svg(report, view(name, 1)));
     ASSERT_EQ(svg.error, "") << name;
-    EXPECT_NE(all_text(svg).find("Warm grey cells have no value."), std::string::npos) << name;
+    EXPECT_NE(all_text(svg).find("Warm gray cells have no value."), std::string::npos) << name;
   }
 }
 

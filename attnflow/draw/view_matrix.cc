@@ -94,7 +94,7 @@ bool has_matrix(const FigureData& data) {
                                          [&](Method method) { return row_count(data, method) > 1; });
 }
 
-View matrix_view(const FigureData& data, const MatrixLayout& layout) {
+View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
   const bool generation = data.report.generation.has_value();
   if (!has_matrix(data) && !generation) {
     throw Error(ErrorKind::kUsage,

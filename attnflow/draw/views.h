@@ -33,13 +33,13 @@ View heatmap_view(const FigureData& data, double left_margin = 0.0);
 View strip_view(const FigureData& data);
 View referents_view(const FigureData& data);
 
-struct MatrixLayout {
+struct MatrixViewLayout {
   bool compact = false;      // panels beside each other even where that leaves no room for all labels
   double left_margin = 0.0;  // at least
 };
 // Whether some method was computed for more than one output token.
 bool has_matrix(const FigureData& data);
-View matrix_view(const FigureData& data, const MatrixLayout& layout);
+View matrix_view(const FigureData& data, const MatrixViewLayout& layout);
 
 View overview(const FigureData& data);
 

@@ -493,6 +493,52 @@ TEST(CompactGenerationJson, LargeOnesKeepTheLargest) {
   }
 }
 
+TEST(CompactGenerationJson, GeneratedColumnsAndSharesOfTheFirstTokenSurviveTheLargestCut) {
+  Report report = generation_of(200, 60, 40);
+  for (std::size_t l = 0; l < 40; ++l) {
+    for (std::size_t t = 0; t < 200; ++t) {
+      for (std::size_t s = 0; s < t; ++s) {
+        report.rollout_beside.generated(l, t, s) = 1.0 / static_cast<double>((t - s) * (t - s));
+      }
+      report.generation->sink_share(l, t) = 0.4 + 0.001 * static_cast<double>((l * 7 + t * 3) % 400);
+    }
+  }
+  const std::string text = compact_report_json(report, {.exact_bytes = 0, .bytes = 300'000, .max_bytes = 3'000'000});
+  const json document = json::parse(text);
+  ASSERT_EQ(dtype(document, "rollout_generated"), "top");
+  const Report read = report_from_json(text);
+  const auto sum = [](const Tensor<double>& values, std::size_t l, std::size_t t) {
+    return std::accumulate(values[l][t].data(), values[l][t].data() + values.extent(2), 0.0);
+  };
+  for (std::size_t l = 0; l < 40; ++l) {
+    for (std::size_t t = 0; t < 200; ++t) {
+      ASSERT_NEAR(sum(read.rollout_beside.generated, l, t), sum(report.rollout_beside.generated, l, t), 0.04 * 2) << t;
+      for (std::size_t s = t; s < 200; ++s) ASSERT_EQ(read.rollout_beside.generated(l, t, s), 0.0);
+      const double share = report.generation->sink_share(l, t);
+      ASSERT_NEAR(read.generation->sink_share(l, t), share, 0.5 * share) << l << " " << t;
+    }
+  }
+}
+
+TEST(CompactGenerationJson, ExactRowsAreReadForMethodsOnly) {
+  json document = json::parse(compact_report_json(generation_of(2, 300, 2), {.exact_bytes = 0}));
+  const std::vector<float> values(std::size_t{2} * 300, 1.0F);
+  std::string data;
+  base64_append(data, std::as_bytes(std::span(values)));
+  const json exact = {{"shape", {2, 300}}, {"dtype", "f32"}, {"encoding", "base64"}, {"data", data}};
+  document["arrays"]["rollout_generated_exact"] = exact;
+  document["arrays"]["rollout_generated"] = {
+      {"shape", {2, 2, 2}},
+      {"dtype", "log8"},
+      {"decades", 5},
+      {"error", 0.023},
+      {"encoding", "base64"},
+      {"data", "AAAAAAAAAAA="},
+      {"scales", {{"dtype", "f32"}, {"encoding", "base64"}, {"data", "AAAAAAAAAAAAAAAAAAAAAA=="}}}};
+  const Report read = report_from_json(document.dump());
+  EXPECT_EQ(read.rollout_beside.generated, Tensor<double>({2, 2, 2}));
+}
+
 TEST(CompactGenerationJson, WhatIsNeededLeastGoesFirst) {
   Report report = generation_of(60, 200, 40);
   report.rollout_beside.normalized = report.rollout;

@@ -185,7 +185,21 @@ TEST(GenerationJson, RefusesWhatContradictsItself) {
   expect("generation.excluded[0].tokens[0]", [](auto& json) { json["generation"]["excluded"][0]["tokens"] = {5}; });
   expect("bytes of the text", [](auto& json) { json["generation"]["tokens"][0]["end"] = 6; });
   expect("arrays.rollout.shape", [](auto& json) { json["arrays"]["rollout"]["shape"] = {3, 5, 2}; });
+  expect("positions of \"output_tokens\"", [](auto& json) { json["output_tokens"] = {4, 6}; });
+  expect("none in a generation", [](auto& json) { json["referents"] = {{{"text", "a"}, {"tokens", {0}}}}; });
+  expect("input.kind", [](auto& json) { json["input"]["kind"] = "text"; });
   expect("of version 3 or newer", [](auto& json) { json["version"] = 2; });
+}
+
+TEST(GenerationJson, ReadsWhatItNeedNotSay) {
+  nlohmann::json json = nlohmann::json::parse(report_to_json(small_generation()));
+  json.erase("output_token");
+  // A prompt has no matrices, whatever a document says.
+  json["arrays"]["graph"] = {
+      {"shape", {2, 5, 5}}, {"dtype", "f64"}, {"encoding", "base64"}, {"data", std::string(536, 'A')}};
+  const Report read = report_from_json(json.dump());
+  EXPECT_EQ(read.output_token, 4U);
+  EXPECT_TRUE(read.graph.empty());
 }
 
 TEST(GenerationJson, MayStandInAScript) {

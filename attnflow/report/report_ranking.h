@@ -47,7 +47,7 @@ std::string method_title(const Report& report, Method method, std::size_t layer)
 
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"; of a generation "12 prompt tokens, 5 generated"
 std::string model_line(const Report& report);
-// "both.png, 224 x 224 pixels, given to the model as 28 x 28, grey"; "" where the input is no picture.
+// "both.png, 224 x 224 pixels, given to the model as 28 x 28, grayscale"; "" where the input is no picture.
 std::string picture_line(const Report& report);
 // "Mean over heads, residual 0.5, word pieces merged." Settings at their defaults are left out, apart from these two.
 std::string settings_line(const Report& report);

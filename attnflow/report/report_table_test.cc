@@ -128,7 +128,7 @@ TEST(Words, Picture) {
   image.input_width = 28;
   image.input_height = 21;
   image.input_channels = 1;
-  EXPECT_EQ(picture_line(report), "a\u240Ab.png, 640 x 480 pixels, given to the model as 28 x 21, grey");
+  EXPECT_EQ(picture_line(report), "a\u240Ab.png, 640 x 480 pixels, given to the model as 28 x 21, grayscale");
   image.name.clear();
   image.input_channels = 3;
   EXPECT_EQ(picture_line(report), "A picture, 640 x 480 pixels, given to the model as 28 x 21");
