@@ -80,7 +80,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "attention-sink-generated": {
     advice({ served }) {
-      const masks = served ? "“Without attention on the first token”, under Options," : "attnflow generate --mask-columns first";
+      const masks = served
+        ? "“Without attention on the first token”, under Options,"
+        : "attnflow generate --mask-columns first";
       return `“Filters” leaves it out of rankings and colours; ${masks} masks it in every layer.`;
     },
   },

@@ -8,7 +8,12 @@ const NORMALISATIONS: Record<string, string> = {
   row: "each output token's values sum to 1",
   "receptive-field": "by receptive field",
 };
-const MASKS: Record<string, string> = { none: "", first: "the first token", special: "special tokens", registers: "registers" };
+const MASKS: Record<string, string> = {
+  none: "",
+  first: "the first token",
+  special: "special tokens",
+  registers: "registers",
+};
 
 /** What ° beside a value means. */
 export const DEGENERATE_WORDS = "repeats the first layer's attention or is as large as it can be";
