@@ -288,11 +288,9 @@ class UsageTest(CommandTest):
         self.assertIn("Usage: attnflow", self.run_program("--help", "image").stdout)
         self.assertIn("sentiment", self.run_program("evaluate", "--help", "sentiment").stdout)
         self.assertRegex(self.run_program("--version", "generate").stdout, r"^\D*\d+\.\d+\.\d+")
-        self.refuse(USAGE, ["did you mean --start-layer?"], "explain", "hi", "--to-lyer", "3", "--heads", "foo")
+        self.refuse(USAGE, ["did you mean --start-layer?"], "explain", "hi", "--start-lyer", "3", "--heads", "foo")
         self.refuse(USAGE, ["extra"], "explain", "hi", "extra", "--heads", "foo")
-        self.refuse(
-            USAGE, ["--most-megapixels is now called --max-megapixels"], "image", "a.png", "--most-megapixels=3"
-        )
+        self.refuse(USAGE, ["--most-megapixels is now --max-megapixels"], "image", "a.png", "--most-megapixels=3")
         llama = str(ROOT / "tests" / "golden" / "decoders" / "llama_grouped")
         self.refuse(USAGE, ["--show", "raw, rollout", "'bogus'"], "generate", "hi", "--model", llama, "--show", "bogus")
 

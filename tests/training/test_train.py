@@ -193,7 +193,8 @@ class Train(TrainTest):
         done = self.run_program(*command, "--test-sources", seen, "-o", "seen.tsv")
         self.assertIn(f"was trained on {seen}", done.stderr)
         report = self.evaluate("--model", output, "--data", "seen.tsv", "--samples", "10")
-        self.assertIn(f"was trained on {seen}: what is measured there is not held out", " ".join(report["notes"]))
+        trained = [note["values"] for note in report["notes"] if note["code"] == "trained-on-samples"]
+        self.assertEqual([values["sources"] for values in trained], [[seen]])
         self.assertEqual(report["data"]["caveat"], "the model was trained on some of the documents")
 
         # Without a model the documents are drawn.
