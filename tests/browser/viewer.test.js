@@ -259,9 +259,19 @@ describe("filters", () => {
           await ranked(),
           [...Array(8).keys()].filter((i) => !left.includes(i)),
         );
-        const printed = Number(await page.locator("#strip-card .legend span").last().textContent());
-        const largest = Math.max(...values.filter((_, i) => !left.includes(i)));
-        assert.ok(Math.abs(printed - largest) < 6e-5, `the scale ends at ${printed}, not ${largest}`);
+        // Special tokens and the output token's own value set no top that they lie far above.
+        const largest = (aside) =>
+          Math.max(
+            0,
+            ...values.filter((_, i) => !left.includes(i) && (report.input.tokens[i].special || i === 6) === aside),
+          );
+        const [rest, aside] = [largest(false), largest(true)];
+        const top = rest > 0 && aside > 2 * rest ? Math.max(rest, aside / 100) : Math.max(rest, aside);
+        const printed = (await page.locator("#strip-card .legend span").allTextContents()).map(Number);
+        assert.ok(
+          printed.some((number) => Math.abs(number - top) < 6e-5),
+          `the scale ends at one of ${printed}, not ${top}`,
+        );
       };
       await page.locator("#filters-button").click();
       assert.equal(await page.locator("#excluded-of-all").textContent(), "Every token counts.");
