@@ -54,12 +54,6 @@ void check_report(const Report& report) {
   });
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 // A text as a label: without the spaces around it, line breaks as marks; "" for one that shows nothing.
 std::string label_of(const std::string& text, const TextMeasurer& measure) {
   std::string label = clean_text(marked_breaks(text));
@@ -102,7 +96,7 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
   for (const Method method : options.methods) {
     if (!has(held, method)) {
       bad_option(fmt::format("the figure was asked for method '{}'; this report holds {}", to_text(method),
-                             joined(to_texts(held))));
+                             fmt::join(to_texts(held), ", ")));
     }
   }
   if (options.methods.empty()) {

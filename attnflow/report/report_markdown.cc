@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-std::string escaped(std::string_view text) { return internal::markdown_escaped(text); }
+using internal::markdown_escaped;
 
 void append_ranking(std::string& out, const Report& report, const std::vector<Method>& methods,
                     std::size_t output_token, std::size_t layer) {
@@ -27,7 +27,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
   for (const Method method : methods) {
     columns.push_back(rank_input_tokens(report, method, output_token, {layer}));
     rows = std::max(rows, columns.back().size());
-    header += fmt::format(" position | {} | value |", escaped(method_title(report, method, layer)));
+    header += fmt::format(" position | {} | value |", markdown_escaped(method_title(report, method, layer)));
     rule += " ---: | :--- | ---: |";
   }
   out += header + "\n" + rule + "\n";
@@ -47,7 +47,8 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
       unknown = unknown || token.unknown;
       tied = tied || token.tied;
       degenerate = degenerate || token.degenerate != 0;
-      out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token, escaped(display_text(report.input, token.token)),
+      out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token,
+                         markdown_escaped(display_text(report.input, token.token)),
                          token.special   ? " \\*"
                          : token.unknown ? " ?"
                                          : "",
@@ -69,16 +70,16 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
 
 // A row for each layer; for each method and referent the weight and its share.
 void append_referents(std::string& out, const Report& report) {
-  out += "\n## " + escaped(internal::referents_title(report, "\u2026")) + "\n\n";
+  out += "\n## " + markdown_escaped(internal::referents_title(report, "\u2026")) + "\n\n";
   const std::string candidates = internal::candidate_shares_line(report);
-  if (!candidates.empty()) out += escaped(candidates) + "\n\n";
+  if (!candidates.empty()) out += markdown_escaped(candidates) + "\n\n";
   const std::vector<std::string> names = internal::referent_names(report);
   const std::vector<internal::ReferentWeights> weights = internal::referent_weights(report, report.output_token);
   std::string header = "| layer |";
   std::string rule = "| ---: |";
   for (const internal::ReferentWeights& method : weights) {
     for (const std::string& name : names) {
-      header += fmt::format(" {}: {} | share |", to_text(method.method), escaped(name));
+      header += fmt::format(" {}: {} | share |", to_text(method.method), markdown_escaped(name));
       rule += " ---: | ---: |";
     }
   }
@@ -102,12 +103,13 @@ void append_referents(std::string& out, const Report& report) {
 
 std::string markdown_table(const Report& report) {
   if (report.generation) return internal::generation_markdown_table(report);
-  std::string out = "# " + escaped(model_line(report)) + "\n";
+  std::string out = "# " + markdown_escaped(model_line(report)) + "\n";
   if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
   if (!report.input.text_pair.empty()) out += ">\n> " + internal::markdown_escaped_line(report.input.text_pair) + "\n";
-  if (const std::string picture = picture_line(report); !picture.empty()) out += "\n" + escaped(picture) + "\n";
-  out += "\n" + escaped(settings_line(report)) + "\n";
-  for (const std::string& line : prediction_lines(report)) out += "\n" + escaped(line) + "\n";
+  if (const std::string picture = picture_line(report); !picture.empty())
+    out += "\n" + markdown_escaped(picture) + "\n";
+  out += "\n" + markdown_escaped(settings_line(report)) + "\n";
+  for (const std::string& line : prediction_lines(report)) out += "\n" + markdown_escaped(line) + "\n";
 
   const std::vector<Method> methods = methods_present(report);
   if (!methods.empty() && !report.settings.layers.empty()) {
@@ -118,7 +120,7 @@ std::string markdown_table(const Report& report) {
     const std::size_t to = report.settings.start_layer;
     for (const std::size_t output : outputs) {
       out +=
-          fmt::format("\n## {}, layer {} to {}\n\n", escaped(output_token_title(report, output, "\u2026")),
+          fmt::format("\n## {}, layer {} to {}\n\n", markdown_escaped(output_token_title(report, output, "\u2026")),
                       report.settings.layers[layer], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
       append_ranking(out, report, methods, output, layer);
     }
@@ -126,14 +128,14 @@ std::string markdown_table(const Report& report) {
   if (!report.referents.empty()) append_referents(out, report);
   for (const ReportCertificate& certificate : report.certificates) {
     const CertificateText text = certificate_text(report, certificate, "\u2026");
-    out += "\n## " + escaped(text.title) + "\n";
-    for (const std::string& sentence : text.sentences) out += "\n" + escaped(sentence) + "\n";
+    out += "\n## " + markdown_escaped(text.title) + "\n";
+    for (const std::string& sentence : text.sentences) out += "\n" + markdown_escaped(sentence) + "\n";
     if (!text.arcs.empty()) out += "\n";
-    for (const std::string& arc : text.arcs) out += "- " + escaped(arc) + "\n";
+    for (const std::string& arc : text.arcs) out += "- " + markdown_escaped(arc) + "\n";
   }
   if (!report.notes.empty()) {
     out += "\n";
-    for (const Note& note : report.notes) out += "- " + escaped(note_text(note)) + "\n";
+    for (const Note& note : report.notes) out += "- " + markdown_escaped(note_text(note)) + "\n";
   }
   return out;
 }

@@ -7,11 +7,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
-#include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
-#include "attnflow/files/atomic_file.h"
-#include "attnflow/files/extension.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
 

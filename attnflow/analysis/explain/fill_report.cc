@@ -104,6 +104,13 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
   }
 }
 
+// What the settings mean for the input goes into the report. Returns the output token.
+std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
+  report.settings.layers = resolved.layers;
+  report.notes.insert(report.notes.end(), resolved.notes.begin(), resolved.notes.end());
+  return resolved.output_token;
+}
+
 }  // namespace
 
 TokenGroups merge_words(Report& report, std::size_t& output) {
@@ -141,10 +148,8 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 }
 
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options) {
-  Settings& settings = report.settings;
-  settings.layers = question.settings.layers;
-  std::size_t output = question.settings.output_token;
-  report.notes.insert(report.notes.end(), question.settings.notes.begin(), question.settings.notes.end());
+  const Settings& settings = report.settings;
+  std::size_t output = take_settings(report, question.settings);
   report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
   note_sink(report, source.graph(), output);
   note_next_sink(report, source.graph(), output);
@@ -219,10 +224,8 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
 
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
                         const ExplainOptions& options) {
-  Settings& settings = report.settings;
-  settings.layers = question.settings.layers;
-  std::size_t output = question.settings.output_token;
-  report.notes.insert(report.notes.end(), question.settings.notes.begin(), question.settings.notes.end());
+  const Settings& settings = report.settings;
+  std::size_t output = take_settings(report, question.settings);
   TokenGroups words;
   TokenGroups outputs = {{output}};
   if (settings.words) {
