@@ -55,7 +55,7 @@ struct FigureData {
   // The row that is shown; absent: the mean of all, in a generation of which no token was chosen.
   std::optional<std::size_t> row_shown(Method method) const;
   // That row, as the mean over some of the method's layers.
-  ValueRow shown(Method method, const std::vector<std::size_t>& layer_positions) const;
+  ValueRow shown(Method method, const std::vector<std::size_t>& layers) const;
   // The same on generated tokens; empty where those columns were not kept.
   std::vector<double> shown_generated(Method method) const;
 
