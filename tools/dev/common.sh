@@ -6,6 +6,7 @@ CACHE="$ROOT/.cache"
 JOBS="${ATTNFLOW_JOBS:-$(nproc)}"
 MINILM="$CACHE/models/minilm"
 SMOLLM2="$CACHE/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+BERT_BASE="$CACHE/models/bert-base-uncased"
 RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
 SCHEMATHESIS_VERSION=4.32.5
@@ -338,6 +339,8 @@ build_preset_now() {
 export_test_inputs() {
   export ATTNFLOW_MINILM_DIR="$MINILM"
   if [[ -e "$SMOLLM2" ]]; then export ATTNFLOW_SMOLLM2="$SMOLLM2"; fi
+  # Fetched by who wants it, never by ./dev: 440 MB.
+  if [[ -e "$BERT_BASE" ]]; then export ATTNFLOW_BERT_BASE_DIR="$BERT_BASE"; fi
   if [[ -d ../shared/data ]]; then
     ATTNFLOW_SHARED_DATA="$(cd ../shared/data && pwd)"
     export ATTNFLOW_SHARED_DATA
