@@ -6,11 +6,13 @@ import json
 import random
 import resource
 import signal
+import struct
 import subprocess
 import time
 import unittest
 
-from training_support import BAD_FILE, OTHER, TRAIN, USAGE, TrainTest
+import numpy as np
+from training_support import BAD_FILE, MODELS, OTHER, TRAIN, UNSUPPORTED, USAGE, TrainTest
 
 NOUNS = (
     "garden river king table house teacher farmer letter window mountain valley sailor village doctor painter "
@@ -60,6 +62,21 @@ def digests(folder):
 def read_table(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def tensors(path):
+    """The tensors of a safetensors file, as float32."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    kinds = {"F16": np.float16, "F32": np.float32}
+    found = {}
+    for name, entry in json.loads(data[8 : 8 + size]).items():
+        if name != "__metadata__":
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            found[name] = (
+                np.frombuffer(data[begin:end], kinds[entry["dtype"]]).reshape(entry["shape"]).astype(np.float32)
+            )
+    return found
 
 
 class Train(TrainTest):
@@ -277,6 +294,41 @@ class Train(TrainTest):
         self.assertEqual(report["model"]["architecture"], "distilbert")
         self.assertEqual(report["predictions"][0]["choices"][0]["label"], "positive")
         self.assertEqual(report["input"]["tokens"][-1]["text"], "[SEP]")
+
+    def test_sentiment_from_every_other_layer_of_a_bert(self):
+        data = self.folder / "data.tsv"
+        data.write_text("the key is here\t1\nthe author is on it\t0\n" * 4)
+        bert = MODELS / "bert_masked_lm_tied"
+        output = self.folder / "sentiment"
+        command = ["sentiment", "--data", data, "--validation", data, "--test", data, "-o", output]
+        # A rate so small that nothing moves within half precision.
+        self.run_program(*command, "--init-from-bert", bert, "--rate", "1e-12", "--epochs", "1")
+        found, given = tensors(output / "model.safetensors"), tensors(bert / "model.safetensors")
+        names = {"attention.self.query": "attention.q_lin", "attention.self.key": "attention.k_lin"}
+        names |= {"attention.self.value": "attention.v_lin", "attention.output.dense": "attention.out_lin"}
+        names |= {"attention.output.LayerNorm": "sa_layer_norm", "output.LayerNorm": "output_layer_norm"}
+        names |= {"intermediate.dense": "ffn.lin1", "output.dense": "ffn.lin2"}
+        pairs = [(f"encoder.layer.0.{a}", f"transformer.layer.0.{b}") for a, b in names.items()]
+        pairs.append(("embeddings.LayerNorm", "embeddings.LayerNorm"))
+        for theirs, ours in pairs:
+            for kind in ("weight", "bias"):
+                np.testing.assert_allclose(
+                    found[f"distilbert.{ours}.{kind}"], given[f"bert.{theirs}.{kind}"], rtol=1e-3, atol=1e-6
+                )
+        embeddings = "embeddings.{}_embeddings.weight"
+        word, position = (found["distilbert." + embeddings.format(name)] for name in ("word", "position"))
+        np.testing.assert_allclose(word, given["bert." + embeddings.format("word")], rtol=1e-3, atol=1e-6)
+        both = given["bert." + embeddings.format("position")] + given["bert." + embeddings.format("token_type")][0]
+        np.testing.assert_allclose(position, both, rtol=1e-3, atol=1e-6)
+        self.assertFalse(any(".layer.1." in name for name in found))
+        self.assertEqual((output / "vocab.txt").read_bytes(), (bert / "vocab.txt").read_bytes())
+        self.assertIn("every other layer", (output / "README.md").read_text())
+        report = json.loads(self.run_attnflow("explain", "the key", "--model", output, "--json").stdout)
+        self.assertEqual([token["text"] for token in report["input"]["tokens"]], ["[CLS]", "the", "key", "[SEP]"])
+        words = ["--init-from-bert", "expected a BERT", "distilbert"]
+        other = self.folder / "other"
+        command[-1] = other
+        self.refuse(UNSUPPORTED, words, *command, "--init-from-bert", MODELS / "distilbert_classification")
 
     def test_bad_input(self):
         output = self.folder / "x"

@@ -9,7 +9,8 @@ sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
 import support  # noqa: E402
 
-BAD_FILE, OTHER, USAGE = support.BAD_FILE, support.OTHER, support.USAGE
+BAD_FILE, OTHER, UNSUPPORTED, USAGE = support.BAD_FILE, support.OTHER, support.UNSUPPORTED, support.USAGE
+MODELS = support.MODELS
 
 TRAIN = os.environ.get("ATTNFLOW_TRAIN", str(ROOT / "build" / "release" / "bin" / "attnflow-train"))
 

@@ -43,6 +43,7 @@ void run_sentiment(SentimentArguments arguments) {
       "attnflow-train sentiment --data {} --validation {} --test {} -o {} --seed {} --epochs {} --rate {} --dropout {}",
       arguments.train, arguments.validation, arguments.test, options.output.string(), options.seed, options.epochs,
       options.rate, options.dropout);
+  if (!options.init_from_bert.empty()) options.command += " --init-from-bert " + options.init_from_bert.string();
   const LabelledTexts train = read_texts(arguments.train, options);
   const LabelledTexts validation = read_texts(arguments.validation, options);
   const LabelledTexts test = read_texts(arguments.test, options);
@@ -75,7 +76,21 @@ void add_sentiment_command(CLI::App& app) {
   add_count(sub, "--epochs", options.epochs, "Training epochs");
   add_number(sub, "--rate", options.rate, "Peak learning rate");
   add_number(sub, "--dropout", options.dropout, "Dropout rate");
-  sub->callback([sentiment] { run_sentiment(*sentiment); });
+  sub->add_option(
+         "--init-from-bert", options.init_from_bert,
+         "Folder of a BERT (tools/fetch_bert_base): begin from every other of its layers, as DistilBERT did, with "
+         "its vocabulary; then --epochs 3, --rate 3e-5, --dropout 0.1 and no masked words unless given")
+      ->type_name("DIR");
+  sub->callback([sentiment, sub] {
+    ClassifierTrainingOptions& chosen = sentiment->options;
+    if (!chosen.init_from_bert.empty()) {
+      if (sub->count("--epochs") == 0) chosen.epochs = 3;
+      if (sub->count("--rate") == 0) chosen.rate = 3e-5;
+      if (sub->count("--dropout") == 0) chosen.dropout = 0.1;
+      chosen.masked_words = 0.0;
+    }
+    run_sentiment(*sentiment);
+  });
 }
 
 }  // namespace attnflow

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,8 +13,11 @@
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/folder.h"
+#include "attnflow/model/encoder_weights.h"
 #include "training/agreement/agreement_setup.h"
 #include "training/agreement/model_card.h"
+#include "training/sentiment/every_other_layer.h"
 #include "training/tokenizer/word_piece.h"
 #include "training/trainer/token_sequences.h"
 
@@ -46,7 +50,8 @@ struct Encoded {
 };
 
 struct Setup {
-  TokenizerFiles files;
+  std::map<std::string, std::string> files;  // of the tokenizer, by name
+  std::optional<EncoderWeights> bert;        // to start from
   std::optional<Tokenizer> tokenizer;
   EncoderShape shape;
   std::size_t steps = 0;
@@ -59,18 +64,46 @@ Encoded encode(const Setup& setup, const LabelledTexts& texts, std::size_t threa
   return {encode_texts(*setup.tokenizer, texts.texts, setup.shape.positions, parallel), texts.labels};
 }
 
+// BERT's own tokenizer, or one that is learnt from the sentences.
 Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& options) {
   Setup setup;
+  if (!options.init_from_bert.empty()) {
+    const Folder folder(options.init_from_bert);
+    setup.bert = find_encoder_weights(folder);
+    setup.shape = every_other_layer_shape(*setup.bert);
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"}) {
+      if (folder.has(name)) setup.files[name] = folder.read(name);
+    }
+    setup.tokenizer = Tokenizer::load(folder, setup.bert->info.architecture);
+    return setup;
+  }
   WordPieceOptions vocabulary;
   vocabulary.pieces = options.shape.vocabulary;
   vocabulary.min_character_count = 1;
   vocabulary.token_template = TokenTemplate::kClsTextSep;
   vocabulary.max_tokens = options.shape.positions;
-  setup.files = learn_word_piece({train.texts.begin(), train.texts.end()}, vocabulary);
-  setup.tokenizer = open_tokenizer(setup.files);
+  const TokenizerFiles files = learn_word_piece({train.texts.begin(), train.texts.end()}, vocabulary);
+  setup.files = {{"tokenizer.json", files.tokenizer}, {"tokenizer_config.json", files.config}};
+  setup.tokenizer = open_tokenizer(files);
   setup.shape = options.shape;
   setup.shape.vocabulary = setup.tokenizer->vocabulary_size();
   return setup;
+}
+
+// What training starts from, written to `folder` on the way.
+WeightMap weights_to_start_from(const Setup& setup, const ClassifierTrainingOptions& options, const std::string& config,
+                                const std::filesystem::path& folder) {
+  WeightMap weights = first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
+                                    options.labels.size(), options.seed);
+  if (!setup.bert) return weights;
+  write_model(folder, config, weights, DType::kF32);
+  take_every_other_layer(weights, find_encoder_weights(Folder(folder)), *setup.bert);
+  return weights;
+}
+
+std::string first_file(const Setup& setup) {
+  const auto found = setup.files.find("tokenizer.json");
+  return found != setup.files.end() ? found->second : setup.files.at("vocab.txt");
 }
 
 // Names the data: other sentences, labels or a vocabulary give another number.
@@ -126,13 +159,15 @@ std::string card(const Setup& setup, const ClassifierTrainingOptions& options, c
   return fmt::format(
       "---\nlanguage: en\ntags:\n- attnflow\n- text-classification\n---\n\n# A small sentence "
       "classifier\n\nDistilBERT's architecture ({} layers, {} heads, hidden size {}, a vocabulary of {} tokens), "
-      "trained from scratch on {} sentences with the labels {}. Meant for studying attention.\n\nAccuracy on {} "
+      "{} on {} sentences with the labels {}. Meant for studying attention.\n\nAccuracy on {} "
       "held-out sentences, measured with the weights as stored: {:.3f} (95% interval {:.3f} to {:.3f}).\n\nAt most {} "
       "epochs of AdamW, peak learning rate {}, dropout {}, {:.0f}% of the words masked; the epoch with the best "
       "validation accuracy is kept. Trained on CPU in {:.0f} minutes.\n\n```\n{}\n```\n",
-      setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.vocabulary, train.texts.size(),
-      fmt::join(options.labels, ", "), test.count, test.share(), interval.low, interval.high, options.epochs,
-      options.rate, options.dropout, 100.0 * options.masked_words, checkpoint.seconds / kSecondsAMinute,
+      setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.vocabulary,
+      setup.bert ? fmt::format("begun from every other layer of {} and fine-tuned", setup.bert->info.name)
+                 : std::string("trained from scratch"),
+      train.texts.size(), fmt::join(options.labels, ", "), test.count, test.share(), interval.low, interval.high,
+      options.epochs, options.rate, options.dropout, 100.0 * options.masked_words, checkpoint.seconds / kSecondsAMinute,
       options.command);
 }
 
@@ -144,7 +179,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   check_texts(train, options, "training data");
   check_texts(validation, options, "validation data");
   check_texts(test, options, "test data");
-  check_shape(options.shape);
+  if (options.init_from_bert.empty()) check_shape(options.shape);
   check_recipe(options.rate, options.dropout);
   check_training_output(options.output);
   Setup setup = prepare(train, options);
@@ -157,11 +192,12 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   Json settings = {{"task", "classifier"},
                    {"seed", options.seed},
                    {"labels", options.labels},
-                   {"data", digest_of({&encoded, &checked, &held_out}, setup.files.tokenizer)},
+                   {"data", digest_of({&encoded, &checked, &held_out}, first_file(setup))},
                    {"sentences", {train.texts.size(), validation.texts.size(), test.texts.size()}},
                    {"shape",
                     {setup.shape.layers, setup.shape.heads, setup.shape.hidden, setup.shape.intermediate,
                      setup.shape.positions, setup.shape.vocabulary}},
+                   {"init_from_bert", setup.bert ? Json(setup.bert->info.name) : Json(nullptr)},
                    {"epochs", options.epochs},
                    {"rate", options.rate},
                    {"dropout", options.dropout},
@@ -175,10 +211,9 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   const std::filesystem::path checkpoint_path = work / "checkpoint.safetensors";
   const std::filesystem::path best_path = work / "best.safetensors";
   const std::string config = new_model_config(setup.shape, ModelHead::kClassification, options.labels);
-  const auto trainer = start_trainer(work / "start", config,
-                                     first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
-                                                   options.labels.size(), options.seed),
-                                     options.dropout, options.threads);
+  const auto trainer =
+      start_trainer(work / "start", config, weights_to_start_from(setup, options, config, work / "start"),
+                    options.dropout, options.threads);
   TrainingCheckpoint checkpoint;
   checkpoint.settings = setup.settings;
   if (auto found = load_checkpoint(checkpoint_path, setup.settings)) {
@@ -222,8 +257,7 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
 
   const std::optional<TrainingCheckpoint> best = load_checkpoint(best_path, setup.settings);
   write_model(options.output, config, best ? best->state.weights : trainer->state().weights, DType::kF16);
-  write_file(options.output / "tokenizer.json", setup.files.tokenizer);
-  write_file(options.output / "tokenizer_config.json", setup.files.config);
+  for (const auto& [name, text] : setup.files) write_file(options.output / name, text);
 
   const std::unique_ptr<Encoder> model = load_trained(options.output, options.threads);
   std::vector<TextInput> inputs;

@@ -1,9 +1,10 @@
 // A classifier of sentences, trained from labelled ones: `attnflow-train sentiment`.
 //
 // The encoder is DistilBERT's (layer norms after each half of a layer, classification head with relu), small, with
-// weights drawn at random: no pre-trained one is needed. The vocabulary is learnt from the training sentences. It is
-// made for experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers that have
-// read more text.
+// weights drawn at random: no pre-trained one is needed. The vocabulary is learnt from the training sentences. Or it
+// starts from every other layer of a BERT (training/sentiment/every_other_layer.h), with BERT's size and vocabulary. It
+// is made for experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers that
+// have read more text.
 //
 // What is kept is the weights after the epoch with the best accuracy on the validation sentences.
 #ifndef ATTNFLOW_TRAINING_SENTIMENT_TRAIN_CLASSIFIER_H_
@@ -43,15 +44,18 @@ struct ClassifierTrainingOptions {
   std::size_t epochs = 8;
   double rate = 5e-4;
   double dropout = 0.3;
+  std::filesystem::path
+      init_from_bert;         // the folder of a BERT to start from; empty: none. `shape` is then not looked at
   double masked_words = 0.1;  // of the words of a training sentence, this share is replaced by [MASK], anew each time
   std::size_t shard_tokens = 512;
   std::size_t shards_per_step = 2;
   std::string command;  // for the card
 };
 
-// Writes config.json, model.safetensors (half precision), tokenizer.json, tokenizer_config.json, README.md and
-// training.json into options.output; checkpoints lie in its "training/" meanwhile, as in train_agreement.
-// Throws Error(kUsage): a label that options.labels does not have, no texts. The rest as train_agreement.
+// Writes config.json, model.safetensors (half precision), tokenizer.json and tokenizer_config.json (or the tokenizer
+// files of the BERT that it starts from), README.md and training.json into options.output; checkpoints lie in its
+// "training/" meanwhile, as in train_agreement. Throws Error(kUsage): a label that options.labels does not have, no
+// texts. The rest as train_agreement.
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
                       const std::stop_token& stop_token);

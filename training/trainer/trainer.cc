@@ -249,7 +249,7 @@ class TorchTrainer final : public Trainer {
   at::Tensor hidden_of(const TrainingBatch& shard, internal::AutogradOps& ops) const {
     internal::PaddedBatch batch;
     if (info_.image) {
-      batch.pixels = internal::from_host(shard.pixels);
+      batch.pixels = internal::from_host(shard.pixels.view());
     } else {
       batch = internal::make_batch(tensors_.config, shard.ids, {}, shard.lengths, shard.length, at::kCPU);
     }

@@ -1,0 +1,31 @@
+// A DistilBERT that starts from a BERT, as DistilBERT itself did.
+//
+// Problem. A classifier trained from nothing on a few thousand sentences knows little English. Sanh et al. (2019) began
+// theirs from BERT: the same width, half of the layers.
+//
+// Definition. Layer i of the new model (from 0) is layer 2 i of BERT; word embeddings and the norm behind them are
+// BERT's. DistilBERT has no token types, so the embedding of type 0, which BERT adds at every position of a single
+// text, is added to that of the position: the sum is the same. The classification head is new.
+//
+// References:
+//   V. Sanh, L. Debut, J. Chaumond and T. Wolf, DistilBERT, a distilled version of BERT, 2019:
+//     https://arxiv.org/abs/1910.01108
+#ifndef ATTNFLOW_TRAINING_SENTIMENT_EVERY_OTHER_LAYER_H_
+#define ATTNFLOW_TRAINING_SENTIMENT_EVERY_OTHER_LAYER_H_
+
+#include "attnflow/model/encoder_weights.h"
+#include "training/trainer/new_model.h"
+
+namespace attnflow {
+
+// The shape of the DistilBERT that starts from this BERT. Throws Error(kUnsupportedModel) for a model that is no BERT,
+// or whose layers are not an even number.
+EncoderShape every_other_layer_shape(const EncoderWeights& bert);
+
+// Replaces the weights of a model of that shape, stored as `stored` says, by BERT's. Throws Error(kUsage) for another
+// shape; Error(kBadFile) for weights of BERT that are not finite.
+void take_every_other_layer(WeightMap& weights, const EncoderWeights& stored, const EncoderWeights& bert);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_TRAINING_SENTIMENT_EVERY_OTHER_LAYER_H_
