@@ -145,7 +145,7 @@ function(attnflow_hot_sources)
 endfunction()
 
 # Folders of a module that are no libraries of their own.
-set(ATTNFLOW_ROOMS_analysis evaluate explain generate image)
+set(ATTNFLOW_ROOMS_analysis evaluate explain generate image methods)
 
 # attnflow_glob(<module> <pattern> <out>): files of a module and its rooms.
 function(attnflow_glob module pattern out)

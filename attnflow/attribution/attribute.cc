@@ -137,6 +137,8 @@ Attribution attribute(AttentionSource& source, const Query& query, const Attribu
       if (uniform) result.baseline = flow_of(*uniform, half(options, true)).flow;
       break;
     }
+    default:
+      require_aggregations({query.method}, "matrices of layers");
   }
   return result;
 }

@@ -21,14 +21,18 @@ namespace {
 // Weights A_k[p, q], one at a time.
 class MixedWeights {
  public:
-  MixedWeights(const DrawnWeights& weights, const Settings& settings, std::size_t top_layer)
+  MixedWeights(const DrawnWeights& weights, const Settings& settings, std::size_t top_layer, Method method)
       : layers_(weights.layers), raw_(weights.raw), residual_(settings.residual), top_layer_(top_layer) {
     const std::size_t n = layers_.extent(2);
-    if (settings.has_gradients()) {
-      row_sums_.assign(layers_.size() / n, 1.0);
+    ResidualRule rule = mixing_info(settings.mixing).rule;
+    // As published rollout's rows sum to more than 1, and shares could not be told from the identity.
+    if (method == Method::kFlow || rule == ResidualRule::kAdded) rule = flow_rule(rule);
+    if (rule != ResidualRule::kConvex) {
+      std::vector<double> sums(layers_.size() / n, 0.0);
       for (std::size_t e = 0; e < layers_.size(); ++e) {
-        if (std::isfinite(layers_.data()[e])) row_sums_[e / n] += layers_.data()[e];
+        if (std::isfinite(layers_.data()[e])) sums[e / n] += layers_.data()[e];
       }
+      for (const double sum : sums) rows_.push_back(row_rule(rule, sum));
     }
     if (settings.heads.is_single() && settings.normalization == Normalization::kNone && !raw_.empty()) {
       raw_rows_.assign(n, std::nullopt);
@@ -40,8 +44,9 @@ class MixedWeights {
     double weight = layers_(layer - 1, from, to);
     if (!raw_rows_.empty() && layer == top_layer_ && raw_rows_[from]) weight = raw_(*raw_rows_[from], to);
     if (!std::isfinite(weight)) weight = 0.0;
-    if (!row_sums_.empty()) {
-      return (weight + (from == to ? 1.0 : 0.0)) / row_sums_[(layer - 1) * layers_.extent(1) + from];
+    if (!rows_.empty()) {
+      const RowRule& row = rows_[(layer - 1) * layers_.extent(1) + from];
+      return (weight + (from == to ? row.identity : 0.0)) / row.divisor;
     }
     return (1.0 - residual_) * weight + (from == to ? residual_ : 0.0);
   }
@@ -52,7 +57,7 @@ class MixedWeights {
   double residual_;
   std::size_t top_layer_;
   std::vector<std::optional<std::size_t>> raw_rows_ = {};  // of each position; empty: raw values are not W
-  std::vector<double> row_sums_ = {};                      // of I + W, [layer, query]; empty for attention alone
+  std::vector<RowRule> rows_ = {};                         // [layer, query]; empty: ResidualRule::kConvex
 };
 
 // Stronger first; the position decides between equal ones.
@@ -75,7 +80,7 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
     throw Error(ErrorKind::kUsage,
                 fmt::format("arcs: expected an output token below {}, found {}", n, *question.output_token));
   }
-  const MixedWeights mixed(weights, settings, question.layer);
+  const MixedWeights mixed(weights, settings, question.layer, question.method);
   const bool by_share = question.method == Method::kRollout;
   std::vector<double> start(n, question.output_token ? 0.0 : 1.0 / static_cast<double>(n));
   if (question.output_token) start[*question.output_token] = 1.0;

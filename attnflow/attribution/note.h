@@ -38,6 +38,7 @@ enum class NoteCode : std::uint8_t {
   kReferentsPossible,
   kOutputTokenGuessed,
   kOutputTokenOfWord,
+  kTargetFirstToken,
   kSystemTurn,
   // The model
   kAdapterNotApplied,
@@ -46,6 +47,7 @@ enum class NoteCode : std::uint8_t {
   kAnyWeights,
   kAttentionRounded,
   kNoPositiveAttention,
+  kNegativeRelevance,
   kAttentionSink,
   kAttentionSinkGenerated,  // the same of a generation
   kSecondTokenSink,
@@ -56,6 +58,7 @@ enum class NoteCode : std::uint8_t {
   kWideGap,
   kSmallBaseline,
   kFlowTokensNotGenerated,
+  kBlankOutAgreement,
   // How a generation ended
   kModelStopped,
   kInterrupted,

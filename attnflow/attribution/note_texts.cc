@@ -127,6 +127,29 @@ std::string degenerate_advice(const Note& note) {
                                                             : "--start-layer or --mixing (or --discard)");
 }
 
+// "Blanking the token that rollout ranks first, 'Sara', lowers the logit difference from 3.2 to -1.1; ..."
+std::string agreement_text(const Note& note) {
+  const double before = share_in(note, "before");
+  const double after = share_in(note, "after");
+  const NoteValue* const layer = note.find("layer");
+  const std::string map = layer == nullptr
+                              ? text_in(note, "method")
+                              : fmt::format("{} (layer {})", text_in(note, "method"), std::get<std::size_t>(*layer));
+  const std::string change = fmt::format("{:.3g} to {:.3g}", before, after);
+  const std::string what = text_in(note, "quantity");
+  const std::string effect = after < before   ? fmt::format("lowers the {} from {}", what, change)
+                             : after > before ? fmt::format("raises the {} from {}", what, change)
+                                              : fmt::format("leaves the {} at {:.3g}", what, before);
+  const NoteValue* const rank = note.find("rank_correlation");
+  const std::string agreement = rank == nullptr
+                                    ? std::string(
+                                          "no rank agreement with blank-out can be given, as one of "
+                                          "the two puts no tokens in order")
+                                    : fmt::format("rank agreement with blank-out {:.2f}", std::get<double>(*rank));
+  return fmt::format("Blanking the token that {} ranks first, '{}', {}; {}.", map, text_in(note, "token"), effect,
+                     agreement);
+}
+
 // "raw", "flow_generated", ... for people.
 std::string array_name(const std::string& array) {
   if (array == "raw" || array == "graph") return "raw attention";
@@ -195,6 +218,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kOutputTokenOfWord, "output-token-of-word", "word tokens position",
      "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",
      "--words merges the tokens of each word."},
+    {Code::kTargetFirstToken, "target-first-token", "option word tokens token",
+     "--{option} {word} is {tokens} tokens; the model predicts one at a time, so its first, '{token}', is explained."},
     {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
      "--system TEXT replaces it; --system \"\" empties it."},
 
@@ -213,6 +238,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "No attention weight supports the target: its gradient is 0 or negative wherever there is attention, so each "
      "token "
      "depends on itself alone."},
+    {Code::kNegativeRelevance, "negative-relevance", "share",
+     "{share:%} of the relevance speaks against the target; only what speaks for it is shown."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",
@@ -247,6 +274,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "shown as 0."},
     {Code::kFlowTokensNotGenerated, "flow-tokens-not-generated", "tokens",
      "Flow was requested for tokens that were not generated: there are {tokens}."},
+
+    {Code::kBlankOutAgreement, "blank-out-agreement", "method layer? token quantity before after rank_correlation?",
+     agreement_text},
 
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},

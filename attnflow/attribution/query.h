@@ -15,30 +15,20 @@
 #ifndef ATTNFLOW_ATTRIBUTION_QUERY_H_
 #define ATTNFLOW_ATTRIBUTION_QUERY_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "attnflow/attribution/methods.h"
 #include "attnflow/graph/normalize.h"
 
 namespace attnflow {
-
-// How the matrices of the layers are aggregated.
-enum class Method : std::uint8_t {
-  kRaw,      // W_l of one layer
-  kRollout,  // product of the layers' matrices (rollout/rollout.h)
-  kFlow,     // maximum flow through them (flow/flow.h)
-};
-
-// In the order of every list.
-inline constexpr std::array<Method, 3> kAllMethods = {Method::kRaw, Method::kRollout, Method::kFlow};
 
 // What finished values are divided by (graph/normalize.h).
 enum class Normalization : std::uint8_t { kNone, kRow, kReceptiveField };
 
 struct Query {
-  Method method = Method::kRollout;
+  Method method = Method::kRollout;      // one that aggregates
   std::vector<std::size_t> layers = {};  // the l wanted, increasing (graph/layers.h); values of each on its own
   std::size_t start_layer = 0;           // m: raw attention does not look at it
   // Each output is the mean over the rows of its positions: one position, or the subword tokens of a word.

@@ -42,23 +42,17 @@ std::string list_positions(const std::vector<std::size_t>& positions) {
 ResolvedSettings resolve(const Settings& settings, const InputFacts& facts) {
   const std::vector<InputToken>& tokens = facts.input.tokens;
   ResolvedSettings resolved;
-  if (settings.has_gradients()) {
-    resolved.gradient_mixing = gradient_mixing_options(settings, tokens);
-  } else {
-    resolved.mixing = mixing_options(settings, tokens, facts.heads);
-  }
+  static_cast<ResolvedMixing&>(resolved) = resolve_mixing(settings, tokens, facts.heads);
   resolved.layers = resolve_layers(settings.layers, settings.start_layer, facts.layers);
   resolved.output_token =
       resolve_output_token(settings.output_token, facts.input, facts.causal, settings.words, resolved.notes);
   return resolved;
 }
 
-MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads) {
-  if (settings.has_gradients()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing: expected attention, the only choice here, found {}", to_text(settings.mixing)));
-  }
-  MixingOptions mixing;
+ResolvedMixing resolve_mixing(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads) {
+  ResolvedMixing resolved;
+  resolved.kind = settings.mixing;
+  MixingOptions& mixing = resolved.mixing;
   mixing.residual = settings.residual;
   mixing.discard = settings.discard;
   mixing.heads = settings.heads.fusion;
@@ -109,26 +103,15 @@ MixingOptions mixing_options(const Settings& settings, const std::vector<InputTo
       break;
   }
   if (settings.discard_keep_special) mixing.discard_keeps = special;
-  return mixing;
+  return resolved;
 }
 
-GradientMixingOptions gradient_mixing_options(const Settings& settings, const std::vector<InputToken>& tokens) {
-  if (!settings.has_gradients()) {
-    throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected gradient or gradient-renormalized, found '{}'",
-                                               to_text(settings.mixing)));
+MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads) {
+  if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--mixing: expected attention, the only choice here, found {}", to_text(settings.mixing)));
   }
-  // What removes weights has the same meaning in both; heads and residual are those of gradient mixing.
-  Settings removal;
-  removal.column_mask = settings.column_mask;
-  removal.discard = settings.discard;
-  removal.discard_keep_special = settings.discard_keep_special;
-  MixingOptions mixing = mixing_options(removal, tokens, 1);
-  GradientMixingOptions options;
-  options.residual_rule = settings.mixing == Mixing::kGradient ? ResidualRule::kAdded : ResidualRule::kAddedNormalized;
-  options.mask_columns = std::move(mixing.mask_columns);
-  options.discard = mixing.discard;
-  options.discard_keeps = std::move(mixing.discard_keeps);
-  return options;
+  return resolve_mixing(settings, tokens, heads).mixing;
 }
 
 std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,

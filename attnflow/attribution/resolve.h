@@ -22,7 +22,6 @@
 #include "attnflow/attribution/input.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
-#include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/mixing.h"
 
 namespace attnflow {
@@ -35,12 +34,25 @@ struct InputFacts {
   bool causal = false;
 };
 
-struct ResolvedSettings {
-  std::vector<std::size_t> layers;        // as Query::layers
-  std::size_t output_token = 0;           // a position, before words are merged
-  MixingOptions mixing;                   // of Mixing::kAttention
-  GradientMixingOptions gradient_mixing;  // of the others
-  std::vector<Note> notes;                // what had to be guessed
+// What the matrices of the layers are made of, and which weights are removed.
+struct ResolvedMixing {
+  Mixing kind = Mixing::kAttention;
+  MixingOptions mixing;  // heads of Mixing::kAttention only; what is removed, and the residual, of all that have them
+
+  WeightRemoval removal() const { return {mixing.mask_columns, mixing.discard, mixing.discard_keeps}; }
+  // Of mixings that need terms.
+  ContributionOptions contributions(std::size_t threads) const {
+    return {.contribution = mixing_info(kind).contribution,
+            .residual = mixing.residual,
+            .removal = removal(),
+            .threads = threads};
+  }
+};
+
+struct ResolvedSettings : ResolvedMixing {
+  std::vector<std::size_t> layers;  // as Query::layers
+  std::size_t output_token = 0;     // a position, before words are merged
+  std::vector<Note> notes;          // what had to be guessed
 };
 
 // Throws Error(kUsage) for layers, heads, tokens or columns that are not there.
@@ -48,10 +60,10 @@ ResolvedSettings resolve(const Settings& settings, const InputFacts& facts);
 
 // The parts of it, for analyses of many inputs.
 
-// Throws Error(kUsage) for heads or columns that are not there, and for settings.mixing other than attention.
+// Throws Error(kUsage) for heads or columns that are not there.
+ResolvedMixing resolve_mixing(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
+// Of attention. Throws the same, and Error(kUsage) for settings.mixing other than attention.
 MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
-// Throws Error(kUsage) for columns that are not there, and for settings.mixing without gradients.
-GradientMixingOptions gradient_mixing_options(const Settings& settings, const std::vector<InputToken>& tokens);
 
 // The position of the output token that `asked` names; of kAll what kAuto gives. A token that is named by its text is
 // looked for in this order: the word of that text ("cabinets"), of several subword tokens the last one, with a note

@@ -66,6 +66,29 @@ SettingOption number(const char* name, unsigned uses, const char* help, NumberRa
   return row<Member>(name, uses, help, {}, SettingForm::kPlain, range);
 }
 
+// "raw (...); rollout (...)" behind an introduction, of a table whose rows have a name and a help.
+std::string help_of(std::string_view introduction, const auto& rows) {
+  std::string help(introduction);
+  for (const auto& row : rows) help += fmt::format("{}{} ({})", help.back() == ' ' ? "" : "; ", row.name, row.help);
+  return help;
+}
+
+const char* method_help() {
+  static const std::string kHelp = help_of("Comma-separated list of methods: ", all_methods());
+  return kHelp.c_str();
+}
+
+const char* mixing_help() {
+  static const std::string kHelp = help_of("Matrix of each layer: ", all_mixings());
+  return kHelp.c_str();
+}
+
+std::vector<const char*> names_of(const auto& rows) {
+  std::vector<const char*> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return names;
+}
+
 std::vector<SettingOption> make_table() {
   constexpr unsigned kReport = kForExplain | kForImage;
   constexpr unsigned kOfText = kForExplain | kForGenerate;
@@ -74,16 +97,15 @@ std::vector<SettingOption> make_table() {
   constexpr unsigned kAll = kGraph | kForImageCurves;
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   std::vector<SettingOption> table = {
-      row<&Settings::methods>("method", kGraph, "Comma-separated list of raw, rollout, flow",
-                              {"raw", "rollout", "flow"}),
-      row<&Settings::mixing>("mixing", kReport,
-                             "Matrix of each layer: attention; gradient (attention weighted by the gradient of "
-                             "--target: I + G as published for rollout, rows normalized for flow); or "
-                             "gradient-renormalized (rows normalized for rollout, too)",
-                             {"attention", "gradient", "gradient-renormalized"}),
+      row<&Settings::methods>("method", kGraph, method_help(), names_of(all_methods())),
+      row<&Settings::mixing>("mixing", kReport | kForGenerate, mixing_help(), names_of(all_mixings())),
       row<&Settings::target>("target", kReport,
-                             "With --mixing gradient: the class (label or index) or next token (a word, or id:N) to "
-                             "differentiate; auto: the most probable"),
+                             "With a mixing or method that explains one prediction: the class (label or "
+                             "index) or token (a word, or id:N) that is explained; auto: the most probable"),
+      row<&Settings::against>(
+          "against", kReport,
+          "What --target is compared with, a class or token: their logits' difference is explained; "
+          "auto: of tokens the next most probable, of classes all others"),
       row<&Settings::heads>("heads", kAll, "Head fusion: mean, max, min, or the index of a single head", {},
                             SettingForm::kNumberToo),
       number<&Settings::residual>("residual", kAll, "Weight of the residual connection in A = (1 - rho) W + rho I",

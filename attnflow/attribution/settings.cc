@@ -18,11 +18,6 @@ struct Name {
   const char* text;
 };
 
-constexpr std::array<Name<Method>, 3> kMethods = {
-    {{Method::kRaw, "raw"}, {Method::kRollout, "rollout"}, {Method::kFlow, "flow"}}};
-constexpr std::array<Name<Mixing>, 3> kMixings = {{{Mixing::kAttention, "attention"},
-                                                   {Mixing::kGradient, "gradient"},
-                                                   {Mixing::kGradientRenormalized, "gradient-renormalized"}}};
 constexpr std::array<Name<HeadFusion>, 3> kFusions = {
     {{HeadFusion::kMean, "mean"}, {HeadFusion::kMax, "max"}, {HeadFusion::kMin, "min"}}};
 constexpr std::array<Name<ColumnMask::Kind>, 4> kMasks = {{{ColumnMask::Kind::kNone, "none"},
@@ -80,8 +75,6 @@ Error unknown(const char* option, const char* expected, std::string_view found) 
 
 }  // namespace
 
-std::string to_text(Method method) { return text_of(kMethods, method); }
-std::string to_text(Mixing mixing) { return text_of(kMixings, mixing); }
 std::string to_text(const HeadChoice& heads) {
   return heads.is_single() ? std::to_string(heads.head) : text_of(kFusions, heads.fusion);
 }
@@ -94,37 +87,6 @@ std::string to_text(const OutputToken& token) {
   return token.kind == OutputToken::Kind::kText ? token.text : text_of(kOutputTokens, token.kind);
 }
 std::string to_text(Normalization normalization) { return text_of(kNormalizations, normalization); }
-
-std::vector<std::string> to_texts(const std::vector<Method>& methods) {
-  std::vector<std::string> texts;
-  for (const Method method : methods) texts.push_back(to_text(method));
-  return texts;
-}
-
-Method parse_method(std::string_view text) {
-  if (const auto method = find(kMethods, text)) return *method;
-  throw unknown("method", "a comma-separated list of raw, rollout, flow", text);
-}
-
-std::vector<Method> parse_methods(const std::vector<std::string>& texts) {
-  if (texts.empty()) {
-    throw Error(ErrorKind::kUsage, "--method: expected at least one of raw, rollout, flow, found none");
-  }
-  std::vector<Method> methods;
-  for (const std::string& text : texts) {
-    const Method method = parse_method(text);
-    if (std::find(methods.begin(), methods.end(), method) != methods.end()) {
-      throw Error(ErrorKind::kUsage, fmt::format("--method: expected each method once, found '{}' twice", text));
-    }
-    methods.push_back(method);
-  }
-  return methods;
-}
-
-Mixing parse_mixing(std::string_view text) {
-  if (const auto mixing = find(kMixings, text)) return *mixing;
-  throw unknown("mixing", "attention, gradient or gradient-renormalized", text);
-}
 
 HeadChoice parse_heads(std::string_view text) {
   if (const auto fusion = find(kFusions, text)) return {.fusion = *fusion};
@@ -188,21 +150,31 @@ void validate(const Settings& settings) {
   };
   parse_methods(to_texts(settings.methods));
   check_ranges(settings);
+  const MixingInfo& mixing = mixing_info(settings.mixing);
   expect(!settings.target.empty(), [] { return "--target: expected auto, a class or a token, found none"; });
-  if (settings.has_gradients()) {
+  expect(!settings.against.empty(), [] { return "--against: expected auto, a class or a token, found none"; });
+  if (mixing.needs != MixingNeeds::kAttention) {
     expect(settings.heads == HeadChoice{}, [&] {
-      return fmt::format("--mixing {} requires --heads mean (it clips each head, then averages), found --heads {}",
-                         to_text(settings.mixing), to_text(settings.heads));
-    });
-    expect(settings.residual == Settings{}.residual, [&] {
       return fmt::format(
-          "--mixing {} does not allow --residual: the whole identity is added (A = I + G), found --residual {}",
-          to_text(settings.mixing), settings.residual);
+          "--mixing {} requires --heads mean: it puts the heads together in its own way, found --heads {}", mixing.name,
+          to_text(settings.heads));
     });
-  } else {
-    expect(settings.target == "auto", [&] {
-      return fmt::format("--target: expected --mixing gradient, found --mixing {} with --target {}",
-                         to_text(settings.mixing), settings.target);
+  }
+  if (!mixing.takes_residual()) {
+    expect(settings.residual == Settings{}.residual, [&] {
+      return fmt::format("--mixing {} does not allow --residual: {}, found --residual {}", mixing.name,
+                         settings.weights_by_gradient() ? "the whole identity is added (A = I + G)"
+                                                        : "how much stays at a position is measured",
+                         settings.residual);
+    });
+  }
+  // Mixing::kAuto may turn out to have one.
+  if (!settings.explains_prediction() && settings.mixing != Mixing::kAuto) {
+    expect(settings.target == "auto" && settings.against == "auto", [&] {
+      return fmt::format(
+          "--{}: expected a mixing that explains one prediction (relevance, gradient) or a method that does (attnlrp, "
+          "blank-out), found --mixing {} --method {}",
+          settings.target == "auto" ? "against" : "target", mixing.name, fmt::join(to_texts(settings.methods), ","));
     });
   }
 }

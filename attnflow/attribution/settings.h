@@ -27,17 +27,11 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/query.h"
 #include "attnflow/graph/mixing.h"
 
 namespace attnflow {
-
-// What the matrices of the layers are made of.
-enum class Mixing : std::uint8_t {
-  kAttention,
-  kGradient,              // gradient-adjusted attention as published, rows renormalised for flow only
-  kGradientRenormalized,  // rows renormalised for rollout, too
-};
 
 // How heads are fused: mean, max, min, or the number of one head.
 struct HeadChoice {
@@ -67,9 +61,10 @@ struct OutputToken {
 struct Settings {
   std::vector<Method> methods = {Method::kRaw, Method::kRollout, Method::kFlow};  // in this order
   Mixing mixing = Mixing::kAttention;
-  std::string target = "auto";  // gradients: of which class or token, as asked
+  std::string target = "auto";   // of what explains one prediction: which class or token is explained, as asked
+  std::string against = "auto";  // and instead of which other
   HeadChoice heads = {};
-  double residual = 0.5;              // rho; with gradients the identity is added whole, and this stands at 0.5
+  double residual = 0.5;              // rho, of mixings that have it (MixingInfo::residual); otherwise it stands at 0.5
   double discard = 0.0;               // share of the smallest weights set to zero
   bool discard_keep_special = false;  // the columns of special tokens are kept by discard
   ColumnMask column_mask = {};
@@ -82,23 +77,25 @@ struct Settings {
   std::size_t top_k = 10;  // how many tokens rankings show
 
   bool wants(Method method) const { return std::find(methods.begin(), methods.end(), method) != methods.end(); }
-  bool has_gradients() const { return mixing == Mixing::kGradient || mixing == Mixing::kGradientRenormalized; }
+  bool has_target() const { return mixing_info(mixing).has_target(); }
+  // One prediction is explained, by the mixing or by a method beside the graph.
+  bool explains_prediction() const {
+    return has_target() ||
+           std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).has_target(); });
+  }
+  // Some matrix of a layer is asked for.
+  bool wants_aggregation() const {
+    return std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).aggregates(); });
+  }
+  // The gradient is what the attention is weighted with.
+  bool weights_by_gradient() const { return mixing == Mixing::kGradient || mixing == Mixing::kGradientRenormalized; }
 };
 
-std::string to_text(Method method);
-std::string to_text(Mixing mixing);
 std::string to_text(const HeadChoice& heads);
 std::string to_text(const ColumnMask& mask);
 std::string to_text(const OutputToken& token);
 std::string to_text(Normalization normalization);
 
-// The names of methods, for messages and documents.
-std::vector<std::string> to_texts(const std::vector<Method>& methods);
-
-Method parse_method(std::string_view text);
-// Each once, at least one.
-std::vector<Method> parse_methods(const std::vector<std::string>& texts);
-Mixing parse_mixing(std::string_view text);
 HeadChoice parse_heads(std::string_view text);
 ColumnMask parse_column_mask(std::string_view text);
 OutputToken parse_output_token(std::string_view text);

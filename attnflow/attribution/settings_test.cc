@@ -103,8 +103,39 @@ TEST(ValidateSettings, RefusesEachWrongValue) {
   refuses([](Settings& s) { s.column_mask = parse_column_mask("0;1"); });
 }
 
+TEST(Methods, StandInTheOrderOfTheEnumerationAndSayWhatTheyAre) {
+  for (std::size_t m = 0; m < all_methods().size(); ++m) {
+    const MethodInfo& info = all_methods()[m];
+    EXPECT_EQ(static_cast<std::size_t>(info.method), m);
+    std::string array = info.name;
+    std::replace(array.begin(), array.end(), '-', '_');
+    EXPECT_EQ(info.array, array);
+    EXPECT_EQ(info.aggregates(), m < kAggregations.size());
+    EXPECT_NE(info.aggregates(), info.has_target());
+  }
+  EXPECT_NO_THROW(require_aggregations({Method::kRaw, Method::kFlow}, "--attention"));
+  try {
+    require_aggregations({Method::kRaw, Method::kAttnLrp}, "--attention");
+    FAIL() << "an array file cannot be run again";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("with --attention, found attnlrp"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ValidateSettings, ATargetIsOfAMixingOrOfAMethodThatExplainsOnePrediction) {
+  Settings settings;
+  settings.mixing = Mixing::kAttention;
+  settings.target = "his";
+  EXPECT_THROW(validate(settings), Error);
+  settings.methods = {Method::kRollout, Method::kBlankOut};
+  EXPECT_NO_THROW(validate(settings));
+  settings.methods = {Method::kRollout};
+  settings.mixing = Mixing::kGradient;
+  EXPECT_NO_THROW(validate(settings));
+}
+
 TEST(Settings, EveryTextComesBack) {
-  for (const char* text : {"raw", "rollout", "flow"}) EXPECT_EQ(to_text(parse_method(text)), text);
+  for (const MethodInfo& info : all_methods()) EXPECT_EQ(parse_method(info.name), info.method);
   for (const char* text : {"attention", "gradient", "gradient-renormalized"}) {
     EXPECT_EQ(to_text(parse_mixing(text)), text);
   }
@@ -123,6 +154,7 @@ TEST(SettingOptions, EachSetsWhatItGets) {
   settings.methods = {Method::kFlow};
   settings.mixing = Mixing::kGradient;
   settings.target = "id:3";
+  settings.against = "id:4";
   settings.heads = {.fusion = HeadFusion::kSingle, .head = 4};
   settings.residual = 0.25;
   settings.discard = 0.75;
@@ -146,7 +178,7 @@ TEST(SettingOptions, EachSetsWhatItGets) {
     }
     EXPECT_NE(option.uses, 0U) << option.name;
   }
-  EXPECT_EQ(names.size(), 15U);
+  EXPECT_EQ(names.size(), 16U);
   const auto layers = std::find_if(setting_options().begin(), setting_options().end(),
                                    [](const SettingOption& option) { return option.name == std::string("layers"); });
   layers->set(settings, std::string("4-6"));

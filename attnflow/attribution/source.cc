@@ -93,7 +93,9 @@ Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOpti
       rows.set(l, p, {weights + question.positions[p] * n, n});
     }
   }
-  return rows.take();
+  Tensor<double> values = rows.take();
+  for (double& value : values.span()) value *= graph_.unit;
+  return values;
 }
 
 Tensor<double> GraphSource::rollout(const RowQuestion& question, const AttributeOptions& options) {
@@ -118,7 +120,7 @@ auto GraphSource::with_flow_rule(const Function& function) {
     ~Restore() { rule = before; }
   };
   const Restore restore{graph_.residual_rule, graph_.residual_rule};
-  if (graph_.residual_rule == ResidualRule::kAdded) graph_.residual_rule = ResidualRule::kAddedNormalized;
+  graph_.residual_rule = flow_rule(graph_.residual_rule);
   return function();
 }
 
@@ -126,12 +128,18 @@ FlowResult GraphSource::flow(const RowQuestion& question, const TokenGroups* inp
                              const AttributeOptions& options) {
   return with_flow_rule([&] {
     FlowOptions flow = flow_options(question, inputs, tolerance, options);
-    if (is_every(question.positions, graph_.tokens())) return attention_flow(graph_, flow);
-    FlowResult result = empty_flow(question, inputs == nullptr ? graph_.tokens() : inputs->size());
-    for (std::size_t p = 0; p < question.positions.size(); ++p) {
-      flow.output_token = question.positions[p];
-      copy_row(attention_flow(graph_, flow), p, result);
+    FlowResult result;
+    if (is_every(question.positions, graph_.tokens())) {
+      result = attention_flow(graph_, flow);
+    } else {
+      result = empty_flow(question, inputs == nullptr ? graph_.tokens() : inputs->size());
+      for (std::size_t p = 0; p < question.positions.size(); ++p) {
+        flow.output_token = question.positions[p];
+        copy_row(attention_flow(graph_, flow), p, result);
+      }
     }
+    for (double& value : result.flow.span()) value *= graph_.unit;
+    for (double& value : result.flow_gap.span()) value *= graph_.unit;
     return result;
   });
 }

@@ -67,7 +67,9 @@ class AttentionSource {
 // product a layer, that of some a product of vector and matrix a layer for each.
 //
 // Gradient-adjusted attention as published (ResidualRule::kAdded) has rows that sum to more than 1: rollout multiplies
-// them as they are, flow takes them divided by their sums (graph/gradient_mixing.h).
+// them as they are, flow takes them divided by their sums (graph/gradient_mixing.h). Relevance
+// (ResidualRule::kContainedNormalized) is the other way round: rollout takes proportions, flow capacities; raw values
+// and flow are in units of the target (AttentionGraph::unit).
 class GraphSource : public AttentionSource {
  public:
   // `causal`: no weight above the diagonal; of uniform attention, which has the same mask.

@@ -1,4 +1,4 @@
-// attnflow evaluate evidence: which method finds the word that decides a language model's next word?
+// attnflow evaluate evidence: which method finds the word that decides what a language model says?
 
 #include <fmt/format.h>
 
@@ -28,24 +28,34 @@ struct EvidenceArguments {
   std::string data;
   std::vector<std::string> outputs;
   std::string flow_layers;
+  std::vector<std::string> mixings = {"attention"};
   bool json = false;
   bool allow_unused_weights = false;
   ReadSettings read_settings;
   EvidenceOptions options;
 };
 
+// "all" stands for none in particular.
+std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
+  std::vector<Mixing> mixings;
+  if (names == std::vector<std::string>{"all"}) return mixings;
+  for (const std::string& name : names) mixings.push_back(parse_mixing(name));
+  return mixings;
+}
+
 void run_evidence(EvidenceArguments& arguments) {
   EvidenceOptions& options = arguments.options;
   arguments.read_settings(options.settings);
   options.flow_layers = parse_layers(arguments.flow_layers);
+  options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
   const LoadedText model =
-      load_decoder_model(open_model(arguments.model, {arguments.allow_unused_weights}), {.threads = options.threads});
+      load_text_model(open_model(arguments.model, {arguments.allow_unused_weights}), {.threads = options.threads});
   ProgressBar bar("samples", ProgressBar::Elsewhere::kLines);
   options.progress = bar.function();
   options.resampling.seed = options.seed;
-  EvidenceReport report = evaluate_evidence(model.decoder(), model.codec(), samples, options);
+  EvidenceReport report = evaluate_evidence(*model.model, model.codec(), samples, options);
   bar.finish();
   report.file = std::filesystem::path(arguments.data).filename().string();
   for (const std::string& output : arguments.outputs) write_evidence(output, report);
@@ -67,11 +77,14 @@ void add_evidence_task(CLI::App& evaluate) {
   options.scores = {"blank-out"};
   CLI::App* task =
       evaluate.add_subcommand("evidence", "Language model: how high does each method rank the deciding word?");
-  task->add_option("--model", arguments->model, "GGUF file, or folder of a Hugging Face decoder")
+  task->add_option("--model", arguments->model,
+                   "GGUF file, or folder of a Hugging Face decoder or masked language model")
       ->required()
       ->type_name("FILE.gguf|DIR");
   task->add_option("--data", arguments->data,
-                   "Columns prefix, good, bad, evidence (or the names of BLiMP with a column target)")
+                   "Columns text (with the model's mask token; of decoders what comes before), good, bad, evidence (or "
+                   "the names "
+                   "of BLiMP with a column target)")
       ->required()
       ->type_name("FILE.csv");
   add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
@@ -89,6 +102,12 @@ void add_evidence_task(CLI::App& evaluate) {
       ->capture_default_str();
   const char* how = "Analysis";
   arguments->read_settings = add_settings(task, options.settings, kForEvidence, {.compute = how});
+  comma_list(
+      task->add_option("--mixing", arguments->mixings,
+                       "Matrix of each layer, as in explain; comma-separated, or all: those that the model can be "
+                       "given"))
+      ->capture_default_str()
+      ->group(how);
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
       ->group(how);

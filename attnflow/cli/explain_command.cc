@@ -95,7 +95,7 @@ void run_explain(ExplainArguments& arguments) {
   if (from_file && (arguments.text || arguments.pair || arguments.model)) {
     throw Error(ErrorKind::kUsage, "give either a text (with --model and --pair) or --attention FILE, not both");
   }
-  if (from_file && options.settings.has_gradients()) {
+  if (from_file && options.settings.has_target()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--mixing {} requires a text and a model: an --attention file has no gradients",
                             to_text(options.settings.mixing)));
@@ -180,6 +180,12 @@ void add_explain_command(CLI::App& app) {
   command
       ->add_flag("--only-output-token", arguments->options.only_output_token,
                  "Decoders: compute only that token's row, without full attention matrices (for long texts)")
+      ->group(how);
+  command
+      ->add_option("--integration-steps", arguments->options.integration_steps,
+                   "integrated-gradients: number of points on the way from the blank input to this one")
+      ->check(whole_number)
+      ->capture_default_str()
       ->group(how);
   command->add_flag("--renormalize", arguments->options.renormalize, "With --attention: divide each row by its sum")
       ->group(how);

@@ -60,15 +60,15 @@ Color to_color(const Lab& lab) {
 // Fine enough that neighbouring entries differ by at most one step of a channel or two.
 constexpr std::size_t kSteps = 256;
 
-std::array<Color, kSteps> make_table() {
-  const auto& blues = figures::kBlues;
+template <typename Colors>
+std::array<Color, kSteps> make_table(const Colors& colors) {
   std::array<Color, kSteps> table;
   for (std::size_t i = 0; i < kSteps; ++i) {
-    const double position = static_cast<double>(i) / (kSteps - 1) * (blues.size() - 1);
-    const auto below = std::min(static_cast<std::size_t>(position), blues.size() - 2);
+    const double position = static_cast<double>(i) / (kSteps - 1) * static_cast<double>(colors.size() - 1);
+    const auto below = std::min(static_cast<std::size_t>(position), colors.size() - 2);
     const double share = position - static_cast<double>(below);
-    const Lab from = to_lab(color_of(blues[below]));
-    const Lab to = to_lab(color_of(blues[below + 1]));
+    const Lab from = to_lab(color_of(colors[below]));
+    const Lab to = to_lab(color_of(colors[below + 1]));
     table[i] =
         to_color({std::lerp(from.l, to.l, share), std::lerp(from.a, to.a, share), std::lerp(from.b, to.b, share)});
   }
@@ -78,8 +78,14 @@ std::array<Color, kSteps> make_table() {
 }  // namespace
 
 Color scale_color(double position) {
-  static const std::array<Color, kSteps> table = make_table();
+  static const std::array<Color, kSteps> table = make_table(figures::kBlues);
   const double clamped = std::clamp(position, 0.0, 1.0);
+  return table[static_cast<std::size_t>(std::lround(clamped * (kSteps - 1)))];
+}
+
+Color signed_color(double position) {
+  static const std::array<Color, kSteps> table = make_table(figures::kRedBlue);
+  const double clamped = 0.5 * (1.0 + std::clamp(position, -1.0, 1.0));
   return table[static_cast<std::size_t>(std::lround(clamped * (kSteps - 1)))];
 }
 
@@ -94,7 +100,10 @@ Color readable_on(Color background) {
   return on_white > on_black ? kWhite : kBlack;
 }
 
-Color ColorScale::color(double value) const { return std::isfinite(value) ? scale_color(value / top) : kNoValue; }
+Color ColorScale::color(double value) const {
+  if (!std::isfinite(value)) return kNoValue;
+  return has_signs ? signed_color(value / top) : scale_color(value / top);
+}
 
 void ScaleBuilder::add(double value, bool aside) {
   if (!std::isfinite(value)) return;

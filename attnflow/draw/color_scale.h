@@ -16,6 +16,10 @@ namespace attnflow::internal {
 // The colour at `position` in [0, 1]; positions outside are taken to the nearer end.
 Color scale_color(double position);
 
+// The same for values with signs, `position` in [-1, 1]: ColorBrewer's red to blue, which colour-blind readers tell
+// apart. Both ends are as dark, so in grey print the signs are lost: figures write them beside the scale.
+Color signed_color(double position);
+
 // Relative luminance in [0, 1] as WCAG 2 defines it.
 double luminance(Color color);
 
@@ -25,14 +29,15 @@ Color readable_on(Color background);
 // Cells without a value (division by nothing in a normalisation).
 inline constexpr Color kNoValue{0xe4, 0xe0, 0xdc};
 
-// A linear scale from 0 to `top`. Values that do not set the top may lie above it; they are drawn in the top colour and
-// marked.
+// A linear scale from 0 to `top`, or with signs from -top to top. Values that do not set the top may lie above it; they
+// are drawn in the top colour and marked.
 struct ColorScale {
   double top = 1.0;
   std::optional<double> above;  // the largest value above the top, when there is one
+  bool has_signs = false;
 
   Color color(double value) const;
-  bool is_above(double value) const { return above && value > top; }
+  bool is_above(double value) const { return above && (value > top || (has_signs && value < -top)); }
 };
 
 // Collects the values that a panel shows, for a scale whose top informs. Attention has sinks: special tokens, a

@@ -71,6 +71,25 @@ TEST(ScaleBuilder, FallsBackToWhatThereIs) {
   EXPECT_FALSE(nearly_equal.scale().above);
 }
 
+TEST(ColorScale, WithSignsRunsFromRedOverGrayToBlueAndGetsDarkerBothWays) {
+  ColorScale scale{.top = 2.0, .above = {}, .has_signs = true};
+  const Color against = scale.color(-2.0);
+  const Color nothing = scale.color(0.0);
+  const Color in_favor = scale.color(2.0);
+  EXPECT_GT(against.red, against.blue);
+  EXPECT_GT(in_favor.blue, in_favor.red);
+  EXPECT_LE(std::abs(int{nothing.red} - int{nothing.blue}), 2);
+  for (int step = 0; step < 20; ++step) {
+    const double nearer = 0.1 * step;
+    const double farther = nearer + 0.1;
+    EXPECT_GT(luminance(scale.color(nearer)), luminance(scale.color(farther)));
+    EXPECT_GT(luminance(scale.color(-nearer)), luminance(scale.color(-farther)));
+  }
+  scale.above = 3.0;
+  EXPECT_TRUE(scale.is_above(-2.5));
+  EXPECT_FALSE(scale.is_above(-1.5));
+}
+
 TEST(ShortNumber, ThreeDigits) {
   EXPECT_EQ(short_number(0.0), "0");
   EXPECT_EQ(short_number(1.0), "1");

@@ -86,22 +86,24 @@ std::vector<std::string> token_labels(const std::vector<std::string>& texts, con
 
 std::vector<Method> choose_methods(const Report& report, const FigureOptions& options) {
   std::vector<Method> held;
-  for (const Method method : kAllMethods) {
+  for (const Method method : kAggregations) {
     if (!method_values(report, method).values->empty()) held.push_back(method);
   }
-  if (held.empty()) bad_report("expected values of raw, rollout or flow, found none");
+  if (held.empty() && report.scores.empty()) bad_report("expected values of some method, found none");
   const auto has = [](const std::vector<Method>& methods, Method method) {
     return std::find(methods.begin(), methods.end(), method) != methods.end();
   };
   for (const Method method : options.methods) {
-    if (!has(held, method)) {
+    if (!has(held, method) && method_scores(report, method) == nullptr) {
+      std::vector<Method> all = held;
+      for (const MethodScores& scores : report.scores) all.push_back(scores.method);
       bad_option(fmt::format("the figure was asked for method '{}'; this report holds {}", to_text(method),
-                             fmt::join(to_texts(held), ", ")));
+                             fmt::join(to_texts(all), ", ")));
     }
   }
   if (options.methods.empty()) {
     // A generation has many rows to show: by one method.
-    if (report.generation) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
+    if (report.generation && !held.empty()) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
     return held;
   }
   if (report.generation && options.methods.size() > 1) {
@@ -110,6 +112,16 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
   std::vector<Method> chosen;
   for (const Method method : held) {
     if (has(options.methods, method)) chosen.push_back(method);
+  }
+  return chosen;
+}
+
+std::vector<const MethodScores*> choose_scores(const Report& report, const FigureOptions& options) {
+  std::vector<const MethodScores*> chosen;
+  for (const MethodScores& scores : report.scores) {
+    const bool asked = options.methods.empty() || std::find(options.methods.begin(), options.methods.end(),
+                                                            scores.method) != options.methods.end();
+    if (asked && !scores.values.empty()) chosen.push_back(&scores);
   }
   return chosen;
 }
@@ -162,6 +174,10 @@ bool FigureData::aside(std::optional<std::size_t> output, std::size_t input) con
 
 std::vector<Method> FigureData::methods_with_output_token() const {
   if (report.generation) return methods;  // checked
+  if (methods.empty()) {
+    bad_option(fmt::format("this figure shows layers, of which {} knows none; choose --view strip",
+                           scores.empty() ? std::string("it") : to_text(scores.front()->method)));
+  }
   std::vector<Method> with;
   for (const Method method : methods) {
     if (row_index(*method_values(report, method).output_tokens, output_token)) with.push_back(method);
@@ -271,6 +287,7 @@ FigureData make_figure_data(const Report& report, const FigureOptions& options, 
                   .generated_labels = token_labels(generated, measure),
                   .excluded = excluded_by(report),
                   .methods = choose_methods(report, options),
+                  .scores = choose_scores(report, options),
                   .layer = asked,
                   .layer_position = layer_index(report, asked).value_or(0),
                   .output_token = options.output_token.value_or(report.output_token),
@@ -319,6 +336,14 @@ ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, c
   }
   for (const double value : others) builder.add_other(value);
   return builder.scale();
+}
+
+ColorScale scale_of_scores(const FigureData& data, const std::vector<double>& scores) {
+  ScaleBuilder builder;
+  for (std::size_t j = 0; j < scores.size(); ++j) builder.add(std::abs(scores[j]), data.aside(std::nullopt, j));
+  ColorScale scale = builder.scale();
+  scale.has_signs = true;
+  return scale;
 }
 
 bool any_without_value(const std::vector<ValueRow>& rows) {

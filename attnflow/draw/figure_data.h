@@ -33,6 +33,7 @@ struct FigureData {
   std::vector<std::string> generated_labels;  // of generated tokens
   std::vector<std::string> excluded;          // why rankings exclude an input token, or ""
   std::vector<Method> methods;                // shown, in the order raw, rollout, flow; each has values
+  std::vector<const MethodScores*> scores;    // shown, of methods beside the graph; one of both lists has entries
   std::size_t layer;                          // l, the highest that is looked at, and its position in settings.layers
   std::size_t layer_position;
   std::size_t output_token;  // position; of a generation the one shown, if any is
@@ -45,7 +46,7 @@ struct FigureData {
   bool aside(std::optional<std::size_t> output, std::size_t input) const;
 
   // The methods that hold a row of the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
-  // when all do.
+  // when all do, and when only methods beside the graph are shown, which have no layers to draw.
   std::vector<Method> methods_with_output_token() const;
 
   // [layer, output, input] of a method, plain or normalized.
@@ -77,6 +78,9 @@ bool has_graph(const Report& report);
 
 // The scale of rows of values, those of excluded tokens left out. `others` never set its top.
 ColorScale scale_of(const FigureData& data, const std::vector<ValueRow>& rows, const std::vector<double>& others = {});
+
+// Of scores: the largest size is both ends.
+ColorScale scale_of_scores(const FigureData& data, const std::vector<double>& scores);
 
 bool any_without_value(const std::vector<ValueRow>& rows);
 

@@ -223,6 +223,30 @@ TEST(FigureSvg, ScaleIsLabelledWithItsTopAndWithWhatLiesAbove) {
   EXPECT_FALSE(has_text(included, "0.25"));
 }
 
+TEST(FigureSvg, ScoresHaveAStripOfTheirOwnWithSigns) {
+  Report report = synthetic_report({"[CLS]", "a", "b", "[SEP]"}, 2);
+  report.settings.methods.push_back(Method::kAttnLrp);
+  report.target = {"class", "positive", 1, 0.5};
+  report.scores = {{.method = Method::kAttnLrp, .values = Tensor<double>({1, 4}, {0.0, -0.5, 0.25, 0.0})}};
+  const SvgDocument both = read_svg(figure_svg(report, view("strip")));
+  EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-attnlrp"), 1);
+  EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-rollout"), 1);
+  EXPECT_TRUE(has_text(both, "\u22120.5"));
+  EXPECT_TRUE(has_text_with(both, "blue speaks for class \"positive\", red against it."));
+  FigureOptions only = view("overview");
+  only.methods = {Method::kAttnLrp};
+  const SvgDocument one = read_svg(figure_svg(report, only));
+  EXPECT_EQ(std::count(one.ids.begin(), one.ids.end(), "attnflow-strip-rollout"), 0);
+  EXPECT_EQ(std::count(one.ids.begin(), one.ids.end(), "attnflow-strip-attnlrp"), 1);
+  for (const char* name : {"heatmap", "matrix", "graph"}) {
+    only.view = *figure_view_from_name(name);
+    EXPECT_THROW(figure_svg(report, only), Error) << name;
+  }
+  only = view("strip");
+  only.methods = {Method::kBlankOut};
+  EXPECT_THROW(figure_svg(report, only), Error);
+}
+
 // ---- values ---------------------------------------------------------------------------------------------------------
 
 TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {

@@ -68,16 +68,10 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
                                    : fmt::format("{} of {}", to_text(settings.heads), counted(model.heads, "head")));
   }
   add(size);
-  if (settings.has_gradients()) {
-    std::string mixing = "gradient-adjusted attention";
-    if (target) {
-      mixing += fmt::format(" for {} \u201c{}\u201d", target->kind == "next" ? "the next token" : "class",
-                            clean_text(target->label));
-    }
-    const bool renormalized = settings.mixing == Mixing::kGradientRenormalized;
-    add(mixing + (renormalized ? ", identity added, rows divided by their sums" : ", identity added"));
-  } else {
+  if (mixing_info(settings.mixing).needs == MixingNeeds::kAttention) {
     add(fmt::format("residual {}", short_number(settings.residual)));
+  } else {
+    add(clean_text(mixing_title(settings, target, {"\u201c", "\u201d"})));
   }
   if (settings.start_layer > 0) add(fmt::format("down to layer {}", settings.start_layer));
   if (settings.discard > 0.0) add(fmt::format("smallest {:.3g}% discarded", 100.0 * settings.discard));

@@ -137,6 +137,7 @@ void draw_row_labels(const RowLabels& labels, double x, double first_y, Scene* s
 namespace {
 
 struct BarTexts {
+  std::string bottom;
   std::string top;
   std::string above;
   double zero_width, top_width, above_width;
@@ -147,12 +148,14 @@ constexpr TextStyle kBarStyle{.size = kSmallSize, .color = kGrey};
 constexpr double kBarGap = 4.0;
 
 BarTexts bar_texts(const TextMeasurer& measure, const ColorScale& scale) {
-  BarTexts texts{.top = short_number(scale.top),
+  BarTexts texts{.bottom = scale.has_signs ? "\u2212" + short_number(scale.top) : "0",
+                 .top = short_number(scale.top),
                  .above = scale.above ? short_number(*scale.above) : "",
-                 .zero_width = measure.width("0", kBarStyle),
+                 .zero_width = 0.0,
                  .top_width = 0.0,
                  .above_width = 0.0,
                  .total = 0.0};
+  texts.zero_width = measure.width(texts.bottom, kBarStyle);
   texts.top_width = measure.width(texts.top, kBarStyle);
   if (scale.above) texts.above_width = measure.width(texts.above, kBarStyle);
   texts.total = texts.zero_width + kBarGap + kBarWidth + kBarGap + texts.top_width;
@@ -178,11 +181,12 @@ void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene
     at += text_width;
   };
   const double top = baseline - kBarHeight + 1.0;
-  number("0", texts.zero_width);
+  number(texts.bottom, texts.zero_width);
   at += kBarGap;
   Image colors{.width = 96, .height = 1, .pixels = {}};
   for (std::size_t i = 0; i < colors.width; ++i) {
-    colors.pixels.push_back(scale_color(static_cast<double>(i) / static_cast<double>(colors.width - 1)));
+    const double position = static_cast<double>(i) / static_cast<double>(colors.width - 1);
+    colors.pixels.push_back(head.scale->has_signs ? signed_color(2.0 * position - 1.0) : scale_color(position));
   }
   scene->image({at, top, kBarWidth, kBarHeight}, colors);
   scene->rect({at, top, kBarWidth, kBarHeight}, stroked(kLightGrey, 0.5));
@@ -191,7 +195,7 @@ void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene
   if (head.scale->above) {
     at += 2.0 * kBarGap;
     const Rect cell{at, top, kAboveWidth, kBarHeight};
-    scene->rect(cell, filled(scale_color(1.0)));
+    scene->rect(cell, filled(head.scale->color(head.scale->top)));
     draw_above_mark(cell, scene);
     at += kAboveWidth + kBarGap;
     number(texts.above, texts.above_width);

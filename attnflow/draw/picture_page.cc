@@ -132,6 +132,11 @@ std::array<std::uint8_t, 3> picture_color(double position) {
   return {color.red, color.green, color.blue};
 }
 
+std::array<std::uint8_t, 3> signed_picture_color(double position) {
+  const internal::Color color = internal::signed_color(2.0 * position - 1.0);
+  return {color.red, color.green, color.blue};
+}
+
 std::string picture_page_svg(const PicturePage& page, const PicturePageOptions& options) {
   const internal::TextMeasurer measure(internal::language(page));
   return internal::scene_to_svg(internal::picture_page_scene(page, options, measure),

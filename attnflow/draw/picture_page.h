@@ -28,6 +28,8 @@ namespace attnflow {
 // The sRGB colour at a position in [0, 1] of the scale that the colour bars show, light to dark; positions outside are
 // taken to the nearer end.
 std::array<std::uint8_t, 3> picture_color(double position);
+// The same of values with signs: 0 in the middle of the scale, at position 1/2.
+std::array<std::uint8_t, 3> signed_picture_color(double position);
 
 // A colour bar from `low` to `high`, which stand at its ends.
 struct PanelBar {
@@ -35,6 +37,7 @@ struct PanelBar {
   double high = 1.0;
   std::optional<double> above = {};  // the largest value, where it lies above the scale
   std::string label = {};            // what the values are
+  bool has_signs = false;            // the colours of signed_picture_color(); low is -high
 };
 
 // A rectangle in fractions of the picture, from its upper left corner: (0, 0, 1, 1) is all of it. What lies outside of

@@ -31,13 +31,17 @@ struct PictureBarTexts {
   std::string low;
   std::string high;
   std::string label;
+  bool has_signs = false;
   double low_width = 0.0;
   double high_width = 0.0;
   double width() const { return low_width + high_width + 2.0 * kPictureBarGap; }  // without the colours
 };
 
 PictureBarTexts picture_bar_texts(const PanelBar& bar, const TextMeasurer& measure) {
-  PictureBarTexts texts{.low = short_number(bar.low), .high = short_number(bar.high), .label = clean_text(bar.label)};
+  PictureBarTexts texts{.low = short_number(bar.low),
+                        .high = short_number(bar.high),
+                        .label = clean_text(bar.label),
+                        .has_signs = bar.has_signs};
   if (bar.above) {
     texts.label += (texts.label.empty() ? "largest: " : "; largest: ") + short_number(*bar.above);
   }
@@ -52,7 +56,8 @@ void draw_bar(const PictureBarTexts& texts, Point baseline, double ramp, Scene* 
   at += texts.low_width + kPictureBarGap;
   Image colors{.width = 96, .height = 1, .pixels = {}};
   for (std::size_t i = 0; i < colors.width; ++i) {
-    colors.pixels.push_back(scale_color(static_cast<double>(i) / static_cast<double>(colors.width - 1)));
+    const double position = static_cast<double>(i) / static_cast<double>(colors.width - 1);
+    colors.pixels.push_back(texts.has_signs ? signed_color(2.0 * position - 1.0) : scale_color(position));
   }
   const Rect area{at, baseline.y - kPictureBarHeight + 1.0, ramp, kPictureBarHeight};
   scene->image(area, colors);

@@ -187,22 +187,28 @@ Scene draw_panel(const FigureData& data, Method method, const GraphShape& shape,
 
 std::string caption(const FigureData& data, const GraphShape& shape, const std::vector<Method>& methods) {
   const double residual = data.report.settings.residual;
-  const bool gradient = data.report.settings.has_gradients();
-  const std::string matrix = gradient ? std::string("A = I + G with rows divided by their sums")
-                             : residual == 0.0
-                                 ? std::string("A = W")
-                                 : fmt::format("A = {} W + {} I", short_number(1.0 - residual), short_number(residual));
+  const MixingInfo& mixing = mixing_info(data.report.settings.mixing);
+  const bool adds = mixing.rule == ResidualRule::kAdded || mixing.rule == ResidualRule::kAddedNormalized;
+  const bool convex = mixing.rule == ResidualRule::kConvex && residual != 0.0;
+  const bool normalizes = adds || mixing.rule == ResidualRule::kContainedNormalized;
+  const std::string matrix = adds ? std::string("A = I + G with rows divided by their sums")
+                             : convex
+                                 ? fmt::format("A = {} W + {} I", short_number(1.0 - residual), short_number(residual))
+                                 : std::string("A = W");
   std::string text = shape.all ? "Paths of all output tokens"
                                : fmt::format("Paths from {} at layer {}", data.output_name(Method::kRaw), data.layer);
   text += shape.bottom == 0 ? " down to the input tokens." : fmt::format(" down to layer {}.", shape.bottom);
   const auto has = [&](Method method) { return std::find(methods.begin(), methods.end(), method) != methods.end(); };
   if (has(Method::kRollout)) {
     text += " Arcs of rollout: the share of its mass that runs through them";
-    text += gradient ? ", when each layer's rows are divided by their sums." : ".";
+    text += normalizes ? ", when each layer's rows are divided by their sums." : ".";
   }
   if (has(Method::kRaw) || has(Method::kFlow)) {
     text += fmt::format(" Arcs of {}: the weights {} (for flow, the capacities).",
-                        has(Method::kRaw) ? "raw attention" : "flow", matrix);
+                        has(Method::kRaw) ? fmt::format("raw {}", mixing.needs == MixingNeeds::kTerms ? "contributions"
+                                                                                                      : mixing.weights)
+                                          : "flow",
+                        matrix);
   }
   text += shape.all ? " Squares: mean over the output tokens." : " Squares: the value of each input token.";
   return text + fmt::format(" Arcs below {}% of the strongest are not drawn.", short_number(100.0 * kWeakestArc));
@@ -220,7 +226,8 @@ View graph_view(const FigureData& data, const GraphLayout& graph_layout) {
   const GraphShape shape{.top = data.layer,
                          .bottom = report.settings.start_layer,
                          .all = data.options.all_output_tokens.value_or(report.all_output_tokens)};
-  std::vector<Method> methods = shape.all ? data.methods : data.methods_with_output_token();
+  const bool whole = shape.all && !data.methods.empty();
+  std::vector<Method> methods = whole ? data.methods : data.methods_with_output_token();
 
   const std::size_t layers = shape.top - shape.bottom;
   const std::vector<AxisLabel> tokens = input_axis(data);

@@ -90,8 +90,8 @@ std::string caption(const FigureData& data, Method method) {
 }  // namespace
 
 bool has_matrix(const FigureData& data) {
-  return data.tokens == 1 || std::any_of(data.methods.begin(), data.methods.end(),
-                                         [&](Method method) { return row_count(data, method) > 1; });
+  return std::any_of(data.methods.begin(), data.methods.end(),
+                     [&](Method method) { return data.tokens == 1 || row_count(data, method) > 1; });
 }
 
 View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {

@@ -15,6 +15,7 @@ constexpr std::size_t kMaxGraphTokens = 32;
 View overview(const FigureData& data) {
   std::vector<View> parts;
   parts.push_back(strip_view(data));
+  if (data.methods.empty()) return std::move(parts.front());  // methods beside the graph have no layers to draw
   parts.push_back(heatmap_view(data));
   if (data.tokens <= kMaxGraphTokens && has_graph(data.report)) {
     parts.push_back(graph_view(data, {.compact = true}));

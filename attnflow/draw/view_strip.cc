@@ -9,6 +9,7 @@
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/running_text.h"
 #include "attnflow/draw/views.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow::internal {
 namespace {
@@ -180,6 +181,15 @@ Strip make_strip(const FigureData& data, Method method) {
   return strip;
 }
 
+// Scores are of the prediction, not of an output token.
+Strip score_strip(const FigureData& data, const MethodScores& scores) {
+  Strip strip;
+  strip.method = scores.method;
+  strip.row.values.assign(scores.values.span().begin(), scores.values.span().end());
+  strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, strip.row.values)};
+  return strip;
+}
+
 Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, double width, const Strip& strip) {
   const ColorScale& scale = *strip.head.scale;
   Scene scene(data.measure);
@@ -204,17 +214,36 @@ Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, do
     scene.height += texts[part].text.height;
     if (part == 1) scene.end_group();
   }
-  const std::string note =
-      degeneracy_note(data, strip.method, data.layer_positions(strip.method), data.row_shown(strip.method));
+  std::string note;
+  if (method_info(strip.method).aggregates()) {
+    note = degeneracy_note(data, strip.method, data.layer_positions(strip.method), data.row_shown(strip.method));
+  }
   scene.height +=
       draw_wrapped(note, {.size = kSmallSize, .color = kGrey, .italic = true}, {0.0, scene.height}, data.width, &scene);
   scene.end_group();
   return scene;
 }
 
+std::string plain_caption(const FigureData& data, const Strip& strip) {
+  return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method));
+}
+
+std::string score_names(const FigureData& data) {
+  std::vector<std::string> names;
+  for (const MethodScores* const scores : data.scores) names.push_back(to_text(scores->method));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string caption(const FigureData& data, const Strip& strip, const std::vector<StripText>& texts) {
   if (!data.report.generation) {
-    return fmt::format("What {} depends on; bars above and below mark it.", data.output_name(strip.method));
+    std::string signs;
+    if (!data.scores.empty()) {
+      const std::string target = target_title(data.report.target);
+      signs = fmt::format("{}: blue speaks for {}, red against it.", score_names(data),
+                          target.empty() ? std::string("the prediction") : target);
+    }
+    if (data.methods.empty()) return signs;
+    return plain_caption(data, strip) + (signs.empty() ? "" : " " + signs);
   }
   std::string text = fmt::format("What {} depended on in the prompt{}.", data.output_name(strip.method),
                                  strip.shown ? "; bars above and below mark it" : ", on average");
@@ -230,7 +259,10 @@ std::string caption(const FigureData& data, const Strip& strip, const std::vecto
 
 View strip_view(const FigureData& data) {
   std::vector<Strip> strips;
-  for (const Method method : data.methods_with_output_token()) strips.push_back(make_strip(data, method));
+  if (!data.methods.empty() || data.scores.empty()) {
+    for (const Method method : data.methods_with_output_token()) strips.push_back(make_strip(data, method));
+  }
+  for (const MethodScores* const scores : data.scores) strips.push_back(score_strip(data, *scores));
   const std::vector<StripText> texts = lay_out(data, strips.front().shown);
   double width = 0.0;
   for (const StripText& text : texts) width = std::max(width, text.text.width);

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 
+#include "attnflow/graph/layer_terms.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -31,6 +32,11 @@ class AttentionSink {
   //              Valid only during the call.
   // Engines that process a prompt in chunks call this for all layers of a chunk before the next chunk.
   virtual void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) = 0;
+
+  // A sink that wants more than attention is given terms() in place of layer(), in the same order. An engine that
+  // cannot give them throws Error(kUnsupportedModel) before it computes anything.
+  virtual bool wants_terms() const { return false; }
+  virtual void terms(const LayerTerms& terms) { layer(terms.layer, terms.query_begin, terms.attention); }
 };
 
 }  // namespace attnflow

@@ -24,7 +24,9 @@ inline Tensor<float> random_gradient(const AttentionStack& stack, double scale =
 
 // Hands a stack and its gradient to a sink as a model does, from the top layer down.
 inline void send_down(const AttentionStack& stack, const Tensor<float>& gradient, AttentionGradientSink& sink) {
-  for (std::size_t l = stack.layers(); l >= 1; --l) sink.layer(l, stack.layer(l), gradient[l - 1]);
+  for (std::size_t l = stack.layers(); l >= 1; --l) {
+    sink.layer({.layer = l, .attention = stack.layer(l), .attention_gradient = gradient[l - 1]});
+  }
 }
 
 inline AttentionGraph gradient_graph_of(const AttentionStack& stack, const Tensor<float>& gradient,

@@ -12,7 +12,7 @@
 namespace attnflow {
 namespace {
 
-void check_layer(TensorView<const float> attention, TensorView<const float> gradient) {
+void check_both(TensorView<const float> attention, TensorView<const float> gradient) {
   const Shape& shape = attention.shape();
   if (shape.size() != 3 || attention.empty() || shape[1] != shape[2] || gradient.shape() != shape) {
     throw Error(ErrorKind::kOther,
@@ -42,10 +42,11 @@ void check_layer(TensorView<const float> attention, TensorView<const float> grad
 
 Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<const float> gradient,
                                 const GradientMixingOptions& options) {
-  check_layer(attention, gradient);
+  check_both(attention, gradient);
   const std::size_t heads = attention.extent(0);
   const std::size_t n = attention.extent(1);
-  internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, n);
+  const WeightRemoval& removal = options.removal;
+  internal::check_removal(removal.mask_columns, removal.discard, removal.discard_keeps, n);
   Tensor<double> weights({n, n});
   for (std::size_t h = 0; h < heads; ++h) {
     const float* w = attention.data() + h * n * n;
@@ -55,41 +56,34 @@ Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<co
     }
   }
   for (double& weight : weights.span()) weight /= static_cast<double>(heads);
-  std::vector<bool> changed = internal::mask_columns(weights, options.mask_columns);
-  if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
+  internal::remove_weights(weights, removal, internal::Diagonal::kGoes);
   return weights;
 }
 
-GradientGraphSink::GradientGraphSink(std::size_t layers, GradientMixingOptions options)
-    : layers_(layers), options_(std::move(options)), seen_(layers, false) {
-  if (options_.residual_rule == ResidualRule::kConvex) {
-    throw Error(ErrorKind::kUsage,
-                "gradient mixing: expected the identity to be added to the weights (I + G), with or without dividing "
-                "rows by their sums, found (1 - rho) G + rho I, in which rho would have no meaning: rows of G do not "
-                "sum to 1");
-  }
-  graph_.residual_rule = options_.residual_rule;
+void check_layer_gradients(const LayerGradients& gradients) {
+  check_both(gradients.attention, gradients.attention_gradient);
 }
 
-void GradientGraphSink::layer(std::size_t layer, TensorView<const float> attention, TensorView<const float> gradient) {
+void GraphOfGradientsSink::layer(const LayerGradients& gradients) {
+  const std::size_t layer = gradients.layer;
   if (layer < 1 || layer > layers_ || seen_[layer - 1]) {
     throw Error(ErrorKind::kOther,
                 fmt::format("gradient mixing: expected each layer from 1 to {} once, found layer {}{}", layers_, layer,
                             layer < 1 || layer > layers_ ? "" : " again"));
   }
-  const Tensor<double> weights = gradient_weights(attention, gradient, options_);
-  const std::size_t n = weights.extent(0);
+  const Tensor<double> found = weights(gradients);
+  const std::size_t n = found.extent(0);
   if (graph_.weights.empty()) graph_.weights = Tensor<double>({layers_, n, n});
   if (n != graph_.tokens()) {
     throw Error(ErrorKind::kOther, fmt::format("gradient mixing: expected {} tokens in every layer, found {} in layer "
                                                "{}",
                                                graph_.tokens(), n, layer));
   }
-  std::copy_n(weights.data(), n * n, graph_.weights.data() + (layer - 1) * n * n);
+  std::copy_n(found.data(), n * n, graph_.weights.data() + (layer - 1) * n * n);
   seen_[layer - 1] = true;
 }
 
-AttentionGraph GradientGraphSink::take() {
+AttentionGraph GraphOfGradientsSink::take() {
   const auto missing = std::find(seen_.begin(), seen_.end(), false);
   if (layers_ == 0 || missing != seen_.end()) {
     throw Error(ErrorKind::kOther,
@@ -100,18 +94,46 @@ AttentionGraph GradientGraphSink::take() {
   return std::exchange(graph_, {});
 }
 
+GradientGraphSink::GradientGraphSink(std::size_t layers, GradientMixingOptions options)
+    : GraphOfGradientsSink(layers), options_(std::move(options)) {
+  if (options_.residual_rule == ResidualRule::kAdded || options_.residual_rule == ResidualRule::kAddedNormalized)
+    return;
+  throw Error(ErrorKind::kUsage,
+              "gradient mixing: expected the identity to be added to the weights (I + G), with or without dividing "
+              "rows by their sums, found another rule, such as (1 - rho) G + rho I, in which rho would have no "
+              "meaning: rows of G do not sum to 1");
+}
+
+Tensor<double> GradientGraphSink::weights(const LayerGradients& gradients) {
+  return gradient_weights(gradients.attention, gradients.attention_gradient, options_);
+}
+
+AttentionGraph GradientGraphSink::take() {
+  AttentionGraph graph = GraphOfGradientsSink::take();
+  graph.residual_rule = options_.residual_rule;
+  return graph;
+}
+
 AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal) {
   const std::size_t n = graph.tokens();
   AttentionGraph even;
   even.residual = graph.residual;
   even.residual_rule = graph.residual_rule;
+  even.unit = graph.unit;
+  const bool contained =
+      graph.residual_rule == ResidualRule::kContained || graph.residual_rule == ResidualRule::kContainedNormalized;
   const auto spread = [&](const Tensor<double>& weights) {
     Tensor<double> result(weights.shape());
     for (std::size_t row = 0; row < weights.size() / n; ++row) {
+      const std::size_t query = row % n;
       const double* from = weights.data() + row * n;
-      const std::size_t seen = causal ? row % n + 1 : n;
-      const double share = std::accumulate(from, from + n, 0.0) / static_cast<double>(seen);
-      std::fill_n(result.data() + row * n, seen, share);
+      const double stays = contained ? from[query] : 0.0;
+      const std::size_t seen = (causal ? query + 1 : n) - (contained ? 1 : 0);
+      if (seen > 0) {
+        const double share = (std::accumulate(from, from + n, 0.0) - stays) / static_cast<double>(seen);
+        std::fill_n(result.data() + row * n, causal ? query + 1 : n, share);
+      }
+      if (contained) result.data()[row * n + query] = stays;
     }
     return result;
   };

@@ -46,7 +46,7 @@
 //
 //     GradientGraphSink sink(attention.extent(0), {.residual_rule = ResidualRule::kAddedNormalized});
 //     for (std::size_t l = attention.extent(0); l > 0; --l) {  // what a model does: layers from the top
-//       sink.layer(l, attention[l - 1], gradient[l - 1]);      // both [head, query, key]
+//       sink.layer({.layer = l, .attention = attention[l - 1], .attention_gradient = gradient[l - 1]});
 //     }
 //     const AttentionGraph evidence = sink.take();
 //     const FlowResult result = attention_flow(evidence, {.layers = {6}, .output_token = 0});  // flow/flow.h
@@ -54,6 +54,7 @@
 #define ATTNFLOW_GRAPH_GRADIENT_MIXING_H_
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -64,10 +65,8 @@
 namespace attnflow {
 
 struct GradientMixingOptions {
-  ResidualRule residual_rule = ResidualRule::kAdded;  // kAdded: as published. kConvex is refused
-  std::vector<std::size_t> mask_columns = {};         // key positions whose weights become 0
-  double discard = 0.0;                               // q in [0, 1)
-  std::vector<std::size_t> discard_keeps = {};        // key positions that discard leaves alone
+  ResidualRule residual_rule = ResidualRule::kAdded;  // as published; or kAddedNormalized
+  WeightRemoval removal = {};
 };
 
 // G_l of one layer, [query, key], from [head, query, key] and the gradient of the same shape. O(H n^2), and O(n^2) more
@@ -76,28 +75,50 @@ struct GradientMixingOptions {
 Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<const float> gradient,
                                 const GradientMixingOptions& options = {});
 
-// A sink that keeps G_l of every layer: O(L n^2) memory, whatever the number of heads.
-class GradientGraphSink : public AttentionGradientSink {
+// A sink that keeps one matrix of every layer, made of attention and gradients: O(L n^2) memory, whatever the number of
+// heads.
+class GraphOfGradientsSink : public AttentionGradientSink {
  public:
-  // Throws Error(kUsage) for ResidualRule::kConvex.
-  explicit GradientGraphSink(std::size_t layers, GradientMixingOptions options = {});
-  // Layers in any order, each once. Throws as gradient_weights(), and Error(kOther) for a layer that is not there, has
-  // come before, or has another number of tokens.
-  void layer(std::size_t layer, TensorView<const float> attention, TensorView<const float> gradient) override;
+  explicit GraphOfGradientsSink(std::size_t layers) : layers_(layers), seen_(layers, false) {}
+  // Layers in any order, each once. Throws as what makes the matrix, and Error(kOther) for a layer that is not there,
+  // has come before, or has another number of tokens.
+  void layer(const LayerGradients& gradients) final;
   // The graph. Throws Error(kOther) unless every layer has come. Call once.
-  AttentionGraph take();
+  virtual AttentionGraph take();
+  // The share of what was measured that speaks against the target, of mixings that measure it.
+  virtual std::optional<double> negative_share() const { return std::nullopt; }
 
  private:
+  // A layer's matrix, [query, key].
+  virtual Tensor<double> weights(const LayerGradients& gradients) = 0;
+
   std::size_t layers_;
-  GradientMixingOptions options_;
   AttentionGraph graph_;
   std::vector<bool> seen_;
 };
 
+// G_l of every layer.
+class GradientGraphSink : public GraphOfGradientsSink {
+ public:
+  // Throws Error(kUsage) for a rule that adds no identity.
+  explicit GradientGraphSink(std::size_t layers, GradientMixingOptions options = {});
+  AttentionGraph take() override;
+
+ private:
+  Tensor<double> weights(const LayerGradients& gradients) override;
+
+  GradientMixingOptions options_;
+};
+
 // The baseline of receptive-field normalisation for a graph whose rows need not sum to 1: every row's sum spread evenly
-// over the keys that the query sees, all of them or, when causal, the keys 0..q. The residual stays as it is. For rows
-// that sum to 1 that is uniform_graph(). O(L n^2).
+// over the keys that the query sees, all of them or, when causal, the keys 0..q. The residual stays as it is: where it
+// is contained, the diagonal stays and the rest of the row is spread over the other keys. For rows that sum to 1 and a
+// residual of its own that is uniform_graph(). O(L n^2).
 AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal);
+
+// Throws Error(kOther) unless attention and its gradient are [head, token, token] of the same shape, Error(kBadFile)
+// for attention that is negative and numbers that are not finite.
+void check_layer_gradients(const LayerGradients& gradients);
 
 }  // namespace attnflow
 

@@ -52,14 +52,14 @@ TEST(GradientWeights, ColumnsMaskColumnsAndDiscardedAreZeroAndNothingIsScaledUp)
   const Tensor<float> gradient({1, 3, 3}, {2.0F, 4.0F, 8.0F, 1.0F, 1.0F, 9.0F, -1.0F, 4.0F, 1.0F});
   // G: {1, 1, 2}, {0.5, 0.5, 0}, {0, 2, 0.25}.
   GradientMixingOptions options;
-  options.mask_columns = {1};
+  options.removal.mask_columns = {1};
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view(), options),
             Tensor<double>({3, 3}, {1, 0, 2, 0.5, 0, 0, 0, 0, 0.25}));
   options = {};
-  options.discard = 4.0 / 9.0;  // the two zeros, 0.25, and the later one of the two 0.5
+  options.removal.discard = 4.0 / 9.0;  // the two zeros, 0.25, and the later one of the two 0.5
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view(), options),
             Tensor<double>({3, 3}, {1, 1, 2, 0.5, 0, 0, 0, 2, 0}));
-  options.discard_keeps = {2};  // the last column is left alone: 0, the two 0.5, and one 1 go
+  options.removal.discard_keeps = {2};  // the last column is left alone: 0, the two 0.5, and one 1 go
   EXPECT_EQ(gradient_weights(attention.view(), gradient.view(), options),
             Tensor<double>({3, 3}, {1, 0, 2, 0, 0, 0, 0, 2, 0.25}));
 }
@@ -125,10 +125,10 @@ TEST(GradientGraph, RefusesWhatIsNoGradientOfAttention) {
   EXPECT_THROW(gradient_weights(good[0], good[0]), Error);
 
   GradientMixingOptions options;
-  options.mask_columns = {2};
+  options.removal.mask_columns = {2};
   EXPECT_THROW(gradient_weights(good.view(), good.view(), options), Error);
   options = {};
-  options.discard = std::nan("");
+  options.removal.discard = std::nan("");
   EXPECT_THROW(gradient_weights(good.view(), good.view(), options), Error);
   EXPECT_THROW(GradientGraphSink(1, {.residual_rule = ResidualRule::kConvex}), Error);
 }
@@ -137,13 +137,13 @@ TEST(GradientGraph, WantsEveryLayerOnce) {
   const Tensor<float> layer({1, 2, 2}, {1.0F, 0.0F, 0.5F, 0.5F});
   const Tensor<float> longer({1, 3, 3});
   GradientGraphSink sink(2);
-  EXPECT_THROW(sink.layer(0, layer.view(), layer.view()), Error);
-  EXPECT_THROW(sink.layer(3, layer.view(), layer.view()), Error);
-  sink.layer(2, layer.view(), layer.view());
-  EXPECT_THROW(sink.layer(2, layer.view(), layer.view()), Error);
-  EXPECT_THROW(sink.layer(1, longer.view(), longer.view()), Error);
+  EXPECT_THROW(sink.layer({.layer = 0, .attention = layer.view(), .attention_gradient = layer.view()}), Error);
+  EXPECT_THROW(sink.layer({.layer = 3, .attention = layer.view(), .attention_gradient = layer.view()}), Error);
+  sink.layer({.layer = 2, .attention = layer.view(), .attention_gradient = layer.view()});
+  EXPECT_THROW(sink.layer({.layer = 2, .attention = layer.view(), .attention_gradient = layer.view()}), Error);
+  EXPECT_THROW(sink.layer({.layer = 1, .attention = longer.view(), .attention_gradient = longer.view()}), Error);
   EXPECT_NE(message_of([&] { sink.take(); }).find("none of layer 1"), std::string::npos);
-  sink.layer(1, layer.view(), layer.view());
+  sink.layer({.layer = 1, .attention = layer.view(), .attention_gradient = layer.view()});
   EXPECT_EQ(sink.take().layers(), 2U);
   EXPECT_THROW(GradientGraphSink(0).take(), Error);
 }

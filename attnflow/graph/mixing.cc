@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "attnflow/graph/remove_weights.h"
@@ -113,13 +114,36 @@ Tensor<double> add_residual(TensorView<const double> weights, double residual) {
   return mixed;
 }
 
+RowRule row_rule(ResidualRule rule, double sum) {
+  switch (rule) {
+    case ResidualRule::kAdded:
+      return {.identity = 1.0, .divisor = 1.0};
+    case ResidualRule::kAddedNormalized:
+      return {.identity = 1.0, .divisor = 1.0 + sum};
+    case ResidualRule::kContainedNormalized:
+      return sum == 0.0 ? RowRule{.identity = 1.0, .divisor = 1.0} : RowRule{.identity = 0.0, .divisor = sum};
+    case ResidualRule::kConvex:
+    case ResidualRule::kContained:
+      break;
+  }
+  return {};
+}
+
+ResidualRule flow_rule(ResidualRule rule) {
+  if (rule == ResidualRule::kAdded) return ResidualRule::kAddedNormalized;
+  return rule == ResidualRule::kContainedNormalized ? ResidualRule::kContained : rule;
+}
+
 Tensor<double> add_residual(TensorView<const double> weights, ResidualRule rule, double residual) {
   if (rule == ResidualRule::kConvex) return add_residual(weights, residual);
   const std::size_t n = weights.extent(1);
   Tensor<double> added(weights.shape(), {weights.span().begin(), weights.span().end()});
   for (std::size_t q = 0; q < weights.extent(0); ++q) {
-    if (q < n) added(q, q) += 1.0;
-    if (rule == ResidualRule::kAddedNormalized) renormalize_row({added.data() + q * n, n});
+    const std::span<double> row(added.data() + q * n, n);
+    const RowRule how = row_rule(rule, std::accumulate(row.begin(), row.end(), 0.0));
+    if (q < n) row[q] += how.identity;
+    if (how.divisor == 1.0) continue;
+    for (double& weight : row) weight /= how.divisor;
   }
   return added;
 }

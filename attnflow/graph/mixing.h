@@ -57,6 +57,13 @@
 
 namespace attnflow {
 
+// Weights that are taken out of a layer's matrix: steps 2 and 3.
+struct WeightRemoval {
+  std::vector<std::size_t> mask_columns = {};   // key positions whose weights become 0
+  double discard = 0.0;                         // q in [0, 1)
+  std::vector<std::size_t> discard_keeps = {};  // key positions that discard leaves alone
+};
+
 enum class HeadFusion { kMean, kMax, kMin, kSingle };
 
 struct MixingOptions {
@@ -90,10 +97,23 @@ Tensor<double> add_residual(TensorView<const double> weights, double residual);
 
 // How the residual connection enters A_l.
 enum class ResidualRule {
-  kConvex,           // (1 - rho) W + rho I: rows keep their sum where W's sum to 1
-  kAdded,            // I + W: rows sum to 1 + those of W
-  kAddedNormalized,  // I + W, each row divided by its sum, which is at least 1
+  kConvex,               // (1 - rho) W + rho I: rows keep their sum where W's sum to 1
+  kAdded,                // I + W: rows sum to 1 + those of W
+  kAddedNormalized,      // I + W, each row divided by its sum, which is at least 1
+  kContained,            // W: what stays at a position is W's diagonal
+  kContainedNormalized,  // the same, each row divided by its sum; of a row of zeros the identity
 };
+
+// Step 5 of a row whose weights sum to `sum`, by a rule other than kConvex: A = (W + identity I) / divisor.
+struct RowRule {
+  double identity = 0.0;
+  double divisor = 1.0;
+};
+RowRule row_rule(ResidualRule rule, double sum);
+
+// The rule by which flow takes a graph of `rule`: kAdded with rows divided by their sums, so that none is above 1;
+// kContainedNormalized without, so that capacities keep their size. Others as they are.
+ResidualRule flow_rule(ResidualRule rule);
 
 // Step 5 by any rule; rho is looked at by kConvex only.
 Tensor<double> add_residual(TensorView<const double> weights, ResidualRule rule, double residual);
@@ -104,6 +124,9 @@ struct AttentionGraph {
   Tensor<double> weights_below;  // W_l when it lies below the top layer; empty when that is the same
   double residual = 0.5;         // rho of ResidualRule::kConvex
   ResidualRule residual_rule = ResidualRule::kConvex;
+  // What 1 stands for in the weights, a power of two: 1 for shares; for relevance (graph/relevance_mixing.h) so many
+  // units of the target's logit that no row sums to more than 1.
+  double unit = 1.0;
 
   std::size_t layers() const { return weights.extent(0); }
   std::size_t tokens() const { return weights.extent(1); }

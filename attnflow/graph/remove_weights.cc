@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "attnflow/base/error.h"
 
@@ -66,6 +67,19 @@ void discard_smallest(Tensor<double>& matrix, double share, const std::vector<st
     if (weight != 0.0) changed[order[e] / n] = true;
     weight = 0.0;
   }
+}
+
+std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
+                                 std::size_t query_begin) {
+  check_removal(removal.mask_columns, removal.discard, removal.discard_keeps, matrix.extent(1));
+  std::vector<double> kept;
+  for (std::size_t i = 0; diagonal == Diagonal::kStays && i < matrix.extent(0); ++i) {
+    kept.push_back(std::exchange(matrix(i, query_begin + i), 0.0));
+  }
+  std::vector<bool> changed = mask_columns(matrix, removal.mask_columns);
+  if (removal.discard > 0.0) discard_smallest(matrix, removal.discard, removal.discard_keeps, changed);
+  for (std::size_t i = 0; i < kept.size(); ++i) matrix(i, query_begin + i) = kept[i];
+  return changed;
 }
 
 }  // namespace attnflow::internal

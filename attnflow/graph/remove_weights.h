@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "attnflow/graph/mixing.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
@@ -20,6 +21,14 @@ std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::si
 // changed.
 void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
                       std::vector<bool>& changed);
+
+// What happens to the diagonal: it goes like all else, or stays, where it holds more than what attention brings.
+enum class Diagonal { kGoes, kStays };
+
+// Checks the removal and does it, of the rows from `query_begin` on, which see keys up to the last of them. Returns the
+// rows that it changed.
+std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
+                                 std::size_t query_begin = 0);
 
 }  // namespace attnflow::internal
 

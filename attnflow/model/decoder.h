@@ -50,6 +50,13 @@ class Decoder : public TextModel {
   // The text side of a model that brings its own (GGUF); null where tokenizer files lie beside the weights. Lives as
   // long as the decoder.
   virtual const TextCodec* codec() const { return nullptr; }
+
+  // Those of the engine, or those that it was given.
+  Gradients<TextInput>* gradients() override { return gradients_.get(); }
+  void take_gradients(std::unique_ptr<Gradients<TextInput>> gradients) { gradients_ = std::move(gradients); }
+
+ private:
+  std::unique_ptr<Gradients<TextInput>> gradients_;
 };
 
 }  // namespace attnflow

@@ -183,9 +183,9 @@ TEST(DecoderInput, IsChecked) {
   expect_error(ErrorKind::kUsage, {"logit positions from 0 to 1", "found 2"}, [&] {
     check_text_input(info, {{1, 2}, {}}, {{0, 2}});
   });
-  check_decoder_target(info, {ScoreTarget::Kind::kLogit, 9, 99});
+  check_target(info, {ScoreTarget::Kind::kLogit, 9, 99}, 3);
   expect_error(ErrorKind::kUsage, {"labels below 10", "found 10"}, [&] {
-    check_decoder_target(info, {ScoreTarget::Kind::kProbabilityDifference, 9, 10});
+    check_target(info, {ScoreTarget::Kind::kProbabilityDifference, 9, 10}, 3);
   });
 }
 

@@ -82,16 +82,32 @@ struct RunOptions {
   std::vector<std::size_t> logit_positions;  // kMaskedLm, kCausalLm: positions whose logits are wanted
 };
 
-// What an importance score is taken of: one number that follows from the logits of a classifier.
+// What is explained of a model's output: one number that follows from its logits. They are those of a classifier's
+// classes; of the token that follows `position` in a decoder; of the token at `position` in a masked language model.
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
+    kLogitDifference,        // logit[label] - logit[other]
+    kLogitAgainstRest,       // logit[label] - mean of all other logits
     kProbability,            // softmax(logits)[label]
     kProbabilityDifference,  // softmax(logits)[label] - softmax(logits)[other]
   };
   Kind kind = Kind::kProbability;
-  std::size_t label = 0;
+  std::size_t label = 0;  // a class, or a token's id
   std::size_t other = 0;
+  std::optional<std::size_t> position = {};  // of language models; absent: the last
+
+  bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
+};
+
+// How a gradient is taken back through a model.
+enum class BackwardRule : std::uint8_t {
+  kGradient,  // the derivative
+  // AttnLRP (Achtibat et al., ICML 2024), as a gradient of a model in which a norm's scale is a constant, each side of
+  // a product of two activations gets half (query times key, attention times value, gate times input), and a gating
+  // function f(z) is z times the constant f(z) / z. Softmax is differentiated as it is. Input times this gradient is
+  // the input's relevance.
+  kAttnLrp,
 };
 
 // A target's value and its gradient with respect to what the embedding module hands to the first layer: after its layer
@@ -103,7 +119,11 @@ struct InputGradient {
 };
 
 struct BatchOptions {
-  std::size_t max_tokens = 4096;   // of one padded batch, padding counted; one sequence may be longer
+  std::size_t max_tokens = 4096;                // of one padded batch, padding counted; one sequence may be longer
+  BackwardRule rule = BackwardRule::kGradient;  // of gradients
+  // Gradients are taken at these embeddings, [n, width] an input, in place of those that the embedding module hands to
+  // the first layer; empty: at the input's own. Only where Gradients::takes_embeddings().
+  std::span<const Tensor<float>> embeddings = {};
   ProgressFunction progress = {};  // in sequences
   std::stop_token stop_token = {};
 };
@@ -123,8 +143,8 @@ class Model {
   virtual const ModelInfo& info() const = 0;
 };
 
-// Gradients of a target: of a classifier's output, or of a decoder's logits behind the last position, where labels are
-// token ids. They throw as run() does, and Error(kUsage) for a target that names a label which the model does not have.
+// Gradients of a target. They throw as run() does, and Error(kUsage) for a target that names a label or a position
+// which the model or the input does not have; Error(kUnsupportedModel) for a model without a head.
 template <typename Input>
 class Gradients {
  public:
@@ -136,11 +156,15 @@ class Gradients {
                                                      std::span<const ScoreTarget> targets,
                                                      const BatchOptions& options = {}) = 0;
 
-  // Runs one input, forward and back, and hands the attention of every layer to `sink` with the gradient of `target`,
-  // from the top layer down. What a layer was given is kept on the way up and the layer is computed once more on the
-  // way down, so memory is O(L n d + H n^2), of one layer at a time. Same input, same bits, whatever the number of
-  // threads.
-  virtual void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink) = 0;
+  // Whether input_gradients() heeds BatchOptions::embeddings.
+  virtual bool takes_embeddings() const { return false; }
+
+  // Runs one input, forward and back, and hands the attention of every layer to `sink` with the gradient of `target`
+  // by `rule`, from the top layer down. What a layer was given is kept on the way up and the layer is computed once
+  // more on the way down, so memory is O(L n d + H n^2), of one layer at a time. Same input, same bits, whatever the
+  // number of threads.
+  virtual void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
+                                   BackwardRule rule = BackwardRule::kGradient) = 0;
 };
 
 template <typename Input>

@@ -5,6 +5,7 @@
 #include "attnflow/files/extension.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/config_reader.h"
+#include "attnflow/model/dequantised_gradients.h"
 #include "attnflow/model/model_input.h"
 
 namespace attnflow {
@@ -51,7 +52,11 @@ std::unique_ptr<VisionModel> ModelFiles::load_vision(const LoadOptions& options)
 
 std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) const {
   check_device(options.device);
-  if (const auto* gguf = std::get_if<GgufFile>(&files_)) return llama_backend().gguf(*gguf, options);
+  if (const auto* gguf = std::get_if<GgufFile>(&files_)) {
+    std::unique_ptr<Decoder> decoder = llama_backend().gguf(*gguf, options);
+    decoder->take_gradients(std::make_unique<DequantisedGradients>(*gguf, options));
+    return decoder;
+  }
   if (!info().causal) read_decoder_config(*folder_);  // says what is wrong with an encoder's
   return torch_backend().decoder(std::get<DecoderWeights>(files_), options);
 }

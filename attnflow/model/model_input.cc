@@ -106,13 +106,32 @@ void check_decoder_head(const ModelInfo& info) {
                   info.name));
 }
 
-void check_decoder_target(const ModelInfo& info, const ScoreTarget& target) {
-  check_decoder_head(info);
-  const bool both = target.kind == ScoreTarget::Kind::kProbabilityDifference;
-  for (const std::size_t label : {target.label, both ? target.other : target.label}) {
-    if (label < info.vocabulary) continue;
-    throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, token ids of the model \"{}\", found {}",
-                                               info.vocabulary, info.name, label));
+void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens) {
+  if (info.causal) check_decoder_head(info);
+  const bool of_class = info.head == ModelHead::kClassification;
+  if (!of_class && info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm) {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("expected a model with a head that scores classes or tokens, found none in {}", info.name));
+  }
+  const std::size_t labels = of_class ? info.labels.size() : info.vocabulary;
+  for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
+    if (label < labels) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, {} of the model \"{}\", found {}", labels,
+                                               of_class ? "the classes" : "the token ids", info.name, label));
+  }
+  if (target.has_other() && target.label == target.other) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected two different labels to compare, found {} twice", target.label));
+  }
+  if (!target.position) return;
+  if (of_class) {
+    throw Error(ErrorKind::kUsage, fmt::format("expected a target without a position, as {} predicts one class of the "
+                                               "whole input, found position {}",
+                                               info.name, *target.position));
+  }
+  if (*target.position >= tokens) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a target's position from 0 to {}, found {}", tokens - 1, *target.position));
   }
 }
 

@@ -24,8 +24,9 @@ void check_text_input(const ModelInfo& info, const TextInput& input, const RunOp
 
 // Throws Error(kUnsupportedModel) for a base model, whose files hold no head that gives logits.
 void check_decoder_head(const ModelInfo& info);
-// Throws Error(kUsage) for a target that names a token outside the vocabulary, and as check_decoder_head() does.
-void check_decoder_target(const ModelInfo& info, const ScoreTarget& target);
+// What can be explained of an input of so many tokens. Throws Error(kUnsupportedModel) for a model without a head,
+// Error(kUsage) for a target that names a class, a token or a position which is not there, or equal labels.
+void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens);
 
 // An image. Throws Error(kUsage): another number of channels, a size that the patches do not fit, pixels that are no
 // numbers, or a logit position outside it.

@@ -50,6 +50,25 @@ std::vector<double> softmax(std::span<const float> logits) {
   return probabilities;
 }
 
+double target_value(const ScoreTarget& target, std::span<const float> logits) {
+  using Kind = ScoreTarget::Kind;
+  for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
+    if (label < logits.size()) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("target: expected one of {} logits, found number {}", logits.size(), label));
+  }
+  if (target.kind == Kind::kProbability || target.kind == Kind::kProbabilityDifference) {
+    const std::vector<double> probabilities = softmax(logits);
+    return probabilities[target.label] - (target.has_other() ? probabilities[target.other] : 0.0);
+  }
+  require_finite(logits);
+  const auto logit = static_cast<double>(logits[target.label]);
+  if (target.kind == Kind::kLogitDifference) return logit - static_cast<double>(logits[target.other]);
+  if (target.kind == Kind::kLogit || logits.size() == 1) return logit;
+  const double sum = std::accumulate(logits.begin(), logits.end(), 0.0);
+  return logit - (sum - logit) / static_cast<double>(logits.size() - 1);
+}
+
 std::vector<Prediction> class_predictions(const ModelInfo& info, std::span<const float> logits) {
   if (logits.size() != info.labels.size()) {
     throw Error(ErrorKind::kUsage,

@@ -29,6 +29,10 @@ using IdToText = std::function<std::string(std::int64_t)>;
 // exp(x_i) / sum_j exp(x_j), shifted by the maximum so that no exponential overflows. Empty for no logits.
 std::vector<double> softmax(std::span<const float> logits);
 
+// The number that `target` explains, of the logits that it is about, in float64. Throws Error(kUsage) for a label that
+// the logits do not have.
+double target_value(const ScoreTarget& target, std::span<const float> logits);
+
 // All classes, most probable first; `logits` has one value for each of info.labels (else Error(kUsage)). Softmax over
 // the classes; where classes do not exclude each other (info.multi_label) or there is only one, each is a yes or no of
 // its own: 1 / (1 + exp(-x)).

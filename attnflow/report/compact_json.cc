@@ -21,6 +21,7 @@
 namespace attnflow {
 namespace {
 
+using internal::ArrayPlace;
 using internal::CompactArrays;
 using internal::CompactEncoding;
 using internal::CompactEntry;
@@ -69,6 +70,15 @@ class Entries {
   void add_bytes(std::string_view name, const Tensor<std::uint8_t>& values) {
     if (!values.empty()) add(name, internal::encode_bytes("u8", std::as_bytes(values.span()), &values.shape()));
   }
+  // What is written whole whatever there is room for.
+  void add_exact(const Report& report) {
+    if (!report.flow_degenerate.empty()) add_bytes("flow_degenerate", report.flow_degenerate);
+    for (const MethodScores& scores : report.scores) {
+      const std::vector<float> values(scores.values.span().begin(), scores.values.span().end());
+      add(method_info(scores.method).array,
+          internal::encode_bytes("f32", std::as_bytes(std::span(values)), &scores.values.shape()));
+    }
+  }
   const std::string& text() const { return text_; }
 
  private:
@@ -94,7 +104,8 @@ CompactLimits limits_of(const CompactOptions& options, bool attention, std::size
 
 std::vector<CompactSource> sources_of(const Report& report) {
   std::vector<CompactSource> sources;
-  internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto&) {
+  internal::for_each_array(report, [&](const std::string& name, const auto& values, const ArrayPlace& place) {
+    if (place.rows == ArrayPlace::Rows::kScores) return;
     if constexpr (!std::is_same_v<std::decay_t<decltype(values)>, Tensor<std::uint8_t>>) {
       if (values.empty()) return;
       const bool implied = name == "graph" && internal::graph_equals_raw_by_rule(report) && report.graph == report.raw;
@@ -182,25 +193,25 @@ struct LeftOut {
 
 std::string compact_report_json(const Report& report, const CompactOptions& options) {
   std::size_t taken = internal::report_head(report).size();
-  for (const Method method : kAllMethods) {
+  for (const Method method : kAggregations) {
     Entries exact;
     add_exact_row(report, method, exact);
     taken += exact.text().size();
   }
-  Entries degenerate;
-  degenerate.add_bytes("flow_degenerate", report.flow_degenerate);
-  taken += degenerate.text().size();
+  Entries exact_entries;
+  exact_entries.add_exact(report);
+  taken += exact_entries.text().size();
 
   const auto finished = [&](const Report& shown, const CompactArrays& arrays, const LeftOut& left_out) {
     Entries entries;
     for (const CompactEntry& entry : arrays.entries) {
       entries.add(entry.name, entry.array.json);
-      for (const Method method : kAllMethods) {
+      for (const Method method : kAggregations) {
         const bool rounded = entry.name == to_text(method) && entry.encoding != CompactEncoding::kFloat32;
         if (rounded) add_exact_row(shown, method, entries);
       }
     }
-    entries.add_bytes("flow_degenerate", shown.flow_degenerate);
+    entries.add_exact(shown);
     std::vector<Note> notes = left_out.notes();
     for (Note& note : notes_on(arrays)) notes.push_back(std::move(note));
     return document(internal::report_head(shown, notes), entries);
@@ -224,9 +235,10 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
   }
   // The same numbers of fewer layers; the graph needs all of them.
   Report smaller = report;
-  internal::for_each_array(smaller, [&](const std::string& name, auto& values, const auto&) {
+  internal::for_each_array(smaller, [&](const std::string& name, auto& values, const ArrayPlace& place) {
     const auto named = [&](const CompactSource& source) { return source.name == name; };
-    const bool kept = name == "flow_degenerate" || std::any_of(sources.begin(), sources.end(), named);
+    const bool kept = name == "flow_degenerate" || place.rows == ArrayPlace::Rows::kScores ||
+                      std::any_of(sources.begin(), sources.end(), named);
     if (!kept || name == "graph") values = {};
   });
   const std::size_t layers = report.settings.layers.size();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace attnflow {
 namespace {
@@ -29,7 +30,8 @@ MethodValues method_values(const Report& report, Method method) {
       return {&report.raw, &report.output_tokens, &layers, &report.raw_beside};
     case Method::kRollout:
       return {&report.rollout, &report.output_tokens, &layers, &report.rollout_beside};
-    case Method::kFlow:
+    default:
+      assert(method == Method::kFlow);
       break;
   }
   return {&report.flow, &report.flow_output_tokens, report.flow_layers.empty() ? &layers : &report.flow_layers,
@@ -38,9 +40,23 @@ MethodValues method_values(const Report& report, Method method) {
 
 std::vector<Method> methods_present(const Report& report) {
   std::vector<Method> methods;
-  for (const Method method : report.settings.methods)
-    if (!method_values(report, method).values->empty()) methods.push_back(method);
+  for (const Method method : report.settings.methods) {
+    if (method_info(method).aggregates() && !method_values(report, method).values->empty()) methods.push_back(method);
+  }
   return methods;
+}
+
+const MethodScores* method_scores(const Report& report, Method method) {
+  const auto found = std::find_if(report.scores.begin(), report.scores.end(),
+                                  [&](const MethodScores& scores) { return scores.method == method; });
+  return found == report.scores.end() ? nullptr : &*found;
+}
+
+double MethodScores::error() const {
+  if (!total) return 0.0;
+  double sum = std::accumulate(values.span().begin(), values.span().end(), 0.0);
+  for (const ScorePart& part : parts) sum += part.value;
+  return *total - sum;
 }
 
 std::size_t chosen_token(const Report& report, std::size_t position) {

@@ -26,6 +26,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/flow/pair_flow.h"
+#include "attnflow/report/report_scores.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -83,12 +84,24 @@ struct ReportPrediction {
   std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };
 
-// The output whose gradient the attention was weighted with.
+// What an output was compared with.
+struct ReportAgainst {
+  std::string label = {};                 // as in ReportTarget; empty: all others
+  std::optional<std::size_t> index = {};  // absent: the mean of all other logits
+  double logit = 0.0;
+};
+
+// The output that is explained, of mixings and methods that are made for one.
 struct ReportTarget {
-  std::string kind;       // class, or next (the token that follows the last position)
+  std::string kind;       // class; next (the token that follows `position`); masked (the token at `position`)
   std::string label;      // the class's name, or the token for people
   std::size_t index = 0;  // the class's number, or the token's id
-  double logit = 0.0;     // the score whose gradient was taken
+  double logit = 0.0;
+  std::optional<std::size_t> position = {};
+  std::optional<ReportAgainst> against = {};  // absent: the logit alone was explained
+
+  // What was explained: the logit, or by how much it is larger.
+  double value() const { return against ? logit - against->logit : logit; }
 };
 
 // A word of the input whose weight is compared with that of others (the nouns that a masked pronoun may refer to).
@@ -132,6 +145,8 @@ struct GeneratedToken {
   bool special = false;               // an end or another token that adds no text
   double probability = 0.0;           // of this token, before temperature and cuts
   std::vector<ReportChoice> choices;  // the most probable tokens, by falling probability
+  // What of it is explained, of mixings made for one prediction: this token against the most probable other.
+  std::optional<ReportTarget> target = {};
 };
 
 struct SamplingSettings {
@@ -175,7 +190,7 @@ struct Report {
   ReportModel model;
   ReportInput input;
   std::vector<ReportPrediction> predictions;
-  std::optional<ReportTarget> target;  // with gradient mixing
+  std::optional<ReportTarget> target;  // of mixings and methods made for one prediction
 
   std::size_t output_token = 0;                 // the output token that views show first
   bool all_output_tokens = false;               // --output-token all: views show every output token where they can
@@ -194,6 +209,9 @@ struct Report {
   // The weights of every layer 1..L that the pictures of the graph draw, [L, n, n] (query, key), without the residual:
   // equal to `raw` when all layers were asked for and heads is not a single head.
   Tensor<double> graph;
+
+  std::vector<MethodScores> scores;            // of methods beside the graph, in the order of settings.methods
+  std::optional<BlankOutAgreement> agreement;  // of a prediction that was blanked token by token
 
   std::vector<ReportCertificate> certificates;  // of the pairs asked for
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked
@@ -215,9 +233,12 @@ struct MethodValues {
   const std::vector<std::size_t>* layers;
   const GenerationValues* beside;
 };
-MethodValues method_values(const Report& report, Method method);
-// The methods of settings.methods that the report holds values of, in that order.
+MethodValues method_values(const Report& report, Method method);  // of one that aggregates
+// The methods of settings.methods that aggregate and that the report holds values of, in that order.
 std::vector<Method> methods_present(const Report& report);
+
+// The scores of a method beside the graph, or null.
+const MethodScores* method_scores(const Report& report, Method method);
 
 // The generated token that the output at `position` chose.
 std::size_t chosen_token(const Report& report, std::size_t position);

@@ -16,8 +16,9 @@ bool graph_equals_raw_by_rule(const Report& report);
 // What the other fields say of an array: its shape, and whose its rows are.
 struct ArrayPlace {
   Shape shape;
-  // Of outputs, at the positions `output_tokens`; of every token; or rows that see all their columns.
-  enum class Rows { kOutputs, kTokens, kWhole } rows = Rows::kOutputs;
+  // Of outputs, at the positions `output_tokens`; of every token; rows that see all their columns; or a prediction's
+  // scores, of either sign.
+  enum class Rows { kOutputs, kTokens, kWhole, kScores } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
 };
 
@@ -26,7 +27,7 @@ template <typename R, typename Visit>  // Report or const Report
 void for_each_array(R& report, Visit visit) {
   const std::size_t m = report.input.tokens.size();
   const std::size_t n = report.generation ? report.generation->tokens.size() : 0;
-  for (const Method method : kAllMethods) {
+  for (const Method method : kAggregations) {
     const std::string name = to_text(method);
     const MethodValues found = method_values(report, method);
     const std::size_t layers = found.layers->size();
@@ -43,6 +44,9 @@ void for_each_array(R& report, Visit visit) {
     if (method != Method::kFlow) continue;
     visit("flow_gap", report.flow_gap, prompt);
     visit("flow_degenerate", report.flow_degenerate, prompt);
+  }
+  for (auto& scores : report.scores) {
+    visit(method_info(scores.method).array, scores.values, ArrayPlace{{1, m}, ArrayPlace::Rows::kScores});
   }
   if (report.generation) {  // whose prompt has no matrices
     visit("sink_share", report.generation->sink_share,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -31,7 +32,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   if (report.generation) buffer += ",excluded";
   std::set<std::size_t> layers;
   std::set<std::size_t> outputs;
-  for (const Method method : kAllMethods) {
+  for (const Method method : kAggregations) {
     const MethodValues found = method_values(report, method);
     if (found.values->empty()) continue;
     const auto add = [&](const std::string& title, const auto& values) {
@@ -50,6 +51,9 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
     layers.insert(found.layers->begin(), found.layers->end());
     outputs.insert(found.output_tokens->begin(), found.output_tokens->end());
   }
+  for (const MethodScores& scores : report.scores) {
+    if (!scores.values.empty()) buffer += std::string(",") + method_info(scores.method).array;
+  }
   buffer += "\n";
   const auto out = std::back_inserter(buffer);
   std::vector<std::string> texts;
@@ -57,6 +61,8 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
     texts.push_back(internal::csv_field(display_text(report.input, token)));
   }
 
+  const auto scores = static_cast<std::size_t>(std::count_if(
+      report.scores.begin(), report.scores.end(), [](const MethodScores& one) { return !one.values.empty(); }));
   if (!report.generation && !report.all_output_tokens) outputs = {report.output_token};
   for (const std::size_t layer : layers) {
     for (const std::size_t output : outputs) {
@@ -77,6 +83,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
           buffer += ',';
           if (places[c]) fmt::format_to(out, "{}", columns[c].value(places[c]->first, places[c]->second, input));
         }
+        buffer.append(scores, ',');
         buffer += '\n';
       }
       if (buffer.size() >= kFlushBytes) {
@@ -84,6 +91,15 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
         buffer.clear();
       }
     }
+  }
+  // Scores are of one prediction, and of no layer.
+  for (std::size_t input = 0; scores > 0 && input < texts.size(); ++input) {
+    fmt::format_to(out, ",,,{},{},{}", input, texts[input], report.input.tokens[input].special ? 1 : 0);
+    buffer.append(columns.size(), ',');
+    for (const MethodScores& one : report.scores) {
+      if (!one.values.empty()) fmt::format_to(out, ",{}", one.values(0, input));
+    }
+    buffer += '\n';
   }
   if (!buffer.empty()) sink(buffer);
 }

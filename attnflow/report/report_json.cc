@@ -37,6 +37,18 @@ using internal::choices_json;
 using internal::Json;
 using internal::valid_utf8;
 
+Json target_json(const ReportTarget& target) {
+  Json json = {{"kind", valid_utf8(target.kind)},
+               {"label", valid_utf8(target.label)},
+               {"index", target.index},
+               {"logit", target.logit}};
+  if (target.position) json["position"] = *target.position;
+  if (!target.against) return json;
+  json["against"] = {{"label", valid_utf8(target.against->label)}, {"logit", target.against->logit}};
+  if (target.against->index) json["against"]["index"] = *target.against->index;
+  return json;
+}
+
 Json prediction_json(const ReportPrediction& prediction) {
   Json json = Json::object();
   json["kind"] = valid_utf8(prediction.kind);
@@ -99,6 +111,36 @@ Json certificate_json(const ReportCertificate& certificate) {
           {"arc_flows", std::move(flows)}};
 }
 
+Json scores_json(const std::vector<MethodScores>& all) {
+  Json json = Json::array();
+  for (const MethodScores& scores : all) {
+    Json parts = Json::array();
+    for (const ScorePart& part : scores.parts) {
+      parts.push_back({{"name", valid_utf8(part.name)}, {"value", part.value}});
+    }
+    Json& one = json.emplace_back(Json{{"method", to_text(scores.method)}, {"parts", std::move(parts)}});
+    if (!scores.total) continue;
+    one["total"] = *scores.total;
+    one["error"] = scores.error();
+  }
+  return json;
+}
+
+Json agreement_json(const BlankOutAgreement& agreement) {
+  Json maps = Json::array();
+  for (const MapAgreement& map : agreement.maps) {
+    Json& one = maps.emplace_back(Json{{"method", to_text(map.method)}});
+    if (map.layer) one["layer"] = *map.layer;
+    if (map.rank_correlation) one["rank_correlation"] = *map.rank_correlation;
+    one["first_token"] = map.first_token;
+    one["blanked_value"] = map.blanked_value;
+  }
+  return {{"quantity", valid_utf8(agreement.quantity)},
+          {"value", agreement.value},
+          {"blank", valid_utf8(agreement.blank)},
+          {"maps", std::move(maps)}};
+}
+
 Json generation_json(const Generation& generation) {
   Json tokens = Json::array();
   for (const GeneratedToken& token : generation.tokens) {
@@ -109,6 +151,7 @@ Json generation_json(const Generation& generation) {
                       {"special", token.special},
                       {"probability", token.probability},
                       {"choices", choices_json(token.choices)}});
+    if (token.target) tokens.back()["target"] = target_json(*token.target);
   }
   Json excluded = Json::array();
   for (const ExcludedTokens& rule : generation.excluded) {
@@ -144,12 +187,7 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
   Json predictions = Json::array();
   for (const ReportPrediction& prediction : report.predictions) predictions.push_back(prediction_json(prediction));
   field("predictions", predictions);
-  if (report.target) {
-    field("target", {{"kind", valid_utf8(report.target->kind)},
-                     {"label", valid_utf8(report.target->label)},
-                     {"index", report.target->index},
-                     {"logit", report.target->logit}});
-  }
+  if (report.target) field("target", target_json(*report.target));
   field("output_token", report.output_token);
   field("all_output_tokens", report.all_output_tokens);
   field("output_tokens", report.output_tokens);
@@ -162,6 +200,8 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
     for (const double gap : report.flow_gap.span()) largest = gap <= largest ? largest : gap;
     field("flow_gap_max", largest);
   }
+  if (!report.scores.empty()) field("scores", scores_json(report.scores));
+  if (report.agreement) field("agreement", agreement_json(*report.agreement));
   if (!report.certificates.empty()) {
     Json certificates = Json::array();
     for (const ReportCertificate& certificate : report.certificates) {

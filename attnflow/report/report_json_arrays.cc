@@ -262,7 +262,9 @@ void read_report_arrays(const Field& arrays, const ReportReadOptions& options, R
     const bool generated = name.ends_with("_generated");
     const VisibleColumns visible = [&](std::size_t row) {
       const std::size_t columns = place.shape.back();
-      if (!report.model.causal || place.rows == ArrayPlace::Rows::kWhole) return columns;
+      if (!report.model.causal || place.rows == ArrayPlace::Rows::kWhole || place.rows == ArrayPlace::Rows::kScores) {
+        return columns;
+      }
       const std::size_t position = place.rows == ArrayPlace::Rows::kOutputs
                                        ? (*place.output_tokens)[row % place.output_tokens->size()]
                                        : row % columns;

@@ -197,6 +197,13 @@ std::optional<ReportTarget> read_target(const std::optional<Field>& json) {
   json->read("label", target.label);
   json->read("index", target.index);
   json->read("logit", target.logit);
+  json->read("position", target.position);
+  if (const auto against = json->find("against")) {
+    ReportAgainst& other = target.against.emplace();
+    against->read("label", other.label);
+    against->read("index", other.index);
+    against->read("logit", other.logit);
+  }
   return target;
 }
 
@@ -216,6 +223,64 @@ std::vector<ReportPrediction> read_predictions(const std::optional<Field>& json,
     prediction.candidates = read_choices(field.find("candidates"));
   }
   return predictions;
+}
+
+Method read_method(const Field& json) {
+  const std::string& name = json.at("method").string();
+  try {
+    return parse_method(name);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kBadFile, fmt::format("report document, {}: {}", json.path(), error.what()));
+  }
+}
+
+// Without their values, which are arrays.
+std::vector<MethodScores> read_scores(const std::optional<Field>& json) {
+  std::vector<MethodScores> all;
+  const std::size_t count = json ? json->length() : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Field field = json->element(i);
+    MethodScores scores{.method = read_method(field)};
+    if (method_info(scores.method).aggregates() ||
+        std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.method == scores.method; })) {
+      fail(field.path() + ".method", "each method beside the graph once", to_text(scores.method));
+    }
+    const auto parts = field.find("parts");
+    for (std::size_t p = 0; parts && p < parts->length(); ++p) {
+      const Field part = parts->element(p);
+      part.at("name").get(scores.parts.emplace_back().name);
+      part.at("value").get(scores.parts.back().value);
+    }
+    field.read("total", scores.total);
+    all.push_back(std::move(scores));
+  }
+  return all;
+}
+
+BlankOutAgreement read_agreement(const Field& json, const Report& report) {
+  BlankOutAgreement agreement;
+  json.read("quantity", agreement.quantity);
+  json.at("value").get(agreement.value);
+  json.read("blank", agreement.blank);
+  const Field maps = json.at("maps");
+  for (std::size_t i = 0; i < maps.length(); ++i) {
+    const Field field = maps.element(i);
+    MapAgreement& map = agreement.maps.emplace_back();
+    map.method = read_method(field);
+    field.read("layer", map.layer);
+    field.read("rank_correlation", map.rank_correlation);
+    field.at("first_token").get(map.first_token);
+    field.at("blanked_value").get(map.blanked_value);
+    if (map.first_token >= report.input.tokens.size()) {
+      fail(field.path() + ".first_token", fmt::format("a position below {}", report.input.tokens.size()),
+           std::to_string(map.first_token));
+    }
+    if (map.layer && (*map.layer < 1 || *map.layer > report.model.layers)) {
+      fail(field.path() + ".layer", fmt::format("a layer from 1 to {}", report.model.layers),
+           std::to_string(*map.layer));
+    }
+  }
+  return agreement;
 }
 
 Generation read_generation(const Field& json) {
@@ -245,6 +310,7 @@ Generation read_generation(const Field& json) {
     field.read("special", token.special);
     field.read("probability", token.probability);
     token.choices = read_choices(field.find("choices"));
+    token.target = read_target(field.find("target"));
   }
   return generation;
 }
@@ -399,7 +465,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     document.read("flow_layers", report.flow_layers);
     check_layers("flow_layers", report.flow_layers, report.model);
     report.output_token = first;
-    for (const char* const name : {"certificates", "referents", "target"}) {
+    for (const char* const name : {"certificates", "referents", "target", "scores", "agreement"}) {
       if (document.find(name)) fail(name, "none in a generation", "some");
     }
     if (report.input.image) fail("input.image", "none in a generation", "one");
@@ -424,6 +490,8 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
       fail("flow_output_tokens", "positions of \"output_tokens\"", std::to_string(position));
     }
   }
+  report.scores = read_scores(document.find("scores"));
+  if (const auto agreement = document.find("agreement")) report.agreement = read_agreement(*agreement, report);
   report.certificates = read_certificates(document.find("certificates"), report);
   report.referents = read_referents(document.find("referents"), n);
   if (const auto notes = document.find("notes")) {

@@ -111,7 +111,9 @@ std::string markdown_table(const Report& report) {
   out += "\n" + markdown_escaped(settings_line(report)) + "\n";
   for (const std::string& line : prediction_lines(report)) out += "\n" + markdown_escaped(line) + "\n";
 
-  const std::vector<Method> methods = methods_present(report);
+  for (const std::string& line : score_lines(report)) out += "\n" + markdown_escaped(line) + "\n";
+
+  const std::vector<Method> methods = ranked_methods(report);
   if (!methods.empty() && !report.settings.layers.empty()) {
     const std::size_t layer = report.settings.layers.size() - 1;
     std::vector<std::size_t> outputs = {report.output_token};

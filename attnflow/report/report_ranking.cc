@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <numeric>
 
 #include "attnflow/unicode/display_width.h"
@@ -56,8 +58,31 @@ std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t r
   return mean;
 }
 
+namespace {
+
+std::vector<RankedToken> ranked_scores(const Report& report, Method method) {
+  const MethodScores* const scores = method_scores(report, method);
+  std::vector<RankedToken> ranked;
+  for (std::size_t j = 0; scores != nullptr && j < scores->values.size(); ++j) {
+    const double value = scores->values.data()[j];
+    const InputToken& token = report.input.tokens[j];
+    if (!(std::abs(value) > 0.0)) continue;  // NaN too
+    ranked.push_back({.token = j, .value = value, .special = token.special, .unknown = token.unknown});
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const RankedToken& a, const RankedToken& b) { return std::abs(a.value) > std::abs(b.value); });
+  if (ranked.size() > report.settings.top_k) ranked.resize(report.settings.top_k);
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    ranked[i].tied = std::abs(ranked[i].value) == std::abs(ranked[i - 1].value);
+  }
+  return ranked;
+}
+
+}  // namespace
+
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers) {
+  if (!method_info(method).aggregates()) return ranked_scores(report, method);
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
   if (rows.values->empty() || !row) return {};
@@ -115,7 +140,43 @@ bool rows_sum_to_one(const Report& report) {
   return mask == ColumnMask::Kind::kNone || (mask == ColumnMask::Kind::kFirst && report.input.tokens.size() > 1);
 }
 
+std::vector<Method> ranked_methods(const Report& report) {
+  const std::vector<Method> aggregated = methods_present(report);
+  std::vector<Method> methods;
+  for (const Method method : report.settings.methods) {
+    const bool held = std::find(aggregated.begin(), aggregated.end(), method) != aggregated.end();
+    if (held || method_scores(report, method) != nullptr) methods.push_back(method);
+  }
+  return methods;
+}
+
+std::vector<std::string> score_lines(const Report& report) {
+  std::vector<std::string> lines;
+  if (report.scores.empty()) return lines;
+  std::vector<std::string> names;
+  for (const MethodScores& scores : report.scores) names.push_back(to_text(scores.method));
+  const std::string target = report.target ? target_title(report.target) : std::string("the prediction");
+  const std::string value =
+      report.agreement ? fmt::format(" ({} {:.3g})", clean_line(report.agreement->quantity), report.agreement->value)
+                       : std::string();
+  lines.push_back(fmt::format("{}: what speaks for {}{}, and below 0 what speaks against it.", fmt::join(names, ", "),
+                              target, value));
+  for (const MethodScores& scores : report.scores) {
+    if (scores.parts.empty() && !scores.total) continue;
+    std::vector<std::string> facts;
+    for (const ScorePart& part : scores.parts) {
+      facts.push_back(fmt::format("{} {:.3g}", clean_line(part.name), part.value));
+    }
+    if (scores.total) {
+      facts.push_back(fmt::format("all adds up to {:.4g} of {:.4g}", *scores.total - scores.error(), *scores.total));
+    }
+    lines.push_back(fmt::format("{}: {}.", to_text(scores.method), fmt::join(facts, ", ")));
+  }
+  return lines;
+}
+
 std::string method_title(const Report& report, Method method, std::size_t layer) {
+  if (!method_info(method).aggregates()) return to_text(method);
   const std::size_t top = report.settings.layers.at(layer);
   const std::size_t bottom = report.settings.start_layer + 1;
   if (method == Method::kRaw || bottom == top) return fmt::format("{}, layer {}", to_text(method), top);
@@ -145,32 +206,59 @@ std::string picture_line(const Report& report) {
                             image.input_channels == 1 ? ", grayscale" : "");
 }
 
-std::string target_title(const std::optional<ReportTarget>& target) {
+std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes) {
   constexpr std::size_t kMaxCells = 48;
   if (!target) return "";
-  const std::string label = shorten(clean_line(target->label), kMaxCells, "...");
-  return fmt::format("{} \"{}\"", target->kind == "next" ? "the next token" : "class", label);
+  const auto quoted = [&](const std::string& label) {
+    return quotes.open + shorten(clean_line(label), kMaxCells, "...") + quotes.close;
+  };
+  const char* const kind = target->kind == "next"     ? "the next token"
+                           : target->kind == "masked" ? "the masked token"
+                                                      : "class";
+  std::string title = fmt::format("{} {}", kind, quoted(target->label));
+  if (!target->against) return title;
+  return title + " against " + (target->against->index ? quoted(target->against->label) : "all others");
+}
+
+std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {
+  const MixingInfo& mixing = mixing_info(settings.mixing);
+  std::string line = mixing.weights;
+  if (target) line += " for " + target_title(target, quotes);
+  switch (mixing.rule) {
+    case ResidualRule::kAdded:
+      line += ", identity added";
+      break;
+    case ResidualRule::kAddedNormalized:
+      line += ", identity added, rows divided by their sums";
+      break;
+    case ResidualRule::kConvex:
+      line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
+      break;
+    case ResidualRule::kContained:
+    case ResidualRule::kContainedNormalized:
+      break;
+  }
+  return line;
 }
 
 std::string settings_line(const Report& report) {
   const Settings& settings = report.settings;
-  const bool gradient = settings.has_gradients();
   std::string line;
-  if (gradient) {
-    line = "Gradient-adjusted attention";
-    if (report.target) line += fmt::format(" for {} (logit {:.4g})", target_title(report.target), report.target->logit);
-    line += ", mean over heads";
-  } else if (settings.heads.is_single()) {
-    line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads.head);
+  if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
+    line = mixing_title(settings, report.target);
+    line.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(line.front())));
+    if (report.target) {
+      line +=
+          fmt::format(" ({} {:.4g})", report.target->against ? "logit difference" : "logit", report.target->value());
+    }
   } else {
-    const HeadFusion fusion = settings.heads.fusion;
-    line = fusion == HeadFusion::kMean ? "Mean" : fusion == HeadFusion::kMax ? "Maximum" : "Minimum";
-    line += " over heads";
-  }
-  if (gradient) {
-    line += settings.mixing == Mixing::kGradient ? ", identity added (for flow, rows divided by their sums)"
-                                                 : ", identity added and rows divided by their sums";
-  } else {
+    if (settings.heads.is_single()) {
+      line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads.head);
+    } else {
+      const HeadFusion fusion = settings.heads.fusion;
+      line = fusion == HeadFusion::kMean ? "Mean" : fusion == HeadFusion::kMax ? "Maximum" : "Minimum";
+      line += " over heads";
+    }
     line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
   }
   if (settings.column_mask.kind == ColumnMask::Kind::kFirst) {

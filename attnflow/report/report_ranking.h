@@ -29,7 +29,8 @@ std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t r
 // The settings.top_k input tokens with the largest values of `method` for one output token, by falling value, equal
 // ones by position; the values are means over `layers` (positions in the method's layers; empty: all). Tokens without
 // any value (0), values that are not numbers and tokens that a rule excludes are left out. Ties and degenerate flows
-// are marked where there is one layer. Empty when the report does not hold that row.
+// are marked where there is one layer. Empty when the report does not hold that row. Of a method beside the graph,
+// which knows one prediction and no layers: by falling size, whatever the sign.
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers);
 
@@ -42,7 +43,10 @@ double excluded_share(const Report& report, const std::vector<double>& values);
 // or none but that of the first token, which only its own row misses. Other masks may leave rows empty.
 bool rows_sum_to_one(const Report& report);
 
-// "raw, layer 6", "rollout, layers 1-6": what a method's numbers at settings.layers[layer] span.
+// The methods that the report holds values of, those beside the graph among them, in the order of settings.methods.
+std::vector<Method> ranked_methods(const Report& report);
+
+// "raw, layer 6", "rollout, layers 1-6", "attnlrp": what a method's numbers at settings.layers[layer] span.
 std::string method_title(const Report& report, Method method, std::size_t layer);
 
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"; of a generation "12 prompt tokens, 5 generated"
@@ -51,9 +55,18 @@ std::string model_line(const Report& report);
 std::string picture_line(const Report& report);
 // "Mean over heads, residual 0.5, word pieces merged." Settings at their defaults are left out, apart from these two.
 std::string settings_line(const Report& report);
-// 'class "positive"', 'the next token "his"': what attention was weighted for with gradient mixing; "" without a
-// target. On one line, safe to print, long names cut.
-std::string target_title(const std::optional<ReportTarget>& target);
+struct TargetQuotes {
+  std::string open = "\"";
+  std::string close = "\"";
+};
+// 'class "positive" against all others', 'the next token "his" against "her"': what is explained; "" without a target.
+// On one line, safe to print, long names cut.
+std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
+// 'relevance for the next token "his" against "her"', "contributions (value zeroing), residual 0.5": what the matrices
+// of the layers are made of, of mixings other than attention.
+std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
+// What scores are of, what belongs to no token, and by how much they miss what they add up to; nothing without scores.
+std::vector<std::string> score_lines(const Report& report);
 // "Prediction: positive 98.2%, negative 1.8%"; one or two lines for each prediction.
 std::vector<std::string> prediction_lines(const Report& report);
 // 'Output token 4 "cats"', or 'Output token 4' where tokens have no text; on one line, safe to print, long texts cut.

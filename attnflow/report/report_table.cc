@@ -38,6 +38,7 @@ constexpr Marks kAscii = {"...", "d", {"", "", "", "", "#", "#", "#", "#"}};
 constexpr std::string_view kBold = "\x1b[1m";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kBlue = "\x1b[34m";
+constexpr std::string_view kYellow = "\x1b[33m";  // what speaks against; beside blue for every eye
 constexpr std::string_view kReset = "\x1b[0m";
 
 class TableWriter {
@@ -51,7 +52,7 @@ class TableWriter {
   std::string write() {
     paragraph(model_line(report_), kBold);
     if (const std::string picture = picture_line(report_); !picture.empty()) paragraph(picture);
-    const std::vector<Method> methods = methods_present(report_);
+    const std::vector<Method> methods = ranked_methods(report_);
     if (!methods.empty() && !report_.settings.layers.empty()) {
       layer_ = report_.settings.layers.size() - 1;
       const std::size_t to = report_.settings.start_layer;
@@ -61,6 +62,7 @@ class TableWriter {
                             to == 0 ? std::string("the input") : fmt::format("layer {}", to), settings_line(report_)));
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
+    for (const std::string& line : score_lines(report_)) paragraph(line);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
     if (!report_.referents.empty()) referents();
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
@@ -170,7 +172,7 @@ class TableWriter {
   // Four decimals where they show something; else the same number of significant digits for all.
   static std::vector<std::string> format_values(const std::vector<RankedToken>& tokens) {
     if (tokens.empty()) return {};
-    const double largest = tokens.front().value;
+    const double largest = std::abs(tokens.front().value);
     const char* const format = largest >= 1000.0 || largest < 0.001 ? "{:.1e}" : largest >= 10.0 ? "{:.2f}" : "{:.4f}";
     std::vector<std::string> values;
     for (const RankedToken& token : tokens) values.push_back(fmt::format(fmt::runtime(format), token.value));
@@ -220,14 +222,14 @@ class TableWriter {
         shorten(clean_line(display_text(report_.input, token.token)), layout.token, marks_.ellipsis);
     const std::size_t cells = display_width(shown);
     const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);  // isolated where it runs right to left
-    const std::string drawn = bar(token.value / column.tokens.front().value, layout.bar);
+    const std::string drawn = bar(std::abs(token.value / column.tokens.front().value), layout.bar);
     std::string line = fmt::format("{:>{}} ", token.token, layout.position);
     line += token.special ? styled(text + "*", kDim) : text + (token.unknown ? "?" : " ");
     line += std::string(layout.token - cells, ' ');
     line += token.tied ? "=" : " ";
     line += std::string(layout.value - column.values[row].size(), ' ') + column.values[row];
     line += token.degenerate != 0 ? std::string(marks_.degenerate) : " ";
-    line += " " + styled(drawn, kBlue);
+    line += " " + styled(drawn, token.value < 0.0 ? kYellow : kBlue);
     return line + std::string(layout.bar - display_width(drawn), ' ');
   }
 

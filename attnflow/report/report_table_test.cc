@@ -166,16 +166,14 @@ TEST(Words, GradientMixing) {
   Report report = small_report();
   report.settings.mixing = Mixing::kGradient;
   EXPECT_EQ(target_title(report.target), "");
-  EXPECT_EQ(settings_line(report),
-            "Gradient-adjusted attention, mean over heads, identity added (for flow, rows divided by their sums).");
-  report.target = {"class", "very\npositive", 2, 3.25};
+  EXPECT_EQ(settings_line(report), "Gradient-adjusted attention, identity added.");
+  report.target = {.kind = "class", .label = "very\npositive", .index = 2, .logit = 3.25};
   EXPECT_EQ(target_title(report.target), "class \"very\xE2\x90\x8Apositive\"");
   report.settings.mixing = Mixing::kGradientRenormalized;
   EXPECT_EQ(settings_line(report),
-            "Gradient-adjusted attention for class \"very\xE2\x90\x8Apositive\" (logit 3.25), mean over heads, "
-            "identity added and "
-            "rows divided by their sums.");
-  report.target = {"next", "his", 2, 3.25};
+            "Gradient-adjusted attention for class \"very\xE2\x90\x8Apositive\", identity added, rows divided by their "
+            "sums (logit 3.25).");
+  report.target = {.kind = "next", .label = "his", .index = 2, .logit = 3.25};
   EXPECT_EQ(target_title(report.target), "the next token \"his\"");
 }
 

@@ -15,18 +15,18 @@ namespace {
 // row <- row A for the layer whose weights these are, without making A.
 void times_layer(std::vector<double>& row, TensorView<const double> weights, const AttentionGraph& graph) {
   const std::size_t n = row.size();
-  if (graph.residual_rule == ResidualRule::kAddedNormalized) {
-    for (std::size_t p = 0; p < n; ++p) {
-      const double* from = weights.data() + p * n;
-      row[p] /= 1.0 + std::accumulate(from, from + n, 0.0);
-    }
+  const bool convex = graph.residual_rule == ResidualRule::kConvex;
+  std::vector<double> of_itself(n, graph.residual);
+  for (std::size_t p = 0; !convex && p < n; ++p) {
+    const double* from = weights.data() + p * n;
+    const RowRule how = row_rule(graph.residual_rule, std::accumulate(from, from + n, 0.0));
+    row[p] /= how.divisor;
+    of_itself[p] = how.identity;
   }
   Tensor<double> next({1, n});
   multiply(TensorView<const double>(row.data(), {1, n}), weights, next.view());
-  const bool convex = graph.residual_rule == ResidualRule::kConvex;
   const double of_weights = convex ? 1.0 - graph.residual : 1.0;
-  const double of_itself = convex ? graph.residual : 1.0;
-  for (std::size_t k = 0; k < n; ++k) row[k] = of_weights * next(0, k) + of_itself * row[k];
+  for (std::size_t k = 0; k < n; ++k) row[k] = of_weights * next(0, k) + of_itself[k] * row[k];
 }
 
 }  // namespace
@@ -75,11 +75,9 @@ std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_
     row[output_token] += rho;
   } else {
     std::copy_n(weights, n, row.data());
-    row[output_token] += 1.0;
-    if (graph.residual_rule == ResidualRule::kAddedNormalized) {
-      const double sum = std::accumulate(row.begin(), row.end(), 0.0);
-      for (double& value : row) value /= sum;
-    }
+    const RowRule how = row_rule(graph.residual_rule, std::accumulate(row.begin(), row.end(), 0.0));
+    row[output_token] += how.identity;
+    for (double& value : row) value /= how.divisor;
   }
   for (std::size_t l = layer - 1; l > start_layer; --l) times_layer(row, below[l - 1], graph);
   return row;

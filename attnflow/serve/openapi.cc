@@ -56,6 +56,10 @@ Json number_schema(const char* type, const NumberRange& range) {
 std::vector<std::string> words_of(const SettingOption& option, SettingUse use) {
   std::vector<std::string> words(option.words.begin(), option.words.end());
   if (use == kForGenerate && option.name == std::string_view("normalize")) std::erase(words, "row");
+  const bool all_methods = use == kForExplain || use == kForImage;
+  if (!all_methods && option.name == std::string_view("method")) {
+    std::erase_if(words, [](const std::string& name) { return !method_info(parse_method(name)).aggregates(); });
+  }
   return words;
 }
 

@@ -266,28 +266,18 @@ class GenerateTest(CommandTest):
         rows += [("The author", "is", "are", "missing")]
         with (self.folder / "e.csv").open("w", newline="") as file:
             csv.writer(file).writerows([("prefix", "good", "bad", "evidence"), *rows])
-        for model, scores in ((LLAMA, "blank-out,gradient,gradient-x-input"), (GGUF, "blank-out")):
+        for model in (LLAMA, GGUF):
+            scores = "blank-out,gradient,gradient-x-input"
             words = ["evaluate", "evidence", "--model", model, "--data", "e.csv", "--scores", scores]
             report = json.loads(self.run_program(*words, "--json").stdout)
             self.assertEqual(report["samples"]["scored"], 2)
             self.assertEqual(report["samples"]["left_out"], {"the evidence does not occur in the prefix": 1})
             cells = {(c["method"], c["variant"], c["layer"]): c["mean"] for c in report["cells"]}
             self.assertTrue(all(0 < value <= 1 for value in cells.values()))
+            self.assertLessEqual(set(scores.split(",")), {method for method, _, _ in cells})
             self.assertAlmostEqual(cells["random", "as it is", "mean"], sum(1 / r for r in range(1, 6)) / 5)
         self.run_program(*words, "-o", "e.md", "-o", "e.json", "-o", "out.csv")
         self.assertIn("| rollout, as it is |", (self.folder / "e.md").read_text())
-        self.refuse(
-            UNSUPPORTED,
-            ["gradient"],
-            "evaluate",
-            "evidence",
-            "--model",
-            GGUF,
-            "--data",
-            "e.csv",
-            "--scores",
-            "gradient",
-        )
         (self.folder / "bad.csv").write_text("a,b\n1,2\n")
         self.refuse(BAD_FILE, ["prefix"], "evaluate", "evidence", "--model", GGUF, "--data", "bad.csv")
 

@@ -15,6 +15,7 @@ GOLDEN = ROOT / "tests" / "golden" / "gradient_mixing"
 
 CLASSIFIERS = ("bert_classification", "roberta_classification", "distilbert_classification", "albert_classification")
 DECODER = ROOT / "tests" / "golden" / "decoders" / "gpt2_tied"
+GGUF = ROOT / "tests" / "golden" / "gguf" / "llama.gguf"
 TEXT = "the key to the cabinets"
 
 
@@ -120,26 +121,42 @@ class GradientMixingTest(CommandTest):
         one = (self.folder / "t1.json").read_bytes()
         self.assertEqual(one, (self.folder / "t3.json").read_bytes())
 
+    def test_gguf_is_its_dequantised_weights(self):
+        """The same bits as from the folder that `attnflow model` makes of the file."""
+        self.run_program("model", GGUF, "-o", "folder")
+        made = []
+        for name, model in (("file", GGUF), ("folder", "folder")):
+            self.explain(model, "--target", "id:7", "-o", f"{name}.npz", text="a b c")
+            with np.load(self.folder / f"{name}.npz") as arrays:
+                made.append({method: arrays[method] for method in ("raw", "rollout", "flow")})
+        for method, values in made[0].items():
+            np.testing.assert_array_equal(values, made[1][method])
+        self.assertGreater(np.abs(made[0]["raw"]).max(), 0)
+
     def test_refused(self):
         gradient = ("--mixing", "gradient")
         model = ("--model", MODELS / "bert_classification")
         for words, arguments in (
             (["--target: expected auto, a class", "'none'"], [*model, *gradient, "--target", "none"]),
-            (["--target: expected --mixing gradient"], [*model, "--target", "0"]),
+            (["--target: expected a mixing that explains one prediction"], [*model, "--target", "0"]),
             (["--heads mean", "--heads max"], [*model, *gradient, "--heads", "max"]),
             (["does not allow --residual", "0.25"], [*model, *gradient, "--residual", "0.25"]),
-            (["--mixing: expected attention, gradient"], [*model, "--mixing", "gradients"]),
+            (["--mixing: expected auto, attention, gradient"], [*model, "--mixing", "gradients"]),
             (["--target: expected the id"], ["--model", DECODER, *gradient, "--target", "id:x"]),
             (["--only-output-token"], ["--model", DECODER, *gradient, "--only-output-token"]),
         ):
             with self.subTest(words):
                 self.refuse(USAGE, words, "explain", TEXT, *arguments)
-        for name in ("bert_masked_lm", "bert_base"):
-            self.refuse(
-                UNSUPPORTED,
-                ["expected a classifier or a decoder", name],
-                *("explain", TEXT, "--model", MODELS / name, *gradient),
-            )
+        self.refuse(
+            UNSUPPORTED,
+            ["expected a classifier or a language model", "no head"],
+            *("explain", TEXT, "--model", MODELS / "bert_base", *gradient),
+        )
+        self.refuse(
+            USAGE,
+            ["expected a mask token in the text"],
+            *("explain", TEXT, "--model", MODELS / "bert_masked_lm", *gradient),
+        )
         path = self.save_attention(random_attention())
         self.refuse(USAGE, ["--mixing gradient", "no gradients"], "explain", "--attention", path, *gradient)
 

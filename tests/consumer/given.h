@@ -24,6 +24,7 @@
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/attention_replay.h"
 #include "attnflow/graph/attention_stack.h"
+#include "attnflow/graph/layer_terms.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_table.h"
@@ -65,6 +66,22 @@ struct Given {
   // What `stack` holds, with a gradient.
   Tensor<float> attention = stack.weights();
   Tensor<float> gradient = some_gradient();
+  // What its layers write (graph/layer_terms.h), the same numbers in each: one value head, and a width of 2 and 4.
+  Tensor<float> values = some_floats({kTokens, 1, 2});
+  Tensor<float> output_projection = some_floats({kHeads, 2, 4});
+  Tensor<float> residual = some_floats({kTokens, 4});
+  Tensor<float> slope = some_floats({kTokens, 4});
+  Tensor<float> output;
+  LayerTerms terms(std::size_t layer) {
+    output = some_output(layer);
+    return {.layer = layer,
+            .query_begin = 0,
+            .attention = stack.layer(layer),
+            .values = values.view(),
+            .output_projection = output_projection.view(),
+            .residual = residual.view(),
+            .output = output.view()};
+  }
   AttentionGraph graph = attention_graph(stack);
   InputText input = some_input();
   Report report = some_report(input, graph);
@@ -92,6 +109,28 @@ struct Given {
     Tensor<float> slopes({kLayers, kHeads, kTokens, kTokens});
     for (std::size_t at = 0; at < slopes.size(); ++at) slopes.data()[at] = static_cast<float>(at % 7) - 3.0F;
     return slopes;
+  }
+
+  static Tensor<float> some_floats(std::vector<std::size_t> shape) {
+    Tensor<float> floats(std::move(shape));
+    for (std::size_t at = 0; at < floats.size(); ++at) floats.data()[at] = static_cast<float>(5 * at % 9) / 4.0F - 1.0F;
+    return floats;
+  }
+
+  // y_i = x_i + sum_j T_ij.
+  Tensor<float> some_output(std::size_t layer) const {
+    Tensor<float> sum = residual;
+    for (std::size_t h = 0; h < kHeads; ++h) {
+      for (std::size_t i = 0; i < kTokens; ++i) {
+        for (std::size_t j = 0; j < kTokens; ++j) {
+          for (std::size_t w = 0; w < 2; ++w) {
+            const float written = stack.layer(layer)(h, i, j) * values(j, 0, w);
+            for (std::size_t d = 0; d < 4; ++d) sum(i, d) += written * output_projection(h, w, d);
+          }
+        }
+      }
+    }
+    return sum;
   }
 
   static double some_number(std::size_t l, std::size_t h, std::size_t q, std::size_t k) {

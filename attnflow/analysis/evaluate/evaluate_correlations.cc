@@ -331,6 +331,7 @@ void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guesse
 
 void validate_options(const CorrelationOptions& options) {
   validate(options.settings);
+  require_aggregations(options.settings.methods, "this evaluation");
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
     throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all; see --relevance column-max");
   }

@@ -25,6 +25,7 @@
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/random_stack_for_test.h"
+#include "attnflow/model/prediction.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow::evaluate_correlations_test {
@@ -76,7 +77,7 @@ class BagModel : public Encoder, public Gradients<TextInput> {
     if (options.progress) options.progress(inputs.size(), inputs.size());
     return all;
   }
-  void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink&) override {
+  void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink&, BackwardRule) override {
     throw Error(ErrorKind::kUnsupportedModel, "not part of this test");
   }
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,

@@ -5,20 +5,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <set>
 #include <utility>
 
-#include "attnflow/analysis/evaluate/csv_reader.h"
+#include "attnflow/analysis/evaluate/evidence_question.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/attribution/words.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
@@ -26,7 +25,6 @@
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/sampling.h"
-#include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
 namespace {
@@ -34,146 +32,138 @@ namespace {
 constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kReceptiveField,
                                   EvidenceVariant::kMaskFirst, EvidenceVariant::kReceptiveFieldMaskFirst};
 
-// A sample as tokens.
-struct EvidenceQuestion {
-  std::vector<std::int64_t> ids;
-  TokenGroups words;                // all positions, special tokens as words of their own
-  std::vector<std::size_t> ranked;  // of words: those that are ranked
-  std::size_t evidence = 0;         // of ranked
-  std::size_t good = 0;             // token ids
-  std::size_t bad = 0;
+// One graph of a sample, and how many of the variants are made of it.
+struct EvidenceChoice {
+  Settings settings;
+  bool has_variants = false;  // the graph behind it is the same with the first token masked
 };
 
-std::size_t column(const std::vector<std::string>& header, std::initializer_list<const char*> names,
-                   const std::filesystem::path& path, std::size_t line) {
-  for (const char* name : names) {
-    const auto found = std::find(header.begin(), header.end(), name);
-    if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
+// Of every mixing one graph; of a decoder's attention a second one, in which the first token is masked.
+std::vector<EvidenceChoice> evidence_choices(const EvidenceOptions& options, const std::vector<Mixing>& mixings,
+                                             bool causal) {
+  std::vector<EvidenceChoice> choices;
+  for (const Mixing mixing : mixings) {
+    EvidenceChoice choice{options.settings, causal && mixing == Mixing::kAttention};
+    choice.settings.mixing = mixing;
+    choices.push_back(choice);
+    if (!choice.has_variants) continue;
+    choice.has_variants = false;
+    choice.settings.column_mask.kind = ColumnMask::Kind::kFirst;
+    choices.push_back(choice);
   }
-  throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected a column named {}, found none", path.string(),
-                                               line, fmt::join(names, " or ")));
+  return choices;
 }
 
-// Byte ranges of `word` in `text` as a word of its own.
-std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& text, const std::string& word) {
-  const auto is_letter_at = [&](std::size_t at) {
-    const CharacterClass kind = character_class(next_or_replacement(text, at));
-    return kind == CharacterClass::kLetter || kind == CharacterClass::kMark || kind == CharacterClass::kNumber;
+std::vector<Settings> settings_of(const std::vector<EvidenceChoice>& choices) {
+  std::vector<Settings> settings;
+  for (const EvidenceChoice& choice : choices) settings.push_back(choice.settings);
+  return settings;
+}
+
+std::span<const EvidenceVariant> variants_of(const EvidenceChoice& choice) {
+  return {kVariants.data(), choice.has_variants ? kVariants.size() : 1};
+}
+
+MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const ModelInfo& info,
+                                    const EvidenceOptions& options) {
+  MixedGraphsQuestion asked{.input = question.input, .tokens = question.tokens, .position = question.position};
+  asked.target = {ScoreTarget::Kind::kLogitDifference, question.good, question.bad, {}};
+  if (!info.causal) asked.target.position = question.position;
+  asked.threads = options.threads;
+  asked.stop_token = options.stop_token;
+  return asked;
+}
+
+// The mixings that the model can be given, tried on one sample, and why it cannot be given the others.
+std::vector<Mixing> possible_mixings(TextModel& model, const EvidenceQuestion& question, const EvidenceOptions& options,
+                                     std::map<std::string, std::string>& impossible) {
+  std::vector<Mixing> possible;
+  for (const MixingInfo& info : all_mixings()) {
+    if (info.mixing == Mixing::kAuto) continue;
+    Settings settings = options.settings;
+    settings.mixing = info.mixing;
+    try {
+      mixed_graphs(model, {&settings, 1}, graphs_question(question, model.info(), options));
+      possible.push_back(info.mixing);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUnsupportedModel) throw;
+      impossible[info.name] = error.what();
+    }
+  }
+  return possible;
+}
+
+// Whether the right word is the more probable one with the evidence, and the wrong one with the swapped word.
+bool follows_evidence(TextModel& model, const EvidenceQuestion& question, const std::stop_token& stop_token) {
+  const auto says_good = [&](const TextInput& input, std::size_t position) {
+    const Tensor<float> logits = token_logits(model, input, position, stop_token);
+    return token_probability(logits.span(), question.good) > token_probability(logits.span(), question.bad);
   };
-  std::vector<std::pair<std::size_t, std::size_t>> found;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if (at > 0 && is_letter_at(code_point_begin(text, at - 1))) continue;
-    if (end < text.size() && is_letter_at(end)) continue;
-    found.emplace_back(at, end);
-  }
-  return found;
+  return says_good(question.input, question.position) && !says_good(question.swapped, question.swapped_position);
 }
-
-// The question of a sample, or why there is none.
-std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, const TextCodec& codec,
-                                              const ModelInfo& info, const std::string& begin, std::string& reason) {
-  EvidenceQuestion question;
-  const std::string text = begin + sample.prefix;
-  const auto places = sample.evidence.empty() ? std::vector<std::pair<std::size_t, std::size_t>>{}
-                                              : occurrences(sample.prefix, sample.evidence);
-  if (places.size() != 1) {
-    reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
-    return std::nullopt;
-  }
-  const std::vector<std::int64_t> good = codec.word_to_ids(sample.good);
-  const std::vector<std::int64_t> bad = codec.word_to_ids(sample.bad);
-  if (good.empty() || bad.empty() || good.front() == bad.front()) {
-    reason = "the right and the wrong word begin with the same token";
-    return std::nullopt;
-  }
-  question.good = static_cast<std::size_t>(good.front());
-  question.bad = static_cast<std::size_t>(bad.front());
-  const Encoding encoding = codec.encode(text);
-  if (encoding.tokens.size() > info.max_tokens) {
-    reason = "longer than the model's positions";
-    return std::nullopt;
-  }
-  const std::vector<InputToken> tokens = report_tokens(encoding);
-  for (const EncodedToken& token : encoding.tokens) question.ids.push_back(token.id);
-  question.words = word_groups(tokens);
-  const std::size_t from = begin.size() + places.front().first;
-  const std::size_t to = begin.size() + places.front().second;
-  std::vector<std::size_t> holders;
-  for (std::size_t w = 0; w < question.words.size(); ++w) {
-    const auto& group = question.words[w];
-    if (tokens[group.front()].special) continue;
-    const bool holds = std::any_of(group.begin(), group.end(), [&](std::size_t t) {
-      return tokens[t].begin && tokens[t].end && *tokens[t].begin<to&& * tokens[t].end> from;
-    });
-    if (holds) holders.push_back(question.ranked.size());
-    question.ranked.push_back(w);
-  }
-  if (holders.size() != 1) {
-    reason = "the evidence is not a separate word to the tokenizer";
-    return std::nullopt;
-  }
-  question.evidence = holders.front();
-  return question;
-}
-
-// Hands attention to several sinks.
-class Tee : public AttentionSink {
- public:
-  explicit Tee(std::vector<AttentionSink*> sinks) : sinks_(std::move(sinks)) {}
-  void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
-    for (AttentionSink* sink : sinks_) sink->layer(layer, query_begin, attention);
-  }
-
- private:
-  std::vector<AttentionSink*> sinks_;
-};
 
 class Measurement {
  public:
-  Measurement(Decoder& decoder, const TextCodec& codec, const EvidenceOptions& options,
-              const std::vector<std::size_t>& layers, const std::vector<std::size_t>& flow_layers)
-      : decoder_(decoder), options_(options), layers_(layers), flow_layers_(flow_layers) {
+  Measurement(TextModel& model, const TextCodec& codec, const EvidenceOptions& options,
+              const std::vector<EvidenceChoice>& choices, const std::vector<std::size_t>& layers,
+              const std::vector<std::size_t>& flow_layers)
+      : model_(model),
+        options_(options),
+        choices_(choices),
+        settings_(settings_of(choices)),
+        layers_(layers),
+        flow_layers_(flow_layers) {
+    if (!options.wants_score("blank-out")) return;
+    if (!model.info().causal) {
+      blank_ = find_blank_token(codec, model.info()).id;
+      return;
+    }
     for (std::size_t id = 0; id < codec.id_limit() && blank_ < 0; ++id) {
       if (codec.is_end(static_cast<std::int64_t>(id))) blank_ = static_cast<std::int64_t>(id);
     }
+    if (blank_ < 0) {
+      throw Error(ErrorKind::kUsage,
+                  "blank-out requires a model with an end-of-text token to blank out words; remove it from --scores");
+    }
   }
-
-  bool has_blank() const { return blank_ >= 0; }
 
   // Reciprocal ranks of one sample, in a fixed order of cells; NaN where a value is none.
   std::vector<double> ranks(const EvidenceQuestion& question, bool& right) {
     question_ = &question;
-    const std::size_t n = question.ids.size();
-    MixingOptions mixing = mixing_options(options_.settings, {}, decoder_.info().heads);
-    MixingOptions without_first = mixing;
-    without_first.mask_columns = {0};
-    GraphSink plain(decoder_.info().layers, mixing, n);
-    GraphSink masked(decoder_.info().layers, without_first, n);
-    Tee tee({&plain, &masked});
-    decoder_.clear();
-    const Tensor<float> logits = decoder_.append(question.ids, &tee, options_.stop_token);
-    target_ = token_probability(logits.span(), question.good) - token_probability(logits.span(), question.bad);
+    const bool causal = model_.info().causal;
+    MixedGraphs mixed = mixed_graphs(model_, settings_, graphs_question(question, model_.info(), options_));
+    target_ = difference(mixed.logits);
     right = target_ > 0.0;
-    GraphSource plain_source(plain.take(), /*causal=*/true);
-    GraphSource masked_source(masked.take(), /*causal=*/true);
-    const std::unique_ptr<AttentionSource> uniform = plain_source.uniform();
 
     std::vector<double> ranks;
-    for (const Method method : options_.settings.methods) {
-      const Query query = query_of(method, n);
-      const Tensor<double> baseline = attribute(*uniform, query, attribute_options()).values;
-      const Attribution found[2] = {attribute(plain_source, query, attribute_options()),
-                                    attribute(masked_source, query, attribute_options())};
-      for (const EvidenceVariant variant : kVariants) {
-        const bool is_masked =
-            variant == EvidenceVariant::kMaskFirst || variant == EvidenceVariant::kReceptiveFieldMaskFirst;
-        Attribution values = found[is_masked ? 1 : 0];
-        if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldMaskFirst) {
-          values.baseline = baseline;
-          normalize(values, Normalization::kReceptiveField);
+    for (std::size_t c = 0; c < choices_.size(); ++c) {
+      const std::span<const EvidenceVariant> variants = variants_of(choices_[c]);
+      GraphSource source(std::move(mixed.graphs[c]), causal);
+      std::optional<GraphSource> masked;
+      std::unique_ptr<AttentionSource> uniform;
+      if (choices_[c].has_variants) {
+        masked.emplace(std::move(mixed.graphs[++c]), causal);
+        uniform = source.uniform();
+      }
+      for (const Method method : options_.settings.methods) {
+        const Query query = query_of(method);
+        const Attribution plain = attribute(source, query, attribute_options());
+        Attribution without_first;
+        Tensor<double> baseline;
+        if (masked) {
+          without_first = attribute(*masked, query, attribute_options());
+          baseline = attribute(*uniform, query, attribute_options()).values;
         }
-        add_ranks(values, ranks);
+        for (const EvidenceVariant variant : variants) {
+          const bool is_masked =
+              variant == EvidenceVariant::kMaskFirst || variant == EvidenceVariant::kReceptiveFieldMaskFirst;
+          Attribution values = is_masked ? without_first : plain;
+          if (variant == EvidenceVariant::kReceptiveField || variant == EvidenceVariant::kReceptiveFieldMaskFirst) {
+            values.baseline = baseline;
+            normalize(values, Normalization::kReceptiveField);
+          }
+          add_ranks(values, ranks);
+        }
       }
     }
     for (const std::string& score : options_.scores) ranks.push_back(rank(score_of(score)));
@@ -182,9 +172,9 @@ class Measurement {
   }
 
  private:
-  // What the last of n positions drew on, word by word.
-  Query query_of(Method method, std::size_t n) const {
-    Query query{.method = method, .outputs = {{n - 1}}};
+  // What the word in question drew on, word by word.
+  Query query_of(Method method) const {
+    Query query{.method = method, .outputs = {{question_->position}}};
     query.layers = query.method == Method::kFlow ? flow_layers_ : layers_;
     query.start_layer = options_.settings.start_layer;
     query.inputs = question_->words;
@@ -194,6 +184,11 @@ class Measurement {
 
   AttributeOptions attribute_options() const {
     return {.threads = options_.threads, .stop_token = options_.stop_token};
+  }
+
+  // p(right) - p(wrong).
+  double difference(const Tensor<float>& logits) const {
+    return token_probability(logits.span(), question_->good) - token_probability(logits.span(), question_->bad);
   }
 
   // Of the words that are ranked.
@@ -235,19 +230,16 @@ class Measurement {
     std::vector<double> values(words, 0.0);
     if (score == "blank-out") {
       for (const std::size_t w : question_->ranked) {
-        std::vector<std::int64_t> ids = question_->ids;
-        for (const std::size_t piece : question_->words[w]) ids[piece] = blank_;
-        decoder_.clear();
-        const Tensor<float> logits = decoder_.append(ids, nullptr, options_.stop_token);
-        values[w] = std::fabs(target_ - (token_probability(logits.span(), question_->good) -
-                                         token_probability(logits.span(), question_->bad)));
+        const TextInput input = blank_tokens(question_->input, question_->words[w], blank_);
+        values[w] =
+            std::fabs(target_ - difference(token_logits(model_, input, question_->position, options_.stop_token)));
       }
       return values;
     }
     if (gradient_of_ != question_) {
-      const TextInput input{question_->ids, {}};
-      const ScoreTarget target{ScoreTarget::Kind::kProbabilityDifference, question_->good, question_->bad};
-      gradient_ = std::move(gradients_of(decoder_).input_gradients({&input, 1}, {&target, 1}).front());
+      ScoreTarget target{ScoreTarget::Kind::kProbabilityDifference, question_->good, question_->bad, {}};
+      if (!model_.info().causal) target.position = question_->position;
+      gradient_ = std::move(gradients_of(model_).input_gradients({&question_->input, 1}, {&target, 1}).front());
       gradient_of_ = question_;
     }
     const std::vector<double> pieces =
@@ -260,8 +252,10 @@ class Measurement {
     return values;
   }
 
-  Decoder& decoder_;
+  TextModel& model_;
   const EvidenceOptions& options_;
+  const std::vector<EvidenceChoice>& choices_;
+  std::vector<Settings> settings_;
   const std::vector<std::size_t>& layers_;
   const std::vector<std::size_t>& flow_layers_;
   const EvidenceQuestion* question_ = nullptr;
@@ -272,7 +266,20 @@ class Measurement {
 };
 
 void check_evidence_options(const EvidenceOptions& options) {
+  Settings settings = options.settings;
+  for (const Mixing mixing : options.mixings) {
+    if (mixing == Mixing::kAuto) {
+      throw Error(ErrorKind::kUsage,
+                  "--mixing: expected names of mixings, or all, found auto, which is not one of them");
+    }
+    if (std::count(options.mixings.begin(), options.mixings.end(), mixing) != 1) {
+      throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected each once, found {} again", to_text(mixing)));
+    }
+    settings.mixing = mixing;
+    validate(settings);
+  }
   validate(options.settings);
+  require_aggregations(options.settings.methods, "this evaluation");
   const Settings usual;
   if (options.settings.column_mask != usual.column_mask || options.settings.normalization != usual.normalization ||
       options.settings.discard != usual.discard) {
@@ -289,14 +296,19 @@ void check_evidence_options(const EvidenceOptions& options) {
   }
 }
 
-// The graphs of the longest sample: with the first token and without, and of uniform attention; a single head's layers
-// below the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
-void check_evidence_memory(const std::vector<EvidenceQuestion>& questions, const Settings& settings,
+// The graphs of the longest sample, and of uniform attention where it is compared with; a single head's layers below
+// the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
+void check_evidence_memory(std::span<const EvidenceQuestion> questions, const std::vector<EvidenceChoice>& choices,
                            const ModelInfo& info) {
   std::size_t longest = 0;
-  for (const EvidenceQuestion& question : questions) longest = std::max(longest, question.ids.size());
-  const bool one_head = mixing_options(settings, {}, info.heads).heads == HeadFusion::kSingle;
-  const std::size_t graphs = one_head ? 5 : 3;
+  for (const EvidenceQuestion& question : questions) longest = std::max(longest, question.input.ids.size());
+  std::size_t graphs = 0;
+  for (const EvidenceChoice& choice : choices) {
+    const bool attention = choice.settings.mixing == Mixing::kAttention;
+    const bool one_head =
+        attention && mixing_options(choice.settings, questions.front().tokens, info.heads).heads == HeadFusion::kSingle;
+    graphs += (one_head ? 2 : 1) + (choice.has_variants ? 1 : 0);
+  }
   const std::array<std::size_t, 4> extents = {graphs * info.layers + 1, longest, longest, sizeof(double)};
   require_memory(
       checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
@@ -329,41 +341,21 @@ std::string_view variant_name(EvidenceVariant variant) {
   return "";
 }
 
-std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
-  const std::string content = read_utf8_text(path);
-  CsvReader reader(content, path.string());
-  std::vector<EvidenceSample> samples;
-  std::optional<std::array<std::size_t, 4>> columns;
-  std::size_t width = 0;
-  while (!reader.done()) {
-    CsvRow row = reader.next();
-    if (row.cells.size() == 1 && row.cells.front().empty()) continue;
-    if (!columns) {
-      width = row.cells.size();
-      columns = {column(row.cells, {"one_prefix_prefix", "prefix"}, path, row.line),
-                 column(row.cells, {"one_prefix_word_good", "good"}, path, row.line),
-                 column(row.cells, {"one_prefix_word_bad", "bad"}, path, row.line),
-                 column(row.cells, {"target", "evidence"}, path, row.line)};
-      continue;
-    }
-    if (row.cells.size() != width) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected {} columns, as in the header, found {}",
-                                                   path.string(), row.line, width, row.cells.size()));
-    }
-    const auto cell = [&](std::size_t which) { return row.cells[(*columns)[which]]; };
-    samples.push_back({cell(0), cell(1), cell(2), cell(3)});
-  }
-  if (samples.empty()) {
-    throw Error(ErrorKind::kBadFile,
-                fmt::format("{}: expected a header and at least one sample, found none", path.string()));
-  }
-  return samples;
+bool EvidenceOptions::wants_score(std::string_view name) const {
+  return std::find(scores.begin(), scores.end(), name) != scores.end();
 }
 
-EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
+EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options) {
   check_evidence_options(options);
-  const ModelInfo& info = decoder.info();
+  const ModelInfo& info = model.info();
+  if (!info.causal && info.head != ModelHead::kMaskedLm) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("evidence: expected a model that predicts words, a decoder or a masked language model, found "
+                    "{}, which has no such head",
+                    info.name));
+  }
   EvidenceReport report;
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
@@ -378,6 +370,8 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
                                   : resolve_layers(options.flow_layers, options.settings.start_layer, info.layers);
   report.settings.layers = layers;
 
+  // What the attention alone takes is known before the model runs for the first time.
+  const std::vector<EvidenceChoice> attention = evidence_choices(options, {Mixing::kAttention}, info.causal);
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random(stream_seed(options.seed, "evidence samples")).shuffle(order);
@@ -386,7 +380,13 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
   for (const std::size_t i : order) {
     if (questions.size() == wanted) break;
     std::string reason;
-    if (auto question = make_question(samples[i], codec, info, options.begin, reason)) {
+    auto question = make_question(samples[i], codec, info, options.begin, reason);
+    if (question && !question->swapped.ids.empty()) {
+      check_evidence_memory({&*question, 1}, attention, info);
+      if (!follows_evidence(model, *question, options.stop_token))
+        reason = "the answer does not follow the swapped word";
+    }
+    if (reason.empty()) {
       questions.push_back(std::move(*question));
     } else {
       ++report.left_out[reason];
@@ -399,23 +399,24 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
                 fmt::format("expected samples whose evidence can be ranked, found none{}", reasons));
   }
   report.scored = questions.size();
-  check_evidence_memory(questions, options.settings, info);
+  check_evidence_memory(questions, attention, info);
+  report.mixings = options.mixings.empty() ? possible_mixings(model, questions.front(), options, report.impossible)
+                                           : options.mixings;
+  const std::vector<EvidenceChoice> choices = evidence_choices(options, report.mixings, info.causal);
+  check_evidence_memory(questions, choices, info);
 
-  Measurement measurement(decoder, codec, options, layers, flow_layers);
-  if (!measurement.has_blank() &&
-      std::find(options.scores.begin(), options.scores.end(), "blank-out") != options.scores.end()) {
-    throw Error(ErrorKind::kUsage,
-                "blank-out requires a model with an end-of-text token to blank out words; remove it from --scores");
-  }
-  for (const Method method : options.settings.methods) {
-    for (const EvidenceVariant variant : kVariants) {
-      report.cells.push_back({to_text(method), variant, 0, {}});
-      for (const std::size_t l : method == Method::kFlow ? flow_layers : layers)
-        report.cells.push_back({to_text(method), variant, l, {}});
+  Measurement measurement(model, codec, options, choices, layers, flow_layers);
+  for (std::size_t c = 0; c < choices.size(); c += choices[c].has_variants ? 2 : 1) {
+    for (const Method method : options.settings.methods) {
+      for (const EvidenceVariant variant : variants_of(choices[c])) {
+        report.cells.push_back({to_text(method), choices[c].settings.mixing, variant, 0, {}});
+        for (const std::size_t l : method == Method::kFlow ? flow_layers : layers)
+          report.cells.push_back({to_text(method), choices[c].settings.mixing, variant, l, {}});
+      }
     }
   }
-  for (const std::string& score : options.scores) report.cells.push_back({score, EvidenceVariant::kPlain, 0, {}});
-  report.cells.push_back({"random", EvidenceVariant::kPlain, 0, {}});
+  for (const std::string& score : options.scores) report.cells.push_back({score, {}, EvidenceVariant::kPlain, 0, {}});
+  report.cells.push_back({"random", {}, EvidenceVariant::kPlain, 0, {}});
 
   Tensor<double> ranks({report.cells.size(), questions.size()});
   for (std::size_t s = 0; s < questions.size(); ++s) {
@@ -424,8 +425,8 @@ EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const
     for (std::size_t c = 0; c < found.size(); ++c) ranks(c, s) = found[c];
     report.right += right ? 1 : 0;
     report.words += static_cast<double>(questions[s].ranked.size()) / static_cast<double>(questions.size());
-    const auto& word = questions[s].words[questions[s].ranked[questions[s].evidence]];
-    if (word.front() == 0) report.evidence_is_first += 1.0 / static_cast<double>(questions.size());
+    if (questions[s].evidence_tokens().front() == 0)
+      report.evidence_is_first += 1.0 / static_cast<double>(questions.size());
     if (options.progress) options.progress(s + 1, questions.size());
     if (options.stop_token.stop_requested()) throw Cancelled();
   }

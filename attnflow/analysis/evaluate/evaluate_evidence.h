@@ -1,27 +1,36 @@
-// Which method finds the word that decides a language model's next word?
+// Which method finds the word that decides what a language model says?
 //
-// Problem. In "Katherine can't help" the next word is "herself" and not "himself" because of "Katherine". For sentences
-// in which the deciding word (the evidence) is marked, every method ranks the words of the prefix by what the last
-// position drew on; how near to the top is the evidence (evaluate/evidence_rank.h)?
+// Problem. In "Katherine can't help" the next word is "herself" and not "himself" because of "Katherine"; in "The
+// author talked to Sara about [MASK] book." a masked language model says "her" and not "his" because of "Sara". For
+// sentences in which the deciding word (the evidence) is marked, every method ranks the words by what the word in
+// question drew on: the last position of a decoder, the mask of a masked language model. How near to the top is the
+// evidence (evaluate/evidence_rank.h)?
 //
-// Data. A .csv with a header: the prefix (`one_prefix_prefix` or `prefix`), the word that is right behind it
-// (`one_prefix_word_good` or `good`), one that is wrong (`one_prefix_word_bad` or `bad`), and the evidence (`target` or
-// `evidence`), a word that occurs once in the prefix. Columns of BLiMP's minimal pairs and of IOI as collected by
-// Ferrando et al. (ACL 2023). A sample is left out, and counted with its reason, when the evidence is missing or does
-// not occur exactly once, when right and wrong word begin with the same token, or when it is too long.
+// Data. A .csv with a header: the text before the word in question, or around its mask (`one_prefix_prefix`, `prefix`
+// or `text`), the word that is right there (`one_prefix_word_good` or `good`), one that is wrong (`one_prefix_word_bad`
+// or `bad`), and the evidence (`target` or `evidence`), a word that occurs once in the text. Columns of BLiMP's minimal
+// pairs and of IOI as collected by Ferrando et al. (ACL 2023). A sample is left out, and counted with its reason, when
+// the evidence is missing or does not occur exactly once, when right and wrong word begin with the same token, when it
+// is too long, and for a masked language model without exactly one mask or with words of several tokens.
 //
-// What is ranked. The words of the prefix (sub-word pieces merged; special tokens left out, but they take part in the
-// computation), by
+// What is ranked. The words of the text (sub-word pieces merged; special tokens, the mask among them, left out, but
+// they take part in the computation), by
 //
-//     raw, rollout, flow       of the last position, at each layer and as the mean over layers; each as it is, with
-//                              receptive-field normalisation (graph/normalize.h), with the first token masked, and
-//                              with both
+//     raw, rollout, flow       of the word in question, at each layer and as the mean over layers, over every mixing
+//     that is
+//                              asked for; mixings with a target explain logit(right) - logit(wrong). Over a decoder's
+//                              attention as it is, with receptive-field normalisation (graph/normalize.h), with the
+//                              first token masked, and with both; otherwise as it is
 //     gradient                 L2 norm of the gradient of p(right) - p(wrong) at the pieces' embeddings, summed
 //     gradient-x-input         |gradient x embedding|, summed over the pieces
-//     blank-out                |change of p(right) - p(wrong)| when the word's pieces become the end-of-text token
+//     blank-out                |change of p(right) - p(wrong)| when the word's pieces become the end-of-text token, or
+//     the
+//                              unknown token of a masked language model
 //     random                   the expectation of a random order
 //
-// Right and wrong word stand for their first token. The gradients need a model that has them (torch backend).
+// Right and wrong word stand for their first token. The gradients need a model that has them (torch backend). A
+// sample's graphs come from one pass forward and one back for each rule of gradients, whatever the number of mixings
+// (analysis/evaluate/mixed_graphs.h).
 //
 // Statistics: mean reciprocal rank with a bootstrap interval over samples (evaluate/statistics.h). Deterministic.
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_EVIDENCE_H_
@@ -40,7 +49,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/evaluate/statistics.h"
-#include "attnflow/model/decoder.h"
+#include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"
 
@@ -51,6 +60,7 @@ struct EvidenceSample {
   std::string good;
   std::string bad;
   std::string evidence;
+  std::string swap = {};  // what turns the answer in the evidence's place; empty: not asked
 };
 
 // Throws Error(kBadFile), naming the line, for a file that is missing, not UTF-8, has no header with these columns, or
@@ -58,7 +68,9 @@ struct EvidenceSample {
 std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path);
 
 struct EvidenceOptions {
-  Settings settings;                     // method, heads, residual, start_layer, flow_tolerance are looked at
+  Settings settings;  // method, heads, residual, start_layer, flow_tolerance are looked at
+  // Each once, not auto; empty: all that the model can be given, tried on the first sample.
+  std::vector<Mixing> mixings = {Mixing::kAttention};
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
   std::vector<std::string> scores;       // gradient, gradient-x-input, blank-out; random is always there
   std::string begin;                     // put before every prefix, such as a token that begins a text
@@ -68,6 +80,8 @@ struct EvidenceOptions {
   std::size_t threads = 0;
   ProgressFunction progress = {};  // in samples
   std::stop_token stop_token = {};
+
+  bool wants_score(std::string_view name) const;
 };
 
 // How a method's values were treated before they were ranked.
@@ -75,7 +89,8 @@ enum class EvidenceVariant { kPlain, kReceptiveField, kMaskFirst, kReceptiveFiel
 std::string_view variant_name(EvidenceVariant variant);  // "as it is", "receptive field", "first token masked", "both"
 
 struct EvidenceCell {
-  std::string method;  // raw, rollout, flow, or a score's name
+  std::string method;                 // raw, rollout, flow, or a score's name
+  std::optional<Mixing> mixing = {};  // of the three
   EvidenceVariant variant = EvidenceVariant::kPlain;
   std::size_t layer = 0;  // 0: the mean over the method's layers; for scores always 0
   Summary reciprocal_rank;
@@ -83,6 +98,9 @@ struct EvidenceCell {
 
 struct EvidenceReport {
   Settings settings;
+  std::vector<Mixing> mixings;
+  std::map<std::string, std::string>
+      impossible;  // mixings that the model cannot be given, and why, where all are asked
   ReportModel model;
   std::string file;
   std::string begin;
@@ -97,10 +115,11 @@ struct EvidenceReport {
   std::vector<Note> notes;
 };
 
-// Throws Error(kUsage) for scores or layers that are not there, Error(kUnsupportedModel) for gradients of a model that
-// has none, Error(kBadFile) when no sample is left, Error(kOther) before the model runs when the longest sample's
-// matrices would not fit into memory: the message says how much they take.
-EvidenceReport evaluate_evidence(Decoder& decoder, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
+// Throws Error(kUsage) for scores, mixings or layers that are not there, Error(kUnsupportedModel) for a model that
+// predicts no words, gradients of one that has none, and mixings that it cannot be given; Error(kBadFile) when no
+// sample is left, Error(kOther) before the model runs when the longest sample's matrices would not fit into memory: the
+// message says how much they take.
+EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options);
 
 // As correlations (evaluate_output.h): JSON with everything, CSV with every cell, Markdown and a terminal table with

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
+#include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
@@ -80,17 +82,7 @@ class Perturbation {
   PixelInput without(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end) const {
     PixelInput input;
     input.pixels = pixels_;
-    const std::size_t height = pixels_.extent(1);
-    const std::size_t width = pixels_.extent(2);
-    for (std::size_t k = begin; k < end; ++k) {
-      const std::size_t top = order[k] / image_.columns * info_.patch_height;
-      const std::size_t left = order[k] % image_.columns * info_.patch_width;
-      for (std::size_t c = 0; c < info_.channels; ++c) {
-        for (std::size_t y = top; y < top + info_.patch_height; ++y) {
-          std::fill_n(input.pixels.data() + (c * height + y) * width + left, info_.patch_width, blank_[c]);
-        }
-      }
-    }
+    blank_patches(input, image_, info_, std::span(order).subspan(begin, end - begin), blank_);
     return input;
   }
 
@@ -131,7 +123,7 @@ class Scorer {
   Scorer(const ImageModel& model, const ImageEvaluationOptions& options) : model_(model), options_(options) {
     const auto uses = [&](const std::string& beginning) {
       std::vector<Method> methods;
-      for (const Method method : kAllMethods) {
+      for (const Method method : kAggregations) {
         const std::string whole = beginning + to_text(method);
         if (std::find(options.methods.begin(), options.methods.end(), whole) != options.methods.end()) {
           methods.push_back(method);

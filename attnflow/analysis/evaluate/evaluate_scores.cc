@@ -209,13 +209,6 @@ ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample) 
   return target;
 }
 
-double target_value(const ScoreTarget& target, std::span<const float> logits) {
-  if (target.kind == ScoreTarget::Kind::kLogit) return static_cast<double>(logits[target.label]);
-  const std::vector<double> probabilities = softmax(logits);
-  const double value = probabilities[target.label];
-  return target.kind == ScoreTarget::Kind::kProbability ? value : value - probabilities[target.other];
-}
-
 void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringOptions& options) {
   const ProgressFunction progress = start_phase(options, "predictions");
   std::vector<TextInput> inputs;

@@ -76,9 +76,6 @@ std::string full_target_name(const std::string& name);
 // What a sample's target is, by the sample's own logits.
 ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample);
 
-// The target's value for some logits, in float64.
-double target_value(const ScoreTarget& target, std::span<const float> logits);
-
 // Called when a phase of the work starts; what it returns is told about that phase's progress. May be empty.
 using PhaseStart = std::function<ProgressFunction(std::string_view phase)>;
 

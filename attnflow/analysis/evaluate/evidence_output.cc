@@ -27,9 +27,13 @@ struct TableRow {
 std::vector<TableRow> table_rows(const EvidenceReport& report) {
   std::vector<TableRow> rows;
   for (const EvidenceCell& cell : report.cells) {
-    const bool is_method = cell.method == "raw" || cell.method == "rollout" || cell.method == "flow";
-    const std::string name =
-        is_method ? fmt::format("{}, {}", cell.method, variant_name(cell.variant)) : std::string(cell.method);
+    std::string name = cell.method;
+    if (cell.mixing) {
+      if (report.mixings != std::vector<Mixing>{Mixing::kAttention}) name += " over " + to_text(*cell.mixing);
+      // Where there are no variants but one, it needs no name.
+      if (report.model.causal && cell.mixing == Mixing::kAttention)
+        name += fmt::format(", {}", variant_name(cell.variant));
+    }
     if (cell.layer == 0) {
       rows.push_back({name, &cell, nullptr});
     } else {
@@ -59,8 +63,17 @@ std::string evidence_about(const EvidenceReport& report) {
 std::vector<std::string> remarks(const EvidenceReport& report) {
   std::vector<std::string> lines;
   for (const auto& [reason, count] : report.left_out) lines.push_back(fmt::format("Left out: {} ({}).", count, reason));
+  for (const auto& [mixing, reason] : report.impossible) {
+    lines.push_back(fmt::format("Without --mixing {}: {}.", mixing, clean_line(reason)));
+  }
   for (std::string& text : note_texts(report.notes)) lines.push_back(std::move(text));
   return lines;
+}
+
+std::vector<std::string> mixing_names_of(const EvidenceReport& report) {
+  std::vector<std::string> names;
+  for (const Mixing mixing : report.mixings) names.push_back(to_text(mixing));
+  return names;
 }
 
 Json evidence_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -72,6 +85,7 @@ std::string evidence_json(const EvidenceReport& report) {
   for (const EvidenceCell& cell : report.cells) {
     const Summary& s = cell.reciprocal_rank;
     cells.push_back({{"method", cell.method},
+                     {"mixing", cell.mixing ? Json(to_text(*cell.mixing)) : Json(nullptr)},
                      {"variant", variant_name(cell.variant)},
                      {"layer", cell.layer == 0 ? Json("mean") : Json(cell.layer)},
                      {"mean", evidence_number(s.mean)},
@@ -90,6 +104,7 @@ std::string evidence_json(const EvidenceReport& report) {
                        {"heads", report.model.heads}}},
                      {"settings",
                       {{"method", to_texts(report.settings.methods)},
+                       {"mixing", mixing_names_of(report)},
                        {"heads", to_text(report.settings.heads)},
                        {"residual", report.settings.residual},
                        {"start_layer", report.settings.start_layer},
@@ -103,6 +118,7 @@ std::string evidence_json(const EvidenceReport& report) {
                        {"right", report.right},
                        {"words", report.words},
                        {"evidence_is_first", report.evidence_is_first}}},
+                     {"impossible_mixings", report.impossible},
                      {"measure", "mean reciprocal rank"},
                      {"cells", std::move(cells)},
                      {"notes", internal::notes_json(report.notes)}};
@@ -110,13 +126,13 @@ std::string evidence_json(const EvidenceReport& report) {
 }
 
 std::string evidence_csv(const EvidenceReport& report) {
-  std::string out = "method,variant,layer,mean,std,low,high,count\n";
+  std::string out = "method,mixing,variant,layer,mean,std,low,high,count\n";
   for (const EvidenceCell& cell : report.cells) {
     const Summary& s = cell.reciprocal_rank;
     const auto text = [](double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); };
-    out += fmt::format("{},{},{},{},{},{},{},{}\n", cell.method, variant_name(cell.variant),
-                       cell.layer == 0 ? "mean" : fmt::format("{}", cell.layer), text(s.mean), text(s.std), text(s.low),
-                       text(s.high), s.count);
+    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", cell.method, cell.mixing ? to_text(*cell.mixing) : "",
+                       variant_name(cell.variant), cell.layer == 0 ? "mean" : fmt::format("{}", cell.layer),
+                       text(s.mean), text(s.std), text(s.low), text(s.high), s.count);
   }
   return out;
 }
@@ -124,7 +140,7 @@ std::string evidence_csv(const EvidenceReport& report) {
 std::string evidence_markdown(const EvidenceReport& report) {
   std::string out = fmt::format("# Does the method find the word that decides?\n\n{}\n\n", evidence_about(report));
   out +=
-      "Mean reciprocal rank of the deciding word among the words of the prefix (1: always first), with a bootstrap 95% "
+      "Mean reciprocal rank of the deciding word among the words of the text (1: always first), with a bootstrap 95% "
       "interval.\n\n| ranked by | mean over layers | last layer |\n| --- | ---: | ---: |\n";
   for (const TableRow& row : table_rows(report)) {
     out += fmt::format("| {} | {} | {} |\n", row.name, value_text(row.mean), value_text(row.last));

@@ -35,11 +35,27 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
   } else {
     found = unknown();
     if (!found) found = mask();
+    if (!found && info.causal) {
+      found = first_of({"[PAD]", "<pad>", "<|pad|>", "<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>"});
+    }
   }
   if (found) return *found;
   throw Error(ErrorKind::kUsage, fmt::format("--blank {}: expected a tokenizer with such a token, found none in {}; "
                                              "choose another of unk, mask, pad",
                                              asked, tokenizer.source()));
+}
+
+std::optional<BlankToken> try_find_blank_token(const TextCodec& tokenizer, const ModelInfo& info) {
+  try {
+    return find_blank_token(tokenizer, info);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+TextInput blank_tokens(TextInput input, const std::vector<std::size_t>& positions, std::int64_t blank) {
+  for (const std::size_t position : positions) input.ids.at(position) = blank;
+  return input;
 }
 
 }  // namespace attnflow

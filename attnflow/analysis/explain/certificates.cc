@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -11,7 +12,9 @@
 namespace attnflow {
 namespace {
 
-ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedPair& pair, std::size_t start_layer) {
+// Capacities and flows are multiplied by `unit`, a power of two, after they were checked.
+ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedPair& pair, std::size_t start_layer,
+                                 double unit) {
   const PairFlow flow = flow_of_pair(network, pair.output_token, pair.input_token);
   const PairFlow other =
       flow_of_pair(network, pair.output_token, pair.input_token, {.minimum_cut = MinimumCut::kNearestInput});
@@ -34,6 +37,12 @@ ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedP
   certificate.unit_exponent = flow.fixed_point.exponent;
   certificate.arc_flows = flow.arc_flows;
   for (FlowArc& arc : certificate.arc_flows) arc.layer += start_layer;
+  for (double* const value : {&certificate.flow, &certificate.flow_gap, &certificate.low, &certificate.high}) {
+    *value *= unit;
+  }
+  for (CutShare& share : certificate.cut_shares) share.capacity *= unit;
+  for (ReportCutArc& arc : certificate.minimum_cut) arc.capacity *= unit;
+  certificate.unit_exponent -= std::ilogb(unit);
   return certificate;
 }
 
@@ -90,7 +99,7 @@ void add_certificates(Report& report, GraphSource& source, const std::vector<Cer
   const LayeredNetwork network = source.network(report.settings.layers.back(), report.settings.start_layer);
   for (const CertifiedPair& pair : pairs) {
     if (options.stop_token.stop_requested()) throw Cancelled();
-    report.certificates.push_back(certificate_of(network, pair, report.settings.start_layer));
+    report.certificates.push_back(certificate_of(network, pair, report.settings.start_layer, source.graph().unit));
   }
 }
 

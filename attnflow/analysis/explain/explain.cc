@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
@@ -11,13 +12,16 @@
 
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/analysis/explain/explain_contributions.h"
 #include "attnflow/analysis/explain/fill_report.h"
-#include "attnflow/analysis/explain/gradient_graph.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/referents.h"
 #include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/explain/unknown_words.h"
+#include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
@@ -115,6 +119,11 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
   }
 }
 
+// A token of an input stands for one that says nothing where it is blanked.
+std::function<TextInput(const std::vector<std::size_t>&)> token_blanker(const TextInput& input, std::int64_t blank) {
+  return [&input, blank](const std::vector<std::size_t>& positions) { return blank_tokens(input, positions, blank); };
+}
+
 }  // namespace
 
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
@@ -157,15 +166,17 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   mark_unknown_words(report);
 
   // Everything that can be wrong with the options is found before the model runs.
-  const bool gradient = options.settings.has_gradients();
-  if (gradient) check_gradient_head(info);
+  const bool has_target = options.settings.has_target();
   // Each layer costs a pass over those below it.
   if (options.only_output_token && report.settings.layers.empty()) report.settings.layers = {info.layers};
-  const std::string& target = options.settings.target;
   const bool of_class = info.head == ModelHead::kClassification;
-  const std::optional<std::size_t> asked = !gradient  ? std::nullopt
-                                           : of_class ? asked_class(target, info)
-                                                      : asked_token(target, tokenizer, info.vocabulary);
+  AskedTarget asked;
+  const bool explains = options.settings.explains_prediction();
+  check_methods(options.settings, model);
+  if (has_target) gradients_of(model);
+  if (explains) {
+    asked = asked_target(options.settings, info, &tokenizer, report.notes);
+  }
   const ReportQuestion question = resolve_question(report, options);
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
@@ -190,11 +201,57 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                           info.name));
   }
   const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
+  const TokenGroups groups = options.settings.words ? word_groups(report.input.tokens) : single_tokens(n);
+  const std::size_t shown = question.settings.output_token;
+  std::vector<std::size_t> content;
+  for (std::size_t t = 0; t < n; ++t) {
+    const bool predicted_mask = std::find(masks.begin(), masks.end(), t) != masks.end();
+    if (!report.input.tokens[t].special && !predicted_mask) content.push_back(t);
+  }
+
+  if (explains && info.head == ModelHead::kMaskedLm && masks.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--{}: expected a mask token in the text, whose prediction is explained, found none; write "
+                            "[MASK] (<mask> for RoBERTa) in place of the word to predict",
+                            explaining_option(options.settings)));
+  }
 
   RunOptions run;
   const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{n - 1} : masks;
   if (predicts_masks || predicts_next) run.logit_positions = predicted;
   ModelOutput output;
+  // Of several masks the one that is looked at.
+  const auto choose_target = [&] {
+    if (of_class) return chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
+    const auto looked_at = std::find(predicted.begin(), predicted.end(), shown);
+    const std::size_t which =
+        looked_at == predicted.end() ? 0 : static_cast<std::size_t>(looked_at - predicted.begin());
+    return chosen_target(asked, info, &tokenizer, std::as_const(output.logits)[which].span(), predicted[which]);
+  };
+  // Once the report holds what aggregates.
+  const auto add_scores = [&] {
+    if (!explains) return;
+    if (!report.target) report.target = choose_target();
+    TextQuestion methods{.model = model,
+                         .input = input,
+                         .target = score_target(*report.target),
+                         .groups = groups,
+                         .blanked = {},
+                         .blank = {},
+                         .content = content,
+                         .steps = options.integration_steps,
+                         .progress = {},
+                         .stop_token = options.stop_token};
+    // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
+    const bool must = options.settings.wants(Method::kBlankOut);
+    const std::optional<BlankToken> blank =
+        must ? find_blank_token(tokenizer, info) : try_find_blank_token(tokenizer, info);
+    if (blank) {
+      methods.blanked = token_blanker(input, blank->id);
+      methods.blank = blank->piece;
+    }
+    score_methods(report, methods);
+  };
   if (options.only_output_token) {
     check_row_options(options, info);
     Decoder& decoder = *model.decoder();
@@ -204,6 +261,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
     fill_report_of_row(report, ReplaySource(*replay, question.settings.mixing), question, options);
+    add_scores();
     return report;
   }
   require_memory(report_bytes(report, options, n),
@@ -211,22 +269,35 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                  info.causal ? "A shorter text, fewer --layers, or --only-output-token needs less"
                              : "A shorter text or fewer --layers needs less",
                  options.max_memory);
-  if (gradient) {
+  if (has_target) {
     StackSink sink(info.layers, n);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(input, options.keep_attention ? &stoppable : nullptr, run);
     add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
-    report.target = of_class ? class_target(info, output.logits.span(), asked)
-                             : token_target(tokenizer, std::as_const(output.logits)[0].span(), asked);
+    report.target = choose_target();
     if (options.keep_attention) report.attention = sink.take().weights();
-    fill_report(
-        report,
-        GraphSource(gradient_graph(model, input, report.target->index, question.settings.gradient_mixing), info.causal),
-        question, options);
+    TargetGraph found = target_graph(model, input, *report.target, question.settings);
+    note_negative_share(report.notes, found.negative_share);
+    fill_report(report, GraphSource(std::move(found.graph), info.causal), question, options);
+    add_scores();
     return report;
   }
   std::optional<AttentionStack> kept;
   AttentionGraph graph;
+  if (mixing_info(question.settings.kind).needs == MixingNeeds::kTerms) {
+    ContributionGraphSink contributions(info.layers, question.settings.contributions(options.threads),
+                                        info.causal ? n : 0);
+    StackSink stack(info.layers, n);
+    std::vector<AttentionSink*> sinks = {&contributions};
+    if (options.keep_attention) sinks.push_back(&stack);
+    StopSink stoppable(std::move(sinks), options.stop_token);
+    output = model.run(input, &stoppable, run);
+    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    if (options.keep_attention) report.attention = stack.take().weights();
+    fill_report(report, GraphSource(contributions.take(), info.causal), question, options);
+    add_scores();
+    return report;
+  }
   // Decoders hand their attention over in chunks, and discard wants whole layers.
   if (options.keep_attention || (info.causal && question.settings.mixing.discard > 0.0)) {
     StackSink sink(info.layers, n);
@@ -246,6 +317,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   } else {
     fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
   }
+  add_scores();
   return report;
 }
 
@@ -296,11 +368,20 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
     const Tensor<std::int64_t> values = flags.to_int64("special");
     for (const std::int64_t value : values.span()) special.push_back(value != 0);
   };
+  const bool of_terms = mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms;
+  const auto read_terms = [&](const auto& has, const auto& read) {
+    if (of_terms) input.contributions = read_contribution_arrays(path.string(), has, read);
+    if (!of_terms && has("contributions") && !has("attention")) throw unnamed_contributions(path.string());
+  };
+  const auto needs_attention = [&](const auto& has) {
+    return input.contributions.contributions.empty() || has("attention");
+  };
   if (extension == ".npz") {
     const std::vector<std::string> keys = list_npz(path);
     const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
     if (!has("attention") && is_result(has)) throw no_attention_kept(path);
-    array = read_npz(path, "attention");
+    read_terms(has, [&](const char* key) { return read_npz(path, key); });
+    if (needs_attention(has)) array = read_npz(path, "attention");
     if (has("tokens")) {
       const Array tokens = read_npz(path, "tokens");
       if (tokens.dtype != DType::kUnicode) {
@@ -318,7 +399,8 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
     const SafetensorsFile file(path);
     const auto has = [&](const char* key) { return file.entries().contains(key); };
     if (!has("attention") && is_result(has)) throw no_attention_kept(path);
-    array = file.read("attention");
+    read_terms(has, [&](const char* key) { return file.read(key); });
+    if (needs_attention(has)) array = file.read("attention");
     if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
       const auto json = nlohmann::json::parse(found->second, nullptr, false);
       const bool is_text_list =
@@ -338,13 +420,15 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
   }
 
   const std::string source = fmt::format("{}: attention", path.string());
-  if (options.renormalize || array.dtype == DType::kF64) {
+  const bool has_attention = !array.shape.empty();
+  if (has_attention && (options.renormalize || array.dtype == DType::kF64)) {
     input.stack = checked_stack(array.to_double(source), path, options);
-  } else {
+  } else if (has_attention) {
     input.stack = checked_stack(array.to_float(source), path, options);
   }
   array = {};
-  const std::size_t n = std::visit([](const auto& stack) { return stack.tokens(); }, input.stack);
+  const std::size_t n = has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
+                                      : input.contributions.contributions.extent(1);
   const auto check_count = [&](std::size_t count, const char* what) {
     if (count != 0 && count != n) {
       throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {} {} (one for each key of attention), found {}",
@@ -365,11 +449,15 @@ Report explain_attention(AttentionInput input, const ExplainOptions& options) {
     throw Error(ErrorKind::kUsage,
                 "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
-  if (options.settings.has_gradients()) {
+  if (options.settings.has_target()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
                             to_text(options.settings.mixing)));
   }
+  if (mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms) {
+    return explain_contributions(std::move(input), options);
+  }
+  require_aggregations(options.settings.methods, "an attention file");
   Report report;
   report.settings = options.settings;
   report.input.kind = "attention";

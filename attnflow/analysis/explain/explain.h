@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/analysis/explain/contribution_arrays.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/model/model.h"
@@ -37,11 +38,12 @@ struct ExplainOptions {
   std::vector<std::string> referents;   // words of the text whose weights are compared (analysis/explain/referents.h)
   // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
   std::vector<std::size_t> blank;
-  bool renormalize = false;        // array files: rows are divided by their sums
-  bool any_weights = false;        // array files: rows need not sum to 1
-  std::size_t threads = 0;         // 0: one per hardware thread
-  std::size_t max_memory = 0;      // bytes of the report's matrices; 0: what the machine has
-  ProgressFunction progress = {};  // of the flow computation, in input tokens
+  std::size_t integration_steps = 50;  // of integrated gradients: how many points on the way from the blank input
+  bool renormalize = false;            // array files: rows are divided by their sums
+  bool any_weights = false;            // array files: rows need not sum to 1
+  std::size_t threads = 0;             // 0: one per hardware thread
+  std::size_t max_memory = 0;          // bytes of the report's matrices; 0: what the machine has
+  ProgressFunction progress = {};      // of the flow computation, in input tokens
   std::stop_token stop_token = {};
 };
 
@@ -54,15 +56,16 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
 
 // Attention from elsewhere. tokens: empty, or one entry a position.
 struct AttentionInput {
-  std::variant<AttentionStack, WideAttentionStack> stack;
+  std::variant<AttentionStack, WideAttentionStack> stack;  // empty where the file holds contributions alone
+  ContributionArrays contributions = {};                   // with settings.mixing of contributions
   std::vector<InputToken> tokens;
   std::string name;  // of the file, for titles
 };
 
-// Reads .npz (key "attention", optional "tokens" and "special"), .npy (just the array) or .safetensors (tensor
-// "attention"). Any float type; float64, and rows that were renormalised, stay float64. Throws Error(kBadFile) for
-// anything that is not attention, or whose rows do not sum to 1 within kRowSumTolerance unless options.renormalize or
-// options.any_weights say what to do.
+// Reads .npz (key "attention", and with a mixing of contributions those of explain_contributions.h; optional "tokens"
+// and "special"), .npy (just the array) or .safetensors (tensor "attention"). Any float type; float64, and rows that
+// were renormalised, stay float64. Throws Error(kBadFile) for anything that is not attention, or whose rows do not sum
+// to 1 within kRowSumTolerance unless options.renormalize or options.any_weights say what to do.
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options);
 
 Report explain_attention(AttentionInput input, const ExplainOptions& options);

@@ -38,12 +38,12 @@ AttributeOptions attribute_options(const ExplainOptions& options) {
 
 void check_finite(const char* method, const Tensor<double>& values, const Settings& settings) {
   if (std::all_of(values.span().begin(), values.span().end(), [](double v) { return std::isfinite(v); })) return;
-  throw Error(ErrorKind::kBadFile,
-              fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
-                          "to far more than 1; pass {}",
-                          method,
-                          settings.has_gradients() ? "--mixing gradient-renormalized"
-                                                   : "--renormalize instead of --any-weights"));
+  throw Error(
+      ErrorKind::kBadFile,
+      fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
+                  "to far more than 1; pass {}",
+                  method,
+                  settings.has_target() ? "--mixing gradient-renormalized" : "--renormalize instead of --any-weights"));
 }
 
 void note_degenerate(Report& report, const Attribution& flow) {
@@ -53,7 +53,7 @@ void note_degenerate(Report& report, const Attribution& flow) {
   // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
   // their values would count as degenerate.
   const auto shown = row_index(report.flow_output_tokens, report.output_token);
-  const std::optional<std::size_t> only = report.settings.has_gradients() ? shown : std::nullopt;
+  const std::optional<std::size_t> only = report.settings.has_target() ? shown : std::nullopt;
   if (only) question.output_token = report.output_token;
   for (std::size_t l = 0; l < flow.layers.size(); ++l) question.layers.push_back(count_degenerate(flow, l, only));
   if (report.flow_output_tokens.size() > 1 && !only && shown) {
@@ -128,6 +128,7 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
   for (ReportPrediction& prediction : report.predictions) {
     if (prediction.position) prediction.position = word_of(*prediction.position);
   }
+  if (report.target && report.target->position) report.target->position = word_of(*report.target->position);
   for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};
   report.input.tokens = std::move(words);
   return groups;
@@ -163,7 +164,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
 
   std::size_t flagged = 0;
-  for (const Method method : kAllMethods) {
+  for (const Method method : kAggregations) {
     if (method == Method::kFlow) note_gradients(report, source.graph());
     if (!settings.wants(method)) continue;
     Query query = query_of(method, settings, words);
@@ -187,6 +188,8 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
         report.flow_gap = std::move(found.gap);
         report.flow_degenerate = std::move(found.degenerate);
         break;
+      default:  // none of kAggregations
+        break;
     }
   }
   add_certificates(report, source, question.certified, options);
@@ -204,6 +207,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
 
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
+  for (double& weight : graph.weights.span()) weight *= graph.unit;
   if (graph.one_head()) {
     const std::size_t size = graph.weights_below.extent(1) * graph.weights_below.extent(2);
     const std::size_t top = settings.layers.back() - 1;
@@ -255,7 +259,9 @@ void check_row_options(const ExplainOptions& options, const ModelInfo& info) {
   if (!info.causal) {
     refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; remove the option", info.name));
   }
-  if (settings.has_gradients()) refuse("--mixing attention, whose rows can be recomputed, found gradients");
+  if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
+    refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));
+  }
   if (settings.wants(Method::kFlow)) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
   if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
   if (options.keep_attention) refuse("no --keep-attention, which keeps the full matrices, found both");

@@ -42,7 +42,7 @@ std::size_t report_bytes(const Report& report, const ExplainOptions& options, st
     matrices += 2 * layers + asked;                                     // uniform attention, one baseline
   if (options.keep_attention) matrices += layers * report.model.heads;  // twice, in float32
   // One layer's attention, its gradient, and what the pass back makes of them, in float32.
-  if (settings.has_gradients()) matrices += 2 * report.model.heads;
+  if (settings.has_target()) matrices += 2 * report.model.heads;
   const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
   return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());
 }

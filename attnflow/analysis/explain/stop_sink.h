@@ -4,24 +4,36 @@
 
 #include <stop_token>
 #include <utility>
+#include <vector>
 
 #include "attnflow/base/progress.h"
 #include "attnflow/graph/attention_sink.h"
 
 namespace attnflow {
 
-// Hands everything on to another sink, which outlives it, and throws Cancelled once a stop is asked for: a model that
-// runs a long text is done with within a layer.
+// Hands everything on to other sinks, which outlive it, and throws Cancelled once a stop is asked for: a model that
+// runs a long text is done with within a layer. Where one of them wants terms all are given terms, which bring
+// attention too.
 class StopSink : public AttentionSink {
  public:
-  StopSink(AttentionSink& sink, std::stop_token stop_token) : sink_(sink), stop_token_(std::move(stop_token)) {}
+  StopSink(std::vector<AttentionSink*> sinks, std::stop_token stop_token)
+      : sinks_(std::move(sinks)), stop_token_(std::move(stop_token)) {}
+  StopSink(AttentionSink& sink, std::stop_token stop_token)
+      : StopSink(std::vector<AttentionSink*>{&sink}, std::move(stop_token)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
     if (stop_token_.stop_requested()) throw Cancelled();
-    sink_.layer(layer, query_begin, attention);
+    for (AttentionSink* const sink : sinks_) sink->layer(layer, query_begin, attention);
+  }
+  bool wants_terms() const override {
+    return std::any_of(sinks_.begin(), sinks_.end(), [](const AttentionSink* sink) { return sink->wants_terms(); });
+  }
+  void terms(const LayerTerms& terms) override {
+    if (stop_token_.stop_requested()) throw Cancelled();
+    for (AttentionSink* const sink : sinks_) sink->terms(terms);
   }
 
  private:
-  AttentionSink& sink_;
+  std::vector<AttentionSink*> sinks_;
   std::stop_token stop_token_;
 };
 

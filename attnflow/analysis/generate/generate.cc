@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string_view>
@@ -13,11 +14,13 @@
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/sink_note.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/generate/chat_prompt.h"
 #include "attnflow/analysis/generate/generated_text.h"
 #include "attnflow/analysis/generate/generation_sink.h"
+#include "attnflow/analysis/generate/relevance_sources.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -85,6 +88,9 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
   std::size_t columns = prompt;
   if (options.settings.normalization == Normalization::kReceptiveField) columns += prompt;
   if (options.generated_columns) columns += generated;
+  if (options.settings.has_target()) {  // a graph for each generated token
+    bytes += sizeof(double) * generated * sink.layers * (prompt + generated) * (prompt + generated);
+  }
   for (const Method method : {Method::kRaw, Method::kRollout}) {
     if (options.settings.wants(method)) bytes += sizeof(double) * generated * columns * layers;
   }
@@ -125,11 +131,15 @@ std::vector<double> step_rollout(internal::GenerationSource& source, const Query
   return mean;
 }
 
+// Where the values of each generated token come from.
+using Sources = std::vector<std::shared_ptr<AttentionSource>>;
+
 // The numbers of a finished generation.
 class ValueFiller {
  public:
-  ValueFiller(const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt, Report& report)
-      : options_(options), sink_(sink), source_(sink), prompt_(prompt), report_(report) {
+  ValueFiller(const GenerateOptions& options, const GenerationSink& sink, Sources sources, const Prompt& prompt,
+              Report& report)
+      : options_(options), sink_(sink), sources_(std::move(sources)), prompt_(prompt), report_(report) {
     const std::size_t first = report.input.tokens.size() - 1;
     for (std::size_t t = 0; t < count(); ++t) report.output_tokens.push_back(first + t);
     report.output_token = first;
@@ -190,7 +200,8 @@ class ValueFiller {
       const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
       Query query = query_of(method, prompt_, report_, prompt_.ids.size() - 1 + t, all_columns);
       query.baseline = by_field;
-      Attribution found = attribute(source_, query, {.threads = options_.threads, .stop_token = options_.stop_token});
+      Attribution found =
+          attribute(*sources_[t], query, {.threads = options_.threads, .stop_token = options_.stop_token});
       for (std::size_t l = 0; l < layers; ++l) {
         const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
         std::copy_n(all.begin(), columns(), values[l][row].data());
@@ -215,7 +226,7 @@ class ValueFiller {
 
   const GenerateOptions& options_;
   const GenerationSink& sink_;
-  internal::GenerationSource source_;
+  Sources sources_;
   const Prompt& prompt_;
   Report& report_;
   std::size_t flagged_ = 0;
@@ -296,12 +307,20 @@ GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt&
   keep.layers = info.layers;
   keep.start_layer = settings.start_layer;
   keep.first_row = m - 1;
-  keep.mixing = mixing_options(settings, prompt.tokens, info.heads);
-  keep.rollout = settings.wants(Method::kRollout);
+  const ResolvedMixing resolved = resolve_mixing(settings, prompt.tokens, info.heads);
+  keep.mixing = resolved.mixing;
+  const MixingInfo& mixing = mixing_info(settings.mixing);
+  if (mixing.needs == MixingNeeds::kTerms) {
+    keep.contributions = resolved.contributions(resolve_threads(options.threads));
+    if (!mixing.takes_residual()) keep.mixing.residual = 0.0;  // it is contained
+  }
+  // With a target each token has a graph of its own, made afterwards.
+  const bool has_graphs = mixing.has_target();
+  keep.rollout = settings.wants(Method::kRollout) && !has_graphs;
   const bool all_columns = options.generated_columns || settings.normalization == Normalization::kReceptiveField;
   keep.columns = all_columns ? 0 : m;
   keep.threads = resolve_threads(options.threads);
-  if (settings.wants(Method::kFlow)) keep.graph_tokens = m - 1 + most;
+  if (settings.wants(Method::kFlow) && !has_graphs) keep.graph_tokens = m - 1 + most;
   return keep;
 }
 
@@ -349,6 +368,13 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       break;
     }
     tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
+    if (options.settings.has_target()) {
+      const auto against =
+          options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kBest;
+      const AskedTarget asked{.label = static_cast<std::size_t>(tokens.back().id), .against = against};
+      tokens.back().target =
+          chosen_target(asked, decoder.info(), &codec, logits.span(), prompt.ids.size() + tokens.size() - 2);
+    }
     next = {tokens.back().id};
     text.add(next.front());
     ends = !options.ignore_end && codec.is_end(next.front());
@@ -357,7 +383,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     const std::size_t t = tokens.size() - 1;
     if (ends || t + 1 == most) text.finish();
     std::vector<double> row;
-    if (options.settings.wants(Method::kRollout)) {
+    if (options.settings.wants(Method::kRollout) && !options.settings.has_target()) {
       const std::size_t position = prompt.ids.size() - 1 + t;
       row = step_rollout(source, query_of(Method::kRollout, prompt, report, position, options.generated_columns));
     }
@@ -375,8 +401,24 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   for (std::size_t t = 0; t < tokens.size(); ++t) std::tie(tokens[t].begin, tokens[t].end) = text.range(t);
 }
 
-void fill_values(const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt, Report& report) {
-  ValueFiller values(options, sink, prompt, report);
+Sources sources_of(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt,
+                   Report& report) {
+  const std::vector<GeneratedToken>& tokens = report.generation->tokens;
+  if (!options.settings.has_target()) return {tokens.size(), std::make_shared<internal::GenerationSource>(sink)};
+  std::vector<std::int64_t> ids = prompt.ids;
+  std::vector<ReportTarget> targets;
+  for (const GeneratedToken& token : tokens) {
+    ids.push_back(token.id);
+    targets.push_back(*token.target);
+  }
+  return internal::relevance_sources(decoder, ids, targets,
+                                     resolve_mixing(options.settings, prompt.tokens, decoder.info().heads),
+                                     options.threads, options.stop_token, report.notes);
+}
+
+void fill_values(const GenerateOptions& options, const GenerationSink& sink, Sources sources, const Prompt& prompt,
+                 Report& report) {
+  ValueFiller values(options, sink, std::move(sources), prompt, report);
   if (options.settings.wants(Method::kRaw)) values.add_raw();
   if (options.settings.wants(Method::kRollout)) values.add_rollout();
   if (options.settings.wants(Method::kFlow)) {
@@ -402,6 +444,7 @@ void fill_values(const GenerateOptions& options, const GenerationSink& sink, con
 void check_generate_options(const GenerateOptions& options) {
   const Settings& settings = options.settings;
   validate(settings);
+  require_aggregations(settings.methods, "a generation");
   const auto expect = [](bool holds, const std::string& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message);
   };
@@ -454,7 +497,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
   continue_prompt(decoder, codec, options, prompt, most, sink, report);
-  fill_values(options, sink, prompt, report);
+  fill_values(options, sink, sources_of(decoder, options, sink, prompt, report), prompt, report);
   const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
   if (report.generation->stopped == "interrupted") {

@@ -3,7 +3,8 @@
 // While the model generates, the attention of each new position passes through incremental rollout
 // (rollout/incremental_rollout.h) and is forgotten, but for the fused rows of the positions that choose tokens, and of
 // all positions where flow is asked for. Generated token t was chosen at position m - 1 + t, whose row is reported
-// (report/report.h, Generation).
+// (report/report.h, Generation). Mixings made for one prediction (relevance, gradient) explain each generated token
+// against the most probable other, after the model is done: about four passes over the text before it for each.
 #ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
 #define ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
 

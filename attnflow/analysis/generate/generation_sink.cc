@@ -34,22 +34,36 @@ Tensor<double> rows_of(const RowQuestion& question, const auto& row_of) {
 GenerationSink::GenerationSink(const GenerationSinkOptions& options) : options_(options), rows_(options.layers) {
   assert(options.start_layer < options.layers);
   if (options.rollout) rollout_.emplace(rollout_options(options));
+  if (options.contributions) contributions_.emplace(options.layers, *options.contributions, /*in_chunks=*/true);
   if (options.graph_tokens > 0) {
     graph_.residual = options.mixing.residual;
     graph_.weights = Tensor<double>({options.layers, options.graph_tokens, options.graph_tokens});
   }
 }
 
+bool GenerationSink::keeps(std::size_t layer, std::size_t query_end) const {
+  const bool rolls = rollout_ && layer > options_.start_layer;
+  return rolls || query_end > options_.first_row || !graph_.weights.empty();
+}
+
 void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) {
   assert(layer >= 1 && layer <= options_.layers);
+  if (!keeps(layer, query_begin + attention.extent(1))) return;
+  keep(layer, query_begin, attention, fused_rows(attention, options_.mixing));
+}
+
+// Earlier positions are always needed: their values.
+void GenerationSink::terms(const LayerTerms& terms) {
+  keep(terms.layer, terms.query_begin, terms.attention, contributions_->rows(terms));
+}
+
+void GenerationSink::keep(std::size_t layer, std::size_t query_begin, TensorView<const float> attention,
+                          const Tensor<double>& weights) {
   const std::size_t heads = attention.extent(0);
-  const std::size_t queries = attention.extent(1);
   const std::size_t keys = attention.extent(2);
+  const std::size_t queries = attention.extent(1);
   const std::size_t end = query_begin + queries;
   const bool rolls = rollout_ && layer > options_.start_layer;
-  if (!rolls && end <= options_.first_row && graph_.weights.empty()) return;
-
-  const Tensor<double> weights = fused_rows(attention, options_.mixing);
   if (rolls) rollout_->fused_layer(layer - options_.start_layer, query_begin, weights.view());
   if (!graph_.weights.empty()) {
     const std::size_t n = options_.graph_tokens;

@@ -10,6 +10,7 @@
 
 #include "attnflow/attribution/source.h"
 #include "attnflow/graph/attention_sink.h"
+#include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/rollout/incremental_rollout.h"
 
@@ -21,6 +22,7 @@ struct GenerationSinkOptions {
   std::size_t first_row = 0;  // m - 1: the first position that chooses a token
   std::size_t columns = 0;    // of rollout; 0: all
   MixingOptions mixing;
+  std::optional<ContributionOptions> contributions = {};  // in place of attention; their residual is that of `mixing`
   bool rollout = true;
   std::size_t graph_tokens = 0;  // positions of the graph that is kept for flow; 0: none
   std::size_t threads = 1;
@@ -30,6 +32,8 @@ class GenerationSink : public AttentionSink {
  public:
   explicit GenerationSink(const GenerationSinkOptions& options);
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
+  bool wants_terms() const override { return contributions_.has_value(); }
+  void terms(const LayerTerms& terms) override;
 
   // W_l[position], [position + 1]. `layer` from 1, position from first_row on.
   std::span<const double> raw(std::size_t layer, std::size_t position) const;
@@ -53,7 +57,13 @@ class GenerationSink : public AttentionSink {
     double first_share = 0.0;
   };
 
+  // Whether anything of these queries is kept.
+  bool keeps(std::size_t layer, std::size_t query_end) const;
+  void keep(std::size_t layer, std::size_t query_begin, TensorView<const float> attention,
+            const Tensor<double>& weights);
+
   GenerationSinkOptions options_;
+  std::optional<ContributionRows> contributions_;
   std::vector<std::vector<Row>> rows_;  // [layer][position - first_row]
   std::optional<IncrementalRollout> rollout_;
   AttentionGraph graph_;

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "attnflow/analysis/explain/fill_report.h"
-#include "attnflow/analysis/explain/gradient_graph.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/explain/target_graph.h"
+#include "attnflow/analysis/image/blank_patches.h"
+#include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_stack.h"
@@ -104,6 +106,39 @@ void check_explain_image_options(const ExplainOptions& options) {
   if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
 }
 
+// Scores of what the model says, or of what is asked for. A blank patch has the color that its preprocessing takes for
+// the middle, or is black where it takes none.
+void add_scores(Report& report, VisionModel& model, const ImageProcessor& processor, const PixelInput& input,
+                const ScoreTarget& target, const ExplainOptions& options) {
+  const ImageInfo& info = *model.info().image;
+  const ReportImage& grid = *report.input.image;
+  const std::size_t n = report.input.tokens.size();
+  const std::vector<float> color(info.channels, 0.0F);
+  ImageQuestion question{.model = model,
+                         .input = input,
+                         .target = target,
+                         .groups = single_tokens(n),
+                         .blanked = {},
+                         .blank = processor.do_normalize ? "mean color" : "black",
+                         .content = {}};
+  question.blanked = [&](const std::vector<std::size_t>& positions) {
+    std::vector<std::size_t> patches;
+    for (const std::size_t position : positions) {
+      const std::size_t patch = position - grid.first_patch;
+      if (position >= grid.first_patch && patch < grid.rows * grid.columns) patches.push_back(patch);
+    }
+    PixelInput blanked{.pixels = input.pixels};
+    blank_patches(blanked, grid, info, patches, color);
+    return blanked;
+  };
+  for (std::size_t t = 0; t < n; ++t) {
+    if (!report.input.tokens[t].special) question.content.push_back(t);
+  }
+  question.steps = options.integration_steps;
+  question.stop_token = options.stop_token;
+  score_methods(report, question);
+}
+
 }  // namespace
 
 ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
@@ -150,9 +185,11 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.notes = info.notes_for(n);
 
   // Everything that can be wrong with the options is found before the model runs.
-  const bool gradient = options.settings.has_gradients();
-  if (gradient) check_gradient_head(info);
-  const auto asked = gradient ? asked_class(options.settings.target, info) : std::nullopt;
+  const bool has_target = options.settings.has_target();
+  AskedTarget asked;
+  const bool explains = options.settings.explains_prediction();
+  check_methods(options.settings, model);
+  if (explains) asked = asked_target(options.settings, info, nullptr, report.notes);
   const ReportQuestion question = resolve_question(report, options);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
@@ -160,18 +197,30 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
 
   ModelOutput output;
   AttentionGraph graph;
-  if (options.keep_attention || gradient) {
+  const bool has_terms = mixing_info(question.settings.kind).needs == MixingNeeds::kTerms;
+  if (has_terms) {
+    ContributionGraphSink contributions(info.layers, question.settings.contributions(options.threads));
+    StackSink stack(info.layers, n);
+    std::vector<AttentionSink*> sinks = {&contributions};
+    if (options.keep_attention) sinks.push_back(&stack);
+    StopSink stoppable(std::move(sinks), options.stop_token);
+    output = model.run(prepared.input, &stoppable);
+    if (options.keep_attention) report.attention = stack.take().weights();
+    graph = contributions.take();
+  } else if (options.keep_attention || has_target) {
     StackSink sink(info.layers, n);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(prepared.input, options.keep_attention ? &stoppable : nullptr);
     if (options.keep_attention) {
       const AttentionStack stack = sink.take();
-      if (!gradient) graph = attention_graph(stack, question.settings.mixing);
+      if (!has_target) graph = attention_graph(stack, question.settings.mixing);
       report.attention = stack.weights();
     }
-    if (gradient) {
-      report.target = class_target(info, output.logits.span(), asked);
-      graph = gradient_graph(model, prepared.input, report.target->index, question.settings.gradient_mixing);
+    if (has_target) {
+      report.target = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
+      TargetGraph found = target_graph(model, prepared.input, *report.target, question.settings);
+      note_negative_share(report.notes, found.negative_share);
+      graph = std::move(found.graph);
     }
   } else {
     GraphSink sink(info.layers, question.settings.mixing);
@@ -189,6 +238,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
     note_few_classes(report, info);
   }
   fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
+  if (explains) {
+    if (!report.target) report.target = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
+    add_scores(report, model, processor, prepared.input, score_target(*report.target), options);
+  }
   return report;
 }
 

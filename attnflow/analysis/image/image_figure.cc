@@ -13,6 +13,7 @@
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/image/resize.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
@@ -49,8 +50,9 @@ class Maps {
   const ReportImage& image() const { return image_; }
   std::size_t output() const { return output_; }
 
-  // Whether the method was computed for the output token.
+  // Whether the method was computed for the output token, or for the prediction.
   bool holds(Method method) const {
+    if (!method_info(method).aggregates()) return method_scores(report_, method) != nullptr;
     const MethodValues values = method_values(report_, method);
     return !values.values->empty() && row_index(*values.output_tokens, output_).has_value();
   }
@@ -59,7 +61,15 @@ class Maps {
     const MethodValues values = method_values(report_, method);
     const std::size_t row = *row_index(*values.output_tokens, output_);
     const std::size_t n = report_.input.tokens.size();
-    const double* const from = values.values->data() + (layer_position * values.output_tokens->size() + row) * n;
+    return row_of(values.values->data() + (layer_position * values.output_tokens->size() + row) * n);
+  }
+
+  // Scores of the prediction; `largest` of either sign.
+  ImageRow score_row(Method method) const { return row_of(method_scores(report_, method)->values.data()); }
+
+  // Of one number a token.
+  ImageRow row_of(const double* from) const {
+    const std::size_t n = report_.input.tokens.size();
     ImageRow result;
     result.patches = Tensor<double>({image_.rows, image_.columns});
     const std::size_t patches = result.patches.size();
@@ -68,7 +78,7 @@ class Maps {
       result.total += from[t];
       if (is_patch) {
         result.patches.data()[t - image_.first_patch] = from[t];
-        result.largest = std::max(result.largest, from[t]);
+        result.largest = std::max(result.largest, std::abs(from[t]));
       } else {
         result.special += from[t];
       }
@@ -101,7 +111,7 @@ class Maps {
     return panel;
   }
 
-  PicturePanel panel(const ImageRow& row, double top, std::size_t side) const {
+  PicturePanel panel(const ImageRow& row, double top, std::size_t side, bool has_signs = false) const {
     const Picture ground = base(side);
     MapOptions how;
     how.interpolation = options_.interpolation;
@@ -111,9 +121,10 @@ class Maps {
     const Tensor<float> map = map_over_picture(row.patches.view(), grid, how);
     OverlayOptions mixing;
     mixing.high = top > 0.0 ? top : 1.0;
+    mixing.low = has_signs ? -mixing.high : 0.0;
     mixing.opacity = options_.opacity;
     mixing.tone = options_.tone;
-    const Picture mixed = overlay(ground, map.view(), picture_color, mixing);
+    const Picture mixed = overlay(ground, map.view(), has_signs ? signed_picture_color : picture_color, mixing);
     PicturePanel panel;
     panel.png = encode_png(mixed);
     panel.width = mixed.width();
@@ -155,7 +166,7 @@ std::string share_text(const ImageRow& row) {
   return fmt::format("{:.0f}% on tokens that are no patches", 100.0 * row.special / row.total);
 }
 
-std::string method_title(const Report& report, Method method, std::size_t layer) {
+std::string panel_title(const Report& report, Method method, std::size_t layer) {
   if (method == Method::kRaw) return fmt::format("raw, layer {}", layer);
   return fmt::format("{}, layers {}\u2013{}", to_text(method), report.settings.start_layer + 1, layer);
 }
@@ -202,10 +213,11 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
                                        report.input.tokens[maps.output()].role == "patch" ? "patch " + token : token));
   page.notes = note_texts(report.notes);
 
-  std::vector<Method> methods;
+  std::vector<Method> methods;  // that aggregate
+  std::vector<Method> scored;   // the others
   for (const Method method : options.methods.empty() ? report.settings.methods : options.methods) {
     if (maps.holds(method)) {
-      methods.push_back(method);
+      (method_info(method).aggregates() ? methods : scored).push_back(method);
     } else if (options.methods.empty()) {
       page.notes.push_back(fmt::format("Not shown: {}, which was computed for other output tokens.", to_text(method)));
     } else {
@@ -220,10 +232,20 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
     for (const Method method : methods) {
       const ImageRow values = maps.row(method, *position);
       PicturePanel panel = maps.panel(values, values.largest, kOverlaySide);
-      panel.title = method_title(report, method, layer);
+      panel.title = panel_title(report, method, layer);
       panel.caption = share_text(values);
       panel.description = fmt::format("the picture under a map of {}", panel.title);
-      panel.bar = PanelBar{0.0, values.largest > 0.0 ? values.largest : 1.0, {}, {}};
+      panel.bar = PanelBar{0.0, values.largest > 0.0 ? values.largest : 1.0, {}, {}, false};
+      row.panels.push_back(std::move(panel));
+    }
+    for (const Method method : scored) {
+      const ImageRow values = maps.score_row(method);
+      PicturePanel panel = maps.panel(values, values.largest, kOverlaySide, true);
+      const double top = values.largest > 0.0 ? values.largest : 1.0;
+      panel.title = to_text(method);
+      panel.caption = fmt::format("blue speaks for {}, red against it", target_title(report.target));
+      panel.description = fmt::format("the picture under a map of {}", panel.title);
+      panel.bar = PanelBar{-top, top, {}, {}, true};
       row.panels.push_back(std::move(panel));
     }
     page.rows.push_back(std::move(row));
@@ -239,7 +261,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       PictureRow strip;
       strip.heading = to_text(method) + " by layer";
       strip.panel_height = kLayerHeight;
-      strip.bar = PanelBar{0.0, largest > 0.0 ? largest : 1.0, {}, {}};
+      strip.bar = PanelBar{0.0, largest > 0.0 ? largest : 1.0, {}, {}, false};
       for (std::size_t l = 0; l < rows.size(); ++l) {
         PicturePanel panel = maps.panel(rows[l], largest, kLayerSide);
         panel.title = fmt::format("layer {}", report.settings.layers[l]);
@@ -251,7 +273,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
       page.rows.push_back(std::move(strip));
     }
   }
-  if (methods.empty()) {
+  if (methods.empty() && scored.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected a method that was computed for the output token {}, found none",
                             report.input.tokens[maps.output()].text));

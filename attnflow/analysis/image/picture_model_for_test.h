@@ -56,7 +56,8 @@ class PictureModel : public VisionModel, public Gradients<PixelInput> {
     for (const PixelInput& input : inputs) logits.push_back(logits_of(input));
     return logits;
   }
-  void attention_gradients(const PixelInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+  void attention_gradients(const PixelInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
+                           BackwardRule) override {
     targets.push_back(target.label);
     const AttentionStack stack = stack_for(patches_of(input));
     send_down(stack, random_gradient(stack, 2.0, target.label + 1), sink);

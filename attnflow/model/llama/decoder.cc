@@ -66,6 +66,13 @@ void LlamaDecoder::reserve(std::size_t tokens) {
 std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
                                                AttentionSink* sink, NodeObserver* observer,
                                                const std::stop_token& stop_token) {
+  if (sink != nullptr && sink->wants_terms()) {
+    throw Error(
+        ErrorKind::kUnsupportedModel,
+        fmt::format("expected an engine that hands over values and residual stream, found the GGUF file {}; its "
+                    "Hugging Face folder has them, and attnflow model makes one of the file",
+                    weights_.source));
+  }
   ++*uses_;
   session_.reserve(session_.length() + ids.size(), stop_token);
   const std::vector<llama_token> tokens(ids.begin(), ids.end());

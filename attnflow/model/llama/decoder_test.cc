@@ -329,11 +329,12 @@ TEST(LlamaDecoder, InputThatCannotBe) {
   expect_error(ErrorKind::kUsage, {}, [&] { decoder->run(input, nullptr, options); });
 }
 
-TEST(LlamaDecoder, GradientsAndClassesAreNotThere) {
+// Gradients are those of its dequantised weights (tests/cli/test_gradient_mixing.py).
+TEST(LlamaDecoder, GradientsAreThereAndClassesAreNot) {
   const auto decoder = load_small("llama");
   EXPECT_EQ(decoder->encoder(), nullptr);
-  EXPECT_EQ(decoder->gradients(), nullptr);
-  expect_error(ErrorKind::kUnsupportedModel, {"gradients", "Hugging Face folder"}, [&] { gradients_of(*decoder); });
+  EXPECT_NE(decoder->gradients(), nullptr);
+  EXPECT_EQ(&gradients_of(*decoder), decoder->gradients());
 }
 
 class ActingSink : public AttentionSink {

@@ -31,8 +31,10 @@ class GradientStack : public AttentionGradientSink {
  public:
   explicit GradientStack(std::size_t layers) : next_(layers) {}
 
-  void layer(std::size_t layer, TensorView<const float> weights, TensorView<const float> slopes) override {
-    EXPECT_EQ(layer, next_--);
+  void layer(const LayerGradients& gradients) override {
+    const TensorView<const float> weights = gradients.attention;
+    const TensorView<const float> slopes = gradients.attention_gradient;
+    EXPECT_EQ(gradients.layer, next_--);
     ASSERT_EQ(weights.rank(), 3U);
     EXPECT_EQ(weights.extent(1), weights.extent(2));
     EXPECT_EQ(weights.shape(), slopes.shape());
@@ -222,7 +224,9 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
     expect_error(kind, words, [&] { gradients_of(*loaded).attention_gradients(input, target, sink); });
   };
   const char* const bert = "models/bert_classification";
-  refuses(ErrorKind::kUnsupportedModel, {"classification head", "bert_masked_lm"}, "models/bert_masked_lm", text, {});
+  refuses(ErrorKind::kUsage, {"position from 0 to 2", "found 3"}, "models/bert_masked_lm", text,
+          {.label = 1, .position = 3});
+  refuses(ErrorKind::kUsage, {"two different labels"}, bert, text, {ScoreTarget::Kind::kLogitDifference, 1, 1});
   refuses(ErrorKind::kUsage, {"labels below 3", "found 3"}, bert, text, {ScoreTarget::Kind::kLogit, 3, 0});
   refuses(ErrorKind::kUsage, {"empty"}, bert, {}, {});
   refuses(ErrorKind::kUsage, {"labels below", "100000"}, "decoders/gpt2_tied", text,
@@ -234,9 +238,7 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
 TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
   class Stopping : public AttentionGradientSink {
    public:
-    void layer(std::size_t, TensorView<const float>, TensorView<const float>) override {
-      throw Error(ErrorKind::kOther, "enough");
-    }
+    void layer(const LayerGradients&) override { throw Error(ErrorKind::kOther, "enough"); }
   };
   const std::unique_ptr<Encoder> bert = ModelFiles(golden_folder() / "models" / "bert_classification").load_encoder();
   const TextInput text = {{2, 9, 3}, {}};

@@ -22,14 +22,27 @@ std::vector<at::Tensor> AutogradOps::linear(const std::vector<const Linear*>& ma
   return results;
 }
 
+at::Tensor AutogradOps::active(const at::Tensor& z, Activation activation) const {
+  if (rule == BackwardRule::kGradient) return activate(z, activation);
+  const at::Tensor fixed = z.detach();
+  // Where z is 0, f(z) is 0 as well, and no relevance goes through.
+  return z * (activate(fixed, activation) / fixed).masked_fill_(fixed == 0, 0.0);
+}
+
+at::Tensor AutogradOps::halved(const at::Tensor& product) const {
+  if (rule == BackwardRule::kGradient) return product;
+  // The number is the product's, the gradient half of its.
+  return product * 0.5 + product.detach() * 0.5;
+}
+
 at::Tensor AutogradOps::ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
   const Activation activation = layer.form.activation;
   if (!layer.gate.weight.defined()) return activated(layer.feed_forward_in, x, activation);
   if (layer.gate_and_in.weight.defined()) {  // one product, and one back, instead of two
     const std::vector<at::Tensor> halves = linear(layer.gate_and_in, x).chunk(2, -1);
-    return activate(halves[0], activation) * halves[1];
+    return halved(active(halves[0], activation) * halves[1]);
   }
-  return linear(layer.feed_forward_in, x) * activated(layer.gate, x, activation);
+  return halved(linear(layer.feed_forward_in, x) * activated(layer.gate, x, activation));
 }
 
 at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, const at::Tensor& query,
@@ -42,7 +55,7 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
   // [B, G, H / G, T, d] and [B, G, 1, T, d]: heads that share keys lie side by side.
   const at::Tensor queries = query.transpose(1, 2).reshape({count, groups, heads / groups, n, width});
   const at::Tensor keys = key.transpose(1, 2).unsqueeze(2);
-  at::Tensor scores = at::matmul(queries, keys.transpose(3, 4));
+  at::Tensor scores = halved(at::matmul(queries, keys.transpose(3, 4)));
   if (padding.defined()) scores = scores + padding;
   if (causal) {
     at::Tensor mask = at::zeros({n, n}, at::TensorOptions(at::kFloat));
@@ -50,8 +63,8 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
     scores = scores + mask;
   }
   const at::Tensor attention = at::softmax(scores, -1);
-  if (weights != nullptr) *weights = attention;
-  const at::Tensor context = at::matmul(attention, value.transpose(1, 2).unsqueeze(2));
+  if (tap != nullptr) tap->weights = attention;
+  const at::Tensor context = halved(at::matmul(attention, value.transpose(1, 2).unsqueeze(2)));
   return context.reshape({count, heads, n, width}).transpose(1, 2).reshape({count, n, heads * width});
 }
 

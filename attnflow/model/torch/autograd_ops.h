@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attnflow/model/model.h"
 #include "attnflow/model/torch/transformer_layer.h"
 
 namespace attnflow::internal {
@@ -24,18 +25,25 @@ class Dropout {
   at::Generator generator_;
 };
 
+// What is taken out of a layer on its way, as the very tensors that its result is computed from.
+struct LayerTap {
+  at::Tensor weights;  // attention after softmax, [B, G, H / G, query, key]
+  at::Tensor output;   // the residual stream behind the attention block, before a norm that follows it: [B, T, hidden]
+};
+
 class AutogradOps {
  public:
   Rotation rotation;
-  bool causal = false;            // a position sees itself and those before it, as far as the layer's window goes
-  at::Tensor padding;             // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
-  Dropout* dropout = nullptr;     // of what is added to the residual stream; null: none
-  at::Tensor* weights = nullptr;  // may be null: becomes a layer's attention weights, [B, G, H / G, query, key]
+  bool causal = false;         // a position sees itself and those before it, as far as the layer's window goes
+  at::Tensor padding;          // [B, 1, 1, 1, T]: added to scores, -infinity for padding; undefined: none
+  Dropout* dropout = nullptr;  // of what is added to the residual stream; null: none
+  LayerTap* tap = nullptr;     // may be null
+  BackwardRule rule = BackwardRule::kGradient;
 
   std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;
   at::Tensor linear(const Linear& map, const at::Tensor& x) const { return at::linear(x, map.weight, map.bias); }
   at::Tensor activated(const Linear& map, const at::Tensor& x, Activation activation) const {
-    return activate(linear(map, x), activation);
+    return active(linear(map, x), activation);
   }
   at::Tensor ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const;
   at::Tensor attend(const LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
@@ -44,6 +52,20 @@ class AutogradOps {
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x * factors; }
   at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return x + dropped(added); }
   at::Tensor dropped(const at::Tensor& x) const { return dropout == nullptr ? x : (*dropout)(x); }
+  at::Tensor normed(const Norm& norm, const at::Tensor& x) const {
+    return rule == BackwardRule::kAttnLrp ? norm.with_constant_sigma(x) : norm(x);
+  }
+  const at::Tensor& attended(const TransformerLayer& /*layer*/, std::size_t /*index*/, const at::Tensor& /*x*/,
+                             const at::Tensor& y) const {
+    if (tap != nullptr) tap->output = y;
+    return y;
+  }
+
+ private:
+  // f(z); by AttnLRP's rule z times the constant f(z) / z.
+  at::Tensor active(const at::Tensor& z, Activation activation) const;
+  // A product of two activations; by AttnLRP's rule each side receives half of its gradient.
+  at::Tensor halved(const at::Tensor& product) const;
 };
 
 }  // namespace attnflow::internal

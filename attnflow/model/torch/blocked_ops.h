@@ -43,6 +43,11 @@ class BlockedOps {
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x.mul_(factors); }
   at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return added.add_(x); }
   at::Tensor dropped(const at::Tensor& x) const { return x; }
+  at::Tensor normed(const Norm& norm, const at::Tensor& x) const { return norm(x); }
+  const at::Tensor& attended(const TransformerLayer& /*layer*/, std::size_t /*index*/, const at::Tensor& /*x*/,
+                             const at::Tensor& y) const {
+    return y;
+  }
 
  protected:
   std::size_t threads() const { return threads_; }

@@ -17,6 +17,7 @@
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/split_work.h"
 
@@ -95,7 +96,7 @@ class ChunkOps : public internal::BlockedOps {
   std::vector<at::Tensor> queries;  // [layers]: where those of the chunk are kept, [count, H d] each; or empty
 
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
-                    const at::Tensor& value) const {
+                    const at::Tensor& value) {
     cache_.write(index, begin_, key[0], value[0]);
     AttentionTask task;
     task.queries = query.view({query.size(1), -1});
@@ -109,13 +110,27 @@ class ChunkOps : public internal::BlockedOps {
     task.context = at::empty_like(task.queries);
     if (!queries.empty()) queries[index].copy_(task.queries);
     internal::attend(task, threads());
-    if (sink != nullptr) sink->layer(index + 1, begin_, internal::view_of(attention));
+    if (sink != nullptr && sink->wants_terms()) {
+      values_ = value[0];
+    } else if (sink != nullptr) {
+      sink->layer(index + 1, begin_, internal::view_of(attention));
+    }
     return task.context.unsqueeze(0);
+  }
+
+  const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
+                             const at::Tensor& y) const {
+    if (sink != nullptr && sink->wants_terms()) {
+      const auto rest = [&](at::Tensor rows) { return internal::rest_of_layer(*this, layer, std::move(rows)); };
+      internal::send_terms(layer, {index, begin_, attention, values_, x, y, rest}, *sink);
+    }
+    return y;
   }
 
  private:
   internal::KeyValueCache& cache_;
   std::size_t begin_;
+  at::Tensor values_;  // of the layer that has just attended, [count, G, d]
 };
 
 class TorchReplay final : public AttentionReplay {
@@ -251,7 +266,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
                   fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
     }
     for (const TextInput& input : inputs) check_text_input(info_, input);
-    for (const ScoreTarget& target : targets) check_decoder_target(info_, target);
+    for (std::size_t i = 0; i < inputs.size(); ++i) check_target(info_, targets[i], inputs[i].ids.size());
     std::vector<InputGradient> gradients(inputs.size());
     ParallelOptions parallel;
     parallel.threads = threads_;
@@ -261,18 +276,19 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       internal::keep_calls_on_one_thread();
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
-        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.stop_token);
+        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.rule, options.stop_token);
       });
     });
     return gradients;
   }
 
-  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
+  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
+                           BackwardRule rule) override {
     check_text_input(info_, input);
-    check_decoder_target(info_, target);
+    check_target(info_, target, input.ids.size());
     internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
-      differentiate(input.ids, target, &sink);
+      differentiate(input.ids, target, &sink, rule);
     });
   }
 
@@ -290,19 +306,22 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   // to the attention of every layer, all heads of the queries, also of the keys that a query does not see, whose weight
   // is 0. Runs on the calling thread.
   InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
-                              const std::stop_token& stop_token = {}) const {
+                              BackwardRule rule, const std::stop_token& stop_token = {}) const {
+    const std::size_t position = target.position.value_or(ids.size() - 1);
     internal::AutogradOps ops;
     ops.causal = true;
     ops.rotation = tensors_.rotation(0, ids.size());
+    ops.rule = rule;
     internal::LayeredModel model;
     model.layers = config().layers;
-    model.run_layer = [&](std::size_t layer, const at::Tensor& x, at::Tensor* weights) {
-      ops.weights = weights;
+    model.rule = rule;
+    model.run_layer = [&](std::size_t layer, const at::Tensor& x, internal::LayerTap* tap) {
+      ops.tap = tap;
       return internal::run_layer(ops, tensors_.layers[layer], layer, x);
     };
     model.value = [&](const at::Tensor& x) {
-      const at::Tensor last = x[0].narrow(0, x.size(1) - 1, 1);
-      return internal::value_of(target, ops.linear(tensors_.output, tensors_.final_norm(last))[0]);
+      const at::Tensor read = x[0].narrow(0, to_signed(position), 1);
+      return internal::value_of(target, ops.linear(tensors_.output, ops.normed(tensors_.final_norm, read))[0]);
     };
     const at::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
     const at::Tensor embedding = tensors_.embed(ids, 0);

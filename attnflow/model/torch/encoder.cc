@@ -19,6 +19,7 @@
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/encoder_forward.h"
 #include "attnflow/model/torch/encoder_tensors.h"
+#include "attnflow/model/torch/layer_terms.h"
 #include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/padded_batch.h"
 #include "attnflow/model/torch/split_work.h"
@@ -38,7 +39,7 @@ class SequenceOps : public internal::BlockedOps {
 
   // Heads by themselves, in blocks.
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, at::Tensor query, at::Tensor key,
-                    at::Tensor value) const {
+                    at::Tensor value) {
     const std::int64_t n = query.size(1);
     const std::int64_t heads = form.heads;
     at::Tensor attention = at::empty({heads, n, n}, query.options());
@@ -59,16 +60,31 @@ class SequenceOps : public internal::BlockedOps {
     });
     query.reset();
     key.reset();
+    if (sink_ != nullptr && sink_->wants_terms()) {
+      attention_ = std::move(attention);
+      values_ = value[0];
+    }
     value.reset();
-    if (sink_ != nullptr) {
+    if (sink_ != nullptr && !sink_->wants_terms()) {
       const at::Tensor host = attention.to(at::kCPU).contiguous();
       sink_->layer(index + 1, 0, internal::view_of(host));
     }
     return context.view({1, n, -1});
   }
 
+  const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
+                             const at::Tensor& y) {
+    if (sink_ == nullptr || !sink_->wants_terms()) return y;
+    const auto rest = [&](at::Tensor rows) { return internal::rest_of_layer(*this, layer, std::move(rows)); };
+    internal::send_terms(layer, {index, 0, std::exchange(attention_, {}), std::exchange(values_, {}), x, y, rest},
+                         *sink_);
+    return y;
+  }
+
  private:
   AttentionSink* sink_;
+  at::Tensor attention_;  // of the layer that has just attended, where its terms are wanted
+  at::Tensor values_;
 };
 
 using SequenceForward = internal::EncoderForward<SequenceOps>;
@@ -109,7 +125,7 @@ internal::PaddedBatch batch_of(const ModelConfig& config, std::span<const TextIn
 internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const PixelInput> inputs, const Group& group,
                                at::Device device) {
   std::vector<at::Tensor> images;
-  for (const std::size_t i : group) images.push_back(internal::from_host(inputs[i].pixels));
+  for (const std::size_t i : group) images.push_back(internal::from_host(inputs[i].pixels.view()));
   internal::PaddedBatch batch;
   batch.pixels = at::stack(images).to(device);
   return batch;
@@ -146,6 +162,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   }
 
   std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options) override {
+    check_classifies();
     std::vector<Tensor<float>> logits(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, const at::Tensor& embedding) {
       const c10::InferenceMode no_gradients;
@@ -161,14 +178,18 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
       throw Error(ErrorKind::kUsage,
                   fmt::format("expected a target for each of {} inputs, found {}", inputs.size(), targets.size()));
     }
-    for (const ScoreTarget& target : targets) check_target(target);
+    for (const Input& input : inputs) check_input(tensors_.config, info_, input, {});
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      check_target(info_, targets[i], input_tokens(info_, inputs[i]));
+    }
     std::vector<InputGradient> gradients(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, at::Tensor embedding) {
       embedding.requires_grad_(true);
-      const at::Tensor logits = forward.classify(forward.encode(embedding));
+      const at::Tensor hidden = forward.encode(embedding);
       std::vector<at::Tensor> values;
       for (std::size_t i = 0; i < group.size(); ++i) {
-        values.push_back(internal::value_of(targets[group[i]], logits[to_signed(i)]));
+        const std::size_t tokens = input_tokens(info_, inputs[group[i]]);
+        values.push_back(value_at(forward, hidden.narrow(0, to_signed(i), 1), targets[group[i]], tokens));
       }
       const at::Tensor stacked = at::stack(values);
       // Sequences of a batch do not touch each other, so the gradient of the sum holds each one's own.
@@ -184,13 +205,15 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     return gradients;
   }
 
-  void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink) override {
-    check_classifies();
+  void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
+                           BackwardRule rule) override {
     check_input(tensors_.config, info_, input, {});
-    check_target(target);
+    const std::size_t tokens = input_tokens(info_, input);
+    check_target(info_, target, tokens);
     internal::with_torch_errors([&] {
       internal::keep_calls_on_one_thread();
       internal::AutogradOps ops;
+      ops.rule = rule;
       const BatchForward forward(tensors_, ops);
       at::Tensor x;
       {
@@ -199,13 +222,12 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
       }
       internal::LayeredModel model;
       model.layers = tensors_.config.layers;
-      model.run_layer = [&](std::size_t layer, const at::Tensor& given, at::Tensor* weights) {
-        ops.weights = weights;
+      model.rule = rule;
+      model.run_layer = [&](std::size_t layer, const at::Tensor& given, internal::LayerTap* tap) {
+        ops.tap = tap;
         return forward.layer(layer, given);
       };
-      model.value = [&](const at::Tensor& top) {
-        return internal::value_of(target, forward.classify(forward.finish(top))[0]);
-      };
+      model.value = [&](const at::Tensor& top) { return value_at(forward, forward.finish(top), target, tokens); };
       internal::differentiate_layers(model, x, &sink);
     });
   }
@@ -214,7 +236,6 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   // Checks the inputs and calls body(group, forward pass, embeddings of the group) for groups of them, on all threads.
   template <typename Body>
   void each_batch(std::span<const Input> inputs, const BatchOptions& options, const Body& body) const {
-    check_classifies();
     for (const Input& input : inputs) check_input(tensors_.config, info_, input, {});
     std::vector<internal::BatchItem> items;
     for (const Input& input : inputs) items.push_back(batch_item(info_, input));
@@ -232,6 +253,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
         const internal::PaddedBatch batch = batch_of(tensors_.config, inputs, group, device_);
         internal::AutogradOps ops;
         ops.padding = batch.padding;
+        ops.rule = options.rule;
         const BatchForward forward(tensors_, ops);
         body(group, forward, forward.embed(batch));
         if (!options.progress) return;
@@ -248,12 +270,13 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
                 fmt::format("expected a model with a classification head, found none in {}", info_.name));
   }
 
-  void check_target(const ScoreTarget& target) const {
-    const std::size_t labels = info_.labels.size();
-    const bool both = target.kind == ScoreTarget::Kind::kProbabilityDifference;
-    if (target.label < labels && (!both || target.other < labels)) return;
-    throw Error(ErrorKind::kUsage, fmt::format("expected labels below {}, as many as {} has, found {}", labels,
-                                               info_.name, target.label < labels ? target.other : target.label));
+  // The target's value, of the last hidden states [1, T, hidden] of a sequence of `tokens`.
+  at::Tensor value_at(const BatchForward& forward, const at::Tensor& hidden, const ScoreTarget& target,
+                      std::size_t tokens) const {
+    if (info_.head == ModelHead::kClassification) return internal::value_of(target, forward.classify(hidden)[0]);
+    const auto position = to_signed(target.position.value_or(tokens - 1));
+    const at::Tensor index = at::full({1}, position, at::TensorOptions(at::kLong)).to(device_);
+    return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);
   }
 
   // Of the last hidden states, [1, n, hidden].

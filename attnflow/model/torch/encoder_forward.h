@@ -49,7 +49,9 @@ class EncoderForward {
     return run_layer(ops_, tensors_.layer(index), index, std::move(x));
   }
   // What follows the last layer.
-  at::Tensor finish(const at::Tensor& x) const { return tensors_.final_norm ? (*tensors_.final_norm)(x) : x; }
+  at::Tensor finish(const at::Tensor& x) const {
+    return tensors_.final_norm ? ops_.normed(*tensors_.final_norm, x) : x;
+  }
 
   // Classification head: [B, classes].
   at::Tensor classify(const at::Tensor& hidden) const {
@@ -67,7 +69,7 @@ class EncoderForward {
   at::Tensor predict_tokens(const at::Tensor& hidden, const at::Tensor& positions) const {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);
     const at::Tensor dense = ops_.activated(tensors_.head_dense, chosen, tensors_.head_activation);
-    return ops_.linear(tensors_.head_output, tensors_.head_norm(dense));
+    return ops_.linear(tensors_.head_output, ops_.normed(tensors_.head_norm, dense));
   }
 
  private:

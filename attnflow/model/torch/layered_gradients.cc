@@ -11,11 +11,9 @@ namespace attnflow::internal {
 
 namespace {
 
-// [..., query, key] as [head, query, key] on the host.
-at::Tensor gradient_to_host(const at::Tensor& weights) {
-  const std::int64_t queries = weights.size(-2);
-  const std::int64_t keys = weights.size(-1);
-  return weights.detach().reshape({-1, queries, keys}).to(at::kCPU).contiguous();
+// [..., query, key] as [head, query, key].
+at::Tensor as_heads(const at::Tensor& weights) {
+  return on_host(weights.reshape({-1, weights.size(-2), weights.size(-1)}));
 }
 
 }  // namespace
@@ -45,18 +43,27 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
   for (std::size_t layer = model.layers; layer-- > 0;) {
     if (stop_token.stop_requested()) throw Cancelled();
     leaf = leaf_of();
-    at::Tensor weights;
-    at::Tensor output = model.run_layer(layer, leaf, sink == nullptr ? nullptr : &weights);
+    LayerTap tap;
+    at::Tensor output = model.run_layer(layer, leaf, sink == nullptr ? nullptr : &tap);
     if (sink == nullptr) {
       gradient = torch::autograd::grad({output}, {leaf}, {gradient}).front();
       continue;
     }
-    const std::vector<at::Tensor> both = torch::autograd::grad({output}, {leaf, weights}, {gradient});
-    gradient = both[0];
+    const std::vector<at::Tensor> all = torch::autograd::grad({output}, {leaf, tap.weights, tap.output}, {gradient});
+    gradient = all[0];
     output.reset();  // and with it what the layer kept inside
-    const at::Tensor attention = gradient_to_host(weights);
-    const at::Tensor slope = gradient_to_host(both[1]);
-    sink->layer(layer + 1, view_of(attention), view_of(slope));
+    const at::Tensor attention = as_heads(tap.weights);
+    at::Tensor slope = as_heads(all[1]);
+    tap = {};
+    // Of the product of attention and values; what reached the weights is half of it.
+    if (model.rule == BackwardRule::kAttnLrp) slope = slope * 2.0;
+    const at::Tensor residual = on_host(leaf[0]);
+    const at::Tensor output_gradient = on_host(all[2][0]);
+    sink->layer({.layer = layer + 1,
+                 .attention = view_of(attention),
+                 .attention_gradient = view_of(slope),
+                 .residual = view_of(residual),
+                 .output_gradient = view_of(output_gradient)});
   }
   result.gradient = gradient;
   return result;
@@ -64,10 +71,24 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
 
 at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
   const auto label = static_cast<std::int64_t>(target.label);
-  if (target.kind == ScoreTarget::Kind::kLogit) return logits[label];
-  const at::Tensor probabilities = at::softmax(logits, -1);
-  if (target.kind == ScoreTarget::Kind::kProbability) return probabilities[label];
-  return probabilities[label] - probabilities[static_cast<std::int64_t>(target.other)];
+  const auto other = static_cast<std::int64_t>(target.other);
+  switch (target.kind) {
+    case ScoreTarget::Kind::kLogit:
+      return logits[label];
+    case ScoreTarget::Kind::kLogitDifference:
+      return logits[label] - logits[other];
+    case ScoreTarget::Kind::kLogitAgainstRest: {
+      const auto rest = static_cast<double>(logits.numel() - 1);
+      return rest == 0.0 ? logits[label] : logits[label] - (logits.sum() - logits[label]) / rest;
+    }
+    case ScoreTarget::Kind::kProbability:
+      return at::softmax(logits, -1)[label];
+    case ScoreTarget::Kind::kProbabilityDifference: {
+      const at::Tensor probabilities = at::softmax(logits, -1);
+      return probabilities[label] - probabilities[other];
+    }
+  }
+  return {};
 }
 
 }  // namespace attnflow::internal

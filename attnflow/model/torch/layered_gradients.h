@@ -2,8 +2,8 @@
 // every layer.
 //
 // Problem. With x_0 the input of the first layer, x_l = f_l(x_(l-1)) for l = 1..L and a number s(x_L), find ds/dx_0,
-// and on request for every layer ds/dW_l, where W_l are its attention weights after softmax, taken as an input of their
-// own: the derivative along all paths from W_l to s.
+// and on request for every layer ds/dW_l and ds/dy_l, where W_l are its attention weights after softmax and y_l the
+// residual stream behind its attention block, each taken as an input of its own: the derivative along all paths to s.
 //
 // Method. Up: x_1, ..., x_L without gradients; the x_l are kept. Down: layer l is computed once more from x_(l-1), with
 // gradients, and ds/dx_l is taken back through that layer alone. Work: three forward passes instead of two. Memory:
@@ -24,15 +24,16 @@
 
 #include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/torch/autograd_ops.h"
 
 namespace attnflow::internal {
 
 struct LayeredModel {
   std::size_t layers = 0;
-  // f of layer `index`, from 0. Where `weights` is not null it becomes the layer's attention weights, as the very
-  // tensor that the result is computed from: [..., query, key], of any shape that holds [head, query, key].
-  std::function<at::Tensor(std::size_t index, const at::Tensor& x, at::Tensor* weights)> run_layer;
+  // f of layer `index`, from 0, of x [1, T, hidden]. `tap` may be null.
+  std::function<at::Tensor(std::size_t index, const at::Tensor& x, LayerTap* tap)> run_layer;
   std::function<at::Tensor(const at::Tensor& x)> value;  // s: a tensor of one number
+  BackwardRule rule = BackwardRule::kGradient;           // that both are computed by
 };
 
 struct LayeredGradient {

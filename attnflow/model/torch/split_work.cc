@@ -14,6 +14,7 @@ namespace attnflow::internal {
 void keep_calls_on_one_thread() {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
   at::set_num_threads(1);
+  at::init_num_threads();  // of the calling thread, which may be one of a caller's own
 }
 
 void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body) {

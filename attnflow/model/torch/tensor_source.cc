@@ -35,7 +35,9 @@ Tensor<float> to_host(const at::Tensor& values) {
   return Tensor<float>(view.shape(), std::vector<float>(view.data(), view.data() + host.numel()));
 }
 
-at::Tensor from_host(const Tensor<float>& values) {
+at::Tensor on_host(const at::Tensor& values) { return values.detach().to(at::kCPU).contiguous(); }
+
+at::Tensor from_host(TensorView<const float> values) {
   const std::vector<std::int64_t> shape(values.shape().begin(), values.shape().end());
   return at::from_blob(const_cast<float*>(values.data()), shape, at::TensorOptions(at::kFloat));
 }

@@ -17,6 +17,13 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
   return x * at::rsqrt((x * x).mean(-1, /*keepdim=*/true) + eps) * scale;
 }
 
+at::Tensor Norm::with_constant_sigma(const at::Tensor& x) const {
+  const at::Tensor centered = shift.defined() ? x - x.mean(-1, /*keepdim=*/true) : x;
+  const at::Tensor fixed = centered.detach();
+  const at::Tensor scaled = centered * at::rsqrt((fixed * fixed).mean(-1, /*keepdim=*/true) + eps) * scale;
+  return shift.defined() ? scaled + shift : scaled;
+}
+
 at::Tensor Rotation::operator()(const at::Tensor& x) const {
   if (!cos.defined()) return x;
   const std::int64_t half = cos.size(-1);

@@ -11,7 +11,7 @@
 //   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
 // What each of both gives may be scaled, number by number (layer scale).
 //
-// `Ops` is a policy that says how the steps are computed:
+// `Ops` is a policy that says how the steps are computed, and is shown x and x + attention (attended()):
 //   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share out: the fast way
 //   AutogradOps (autograd_ops.h)  padded batches, such that libtorch can differentiate
 // Both take x as [B, T, hidden]: B sequences of T tokens.
@@ -52,6 +52,8 @@ struct Norm {
   Norm(TensorSource& source, const NormWeights& weights, double epsilon)
       : scale(source.get(*weights.scale)), shift(source.find(weights.shift)), eps(epsilon) {}
   at::Tensor operator()(const at::Tensor& x) const;
+  // The same number, but for the gradient a map with sigma as a constant (BackwardRule::kAttnLrp).
+  at::Tensor with_constant_sigma(const at::Tensor& x) const;
 
   at::Tensor scale;
   at::Tensor shift;  // undefined: RMS norm
@@ -114,15 +116,25 @@ at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tenso
   return layer.feed_forward_scale.defined() ? ops.scaled(result, layer.feed_forward_scale) : result;
 }
 
+// What follows the attention block: from the residual stream behind it (norm before), or from the sum that the block's
+// norm is given (norm after). Each position by itself.
+template <typename Ops>
+at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) {
+  if (layer.form.norm_place == NormPlace::kBefore) {
+    return ops.residual(y, feed_forward(ops, layer, ops.normed(layer.feed_forward_norm, y)));
+  }
+  y = ops.normed(layer.attention_norm, y);
+  return ops.normed(layer.feed_forward_norm, ops.residual(y, feed_forward(ops, layer, y)));
+}
+
 // [B, T, hidden] to [B, T, hidden]. `index` counts the layers that are run, from 0.
 template <typename Ops>
 at::Tensor run_layer(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor x) {
-  if (layer.form.norm_place == NormPlace::kBefore) {
-    x = ops.residual(x, self_attention(ops, layer, index, layer.attention_norm(x)));
-    return ops.residual(x, feed_forward(ops, layer, layer.feed_forward_norm(x)));
-  }
-  x = layer.attention_norm(ops.residual(x, self_attention(ops, layer, index, x)));
-  return layer.feed_forward_norm(ops.residual(x, feed_forward(ops, layer, x)));
+  const bool before = layer.form.norm_place == NormPlace::kBefore;
+  at::Tensor y = ops.residual(x, self_attention(ops, layer, index, before ? ops.normed(layer.attention_norm, x) : x));
+  y = ops.attended(layer, index, x, y);
+  x.reset();
+  return rest_of_layer(ops, layer, std::move(y));
 }
 
 }  // namespace attnflow::internal

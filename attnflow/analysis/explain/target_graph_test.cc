@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/gradient_graph.h"
+#include "attnflow/analysis/explain/target_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,8 @@ class GradientModel : public TextModel, public Gradients<TextInput> {
     }
     return output;
   }
-  void attention_gradients(const TextInput&, const ScoreTarget& target, AttentionGradientSink& sink) override {
+  void attention_gradients(const TextInput&, const ScoreTarget& target, AttentionGradientSink& sink,
+                           BackwardRule) override {
     EXPECT_EQ(target.kind, ScoreTarget::Kind::kLogit);
     gradient = Tensor<float>(stack.weights().shape());
     if (scale != 0.0) gradient = random_gradient(stack, scale, target.label);
@@ -171,7 +172,16 @@ TEST(GradientExplain, DecodersTakeTheNextToken) {
   EXPECT_EQ(key.target->label, "key");
   EXPECT_EQ(key.target->index, static_cast<std::size_t>(tokenizer.word_to_ids("key").front()));
   EXPECT_EQ(explain(model, by_gradient("gradient", "id:" + std::to_string(key.target->index))).rollout, key.rollout);
-  for (const char* wrong : {"cabinets", "id:1000", "id:", "id:-1", "id:1x"}) {
+  // Of a word of several tokens the first, which a note says.
+  const Report cabinets = explain(model, by_gradient("gradient", "cabinets"));
+  const auto pieces = tokenizer.word_to_ids("cabinets");
+  ASSERT_GT(pieces.size(), 1U);
+  EXPECT_EQ(cabinets.target->index, static_cast<std::size_t>(pieces.front()));
+  const std::vector<Note> notes = test::notes_of(cabinets.notes, NoteCode::kTargetFirstToken);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(test::value_of<std::size_t>(notes[0], "tokens"), pieces.size());
+  EXPECT_FALSE(test::has_note(key.notes, NoteCode::kTargetFirstToken));
+  for (const char* wrong : {"id:1000", "id:", "id:-1", "id:1x"}) {
     const Refusal refused = refusal([&] { explain(model, by_gradient("gradient", wrong)); });
     EXPECT_EQ(refused.kind, ErrorKind::kUsage) << wrong;
     EXPECT_NE(refused.message.find("--target"), std::string::npos) << refused.message;
@@ -215,7 +225,7 @@ TEST(GradientExplain, ReceptiveFieldRemovesWhatEvenWeightsGive) {
   class EvenModel : public GradientModel {
    public:
     using GradientModel::GradientModel;
-    void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink& sink) override {
+    void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink& sink, BackwardRule) override {
       const std::size_t n = stack.tokens();
       const AttentionGraph uniform = uniform_graph(kLayers, n, true, 0.0);
       for (std::size_t l = kLayers; l >= 1; --l) {
@@ -225,7 +235,7 @@ TEST(GradientExplain, ReceptiveFieldRemovesWhatEvenWeightsGive) {
           weights.data()[e] = static_cast<float>(uniform.weights[l - 1].data()[e]);
           ones.data()[e] = static_cast<float>(l);
         }
-        sink.layer(l, weights.view(), ones.view());
+        sink.layer({.layer = l, .attention = weights.view(), .attention_gradient = ones.view()});
       }
     }
   };
@@ -276,12 +286,15 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
 }
 
 TEST(GradientExplain, RefusesModelsWithoutGradients) {
-  for (const ModelHead head : {ModelHead::kMaskedLm, ModelHead::kNone}) {
-    GradientModel model(head);
-    const Refusal refused = refusal([&] { explain(model, by_gradient()); });
-    EXPECT_EQ(refused.kind, ErrorKind::kUnsupportedModel);
-    EXPECT_NE(refused.message.find("expected a classifier or a decoder"), std::string::npos) << refused.message;
-  }
+  GradientModel headless(ModelHead::kNone);
+  const Refusal none = refusal([&] { explain(headless, by_gradient()); });
+  EXPECT_EQ(none.kind, ErrorKind::kUnsupportedModel);
+  EXPECT_NE(none.message.find("expected a classifier or a language model"), std::string::npos) << none.message;
+  // What a masked language model is asked is what stands in place of the mask.
+  GradientModel masked(ModelHead::kMaskedLm);
+  const Refusal unmasked = refusal([&] { explain(masked, by_gradient()); });
+  EXPECT_EQ(unmasked.kind, ErrorKind::kUsage);
+  EXPECT_NE(unmasked.message.find("expected a mask token in the text"), std::string::npos) << unmasked.message;
   // A backend that has none says so itself.
   class NoGradients : public GradientModel {
    public:
@@ -299,7 +312,7 @@ TEST(GradientExplain, RefusesDamagedGradients) {
   class Damaged : public GradientModel {
    public:
     using GradientModel::GradientModel;
-    void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink& sink) override {
+    void attention_gradients(const TextInput&, const ScoreTarget&, AttentionGradientSink& sink, BackwardRule) override {
       Tensor<float> bad = random_gradient(stack);
       bad(1, 2, 0, 3) = std::numeric_limits<float>::quiet_NaN();
       send_down(stack, bad, sink);
@@ -325,13 +338,12 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   refuses("does not allow --residual", [](ExplainOptions& o) { o.settings.residual = 0.25; });
   refuses("--target: expected", [](ExplainOptions& o) { o.settings.target = ""; });
   refuses("--mask-columns", [](ExplainOptions& o) { o.settings.column_mask = parse_column_mask("99"); });
-  refuses("--target: expected --mixing gradient", [](ExplainOptions& o) {
+  refuses("--target: expected a mixing that explains one prediction", [](ExplainOptions& o) {
     o.settings.mixing = Mixing::kAttention;
     o.settings.target = "Yes";
   });
   // What looks at attention only cannot be asked for gradients by its settings.
   EXPECT_THROW(mixing_options(by_gradient().settings, {}, 1), Error);
-  EXPECT_THROW(gradient_mixing_options({}, {}), Error);
 
   AttentionInput file;
   file.stack = random_stack({.layers = 2, .heads = 1, .tokens = 3});
@@ -350,10 +362,35 @@ TEST(GradientExplain, LogitsThatAreNotFiniteHaveNoLargest) {
   const GradientModel model(ModelHead::kClassification);
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const std::vector<float> logits = {0.0F, bad, 1.0F};
-    EXPECT_EQ(refusal([&] { class_target(model.info(), logits, std::nullopt); }).kind, ErrorKind::kBadFile);
+    EXPECT_EQ(refusal([&] { chosen_target({}, model.info(), nullptr, logits, std::nullopt); }).kind,
+              ErrorKind::kBadFile);
   }
-  EXPECT_THROW(class_target(model.info(), std::vector<float>{0.0F}, 1), Error);
-  EXPECT_EQ(class_target(model.info(), std::vector<float>{1.0F, 1.0F, 0.0F}, std::nullopt).index, 0U);
+  EXPECT_THROW(chosen_target({.label = 1}, model.info(), nullptr, std::vector<float>{0.0F}, std::nullopt), Error);
+  EXPECT_EQ(chosen_target({}, model.info(), nullptr, std::vector<float>{1.0F, 1.0F, 0.0F}, std::nullopt).index, 0U);
+}
+
+TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
+  using Against = AskedTarget::Against;
+  const GradientModel model(ModelHead::kClassification);
+  const std::vector<float> logits = {1.0F, 4.0F, 3.0F};
+  const auto chosen = [&](const AskedTarget& asked) {
+    return chosen_target(asked, model.info(), nullptr, logits, std::nullopt);
+  };
+  const ReportTarget best = chosen({.label = {}, .against = Against::kBest});
+  EXPECT_EQ(best.index, 1U);
+  ASSERT_TRUE(best.against && best.against->index);
+  EXPECT_EQ(*best.against->index, 2U);
+  EXPECT_EQ(best.value(), 1.0);
+  EXPECT_EQ(score_target(best).kind, ScoreTarget::Kind::kLogitDifference);
+
+  const ReportTarget rest = chosen({.label = 0, .against = Against::kRest});
+  EXPECT_EQ(rest.value(), 1.0 - 3.5);
+  EXPECT_FALSE(rest.against->index);
+  EXPECT_EQ(score_target(rest).kind, ScoreTarget::Kind::kLogitAgainstRest);
+
+  // The best of those that are not named.
+  EXPECT_EQ(chosen({.label = {}, .against = Against::kLabel, .other = 1}).index, 2U);
+  EXPECT_EQ(score_target(chosen({})).kind, ScoreTarget::Kind::kLogit);
 }
 
 }  // namespace

@@ -1,0 +1,160 @@
+#include "attnflow/analysis/evaluate/evidence_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include "attnflow/analysis/evaluate/csv_reader.h"
+#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/attribution/words.h"
+#include "attnflow/base/error.h"
+#include "attnflow/unicode/unicode.h"
+
+namespace attnflow {
+namespace {
+
+std::size_t column(const std::vector<std::string>& header, std::initializer_list<const char*> names,
+                   const std::filesystem::path& path, std::size_t line) {
+  for (const char* name : names) {
+    const auto found = std::find(header.begin(), header.end(), name);
+    if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
+  }
+  throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected a column named {}, found none", path.string(),
+                                               line, fmt::join(names, " or ")));
+}
+
+// Byte ranges of `word` in `text` as a word of its own.
+std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& text, const std::string& word) {
+  const auto is_letter_at = [&](std::size_t at) {
+    const CharacterClass kind = character_class(next_or_replacement(text, at));
+    return kind == CharacterClass::kLetter || kind == CharacterClass::kMark || kind == CharacterClass::kNumber;
+  };
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (at > 0 && is_letter_at(code_point_begin(text, at - 1))) continue;
+    if (end < text.size() && is_letter_at(end)) continue;
+    found.emplace_back(at, end);
+  }
+  return found;
+}
+
+// Where the word in question stands: behind the last token of a decoder's text, in place of the mask of others.
+std::optional<std::size_t> position_in_question(const Encoding& encoding, const TextCodec& codec, bool causal) {
+  if (encoding.tokens.empty()) return std::nullopt;
+  if (causal) return encoding.tokens.size() - 1;
+  std::optional<std::size_t> position;
+  for (std::size_t t = 0; t < encoding.tokens.size(); ++t) {
+    if (codec.mask_id() != encoding.tokens[t].id) continue;
+    if (position) return std::nullopt;
+    position = t;
+  }
+  return position;
+}
+
+}  // namespace
+
+std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, const TextCodec& codec,
+                                              const ModelInfo& info, const std::string& begin, std::string& reason) {
+  EvidenceQuestion question;
+  const std::string text = begin + sample.prefix;
+  const auto places = sample.evidence.empty() ? std::vector<std::pair<std::size_t, std::size_t>>{}
+                                              : occurrences(sample.prefix, sample.evidence);
+  if (places.size() != 1) {
+    reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
+    return std::nullopt;
+  }
+  const std::vector<std::int64_t> good = codec.word_to_ids(sample.good);
+  const std::vector<std::int64_t> bad = codec.word_to_ids(sample.bad);
+  if (good.empty() || bad.empty() || good.front() == bad.front()) {
+    reason = "the right and the wrong word begin with the same token";
+    return std::nullopt;
+  }
+  question.good = static_cast<std::size_t>(good.front());
+  question.bad = static_cast<std::size_t>(bad.front());
+  if (!info.causal && (good.size() != 1 || bad.size() != 1)) {
+    reason = "a mask stands for one token, and the right or the wrong word is several";
+    return std::nullopt;
+  }
+  const Encoding encoding = codec.encode(text);
+  if (encoding.tokens.size() > info.max_tokens) {
+    reason = "longer than the model's positions";
+    return std::nullopt;
+  }
+  const auto position = position_in_question(encoding, codec, info.causal);
+  if (!position) {
+    reason = "the text does not hold exactly one mask token";
+    return std::nullopt;
+  }
+  question.position = *position;
+  question.tokens = report_tokens(encoding);
+  for (const EncodedToken& token : encoding.tokens) question.input.ids.push_back(token.id);
+  question.words = word_groups(question.tokens);
+  const std::size_t from = begin.size() + places.front().first;
+  const std::size_t to = begin.size() + places.front().second;
+  std::vector<std::size_t> holders;
+  for (std::size_t w = 0; w < question.words.size(); ++w) {
+    const auto& group = question.words[w];
+    if (std::any_of(group.begin(), group.end(), [&](std::size_t t) { return question.tokens[t].special; })) continue;
+    const bool holds = std::any_of(group.begin(), group.end(), [&](std::size_t t) {
+      const InputToken& token = question.tokens[t];
+      return token.begin && token.end && *token.begin<to&& * token.end> from;
+    });
+    if (holds) holders.push_back(question.ranked.size());
+    question.ranked.push_back(w);
+  }
+  if (holders.size() != 1) {
+    reason = "the evidence is not a separate word to the tokenizer";
+    return std::nullopt;
+  }
+  question.evidence = holders.front();
+  if (sample.swap.empty()) return question;
+  const Encoding swapped = codec.encode(text.substr(0, from) + sample.swap + text.substr(to));
+  const auto swapped_position = position_in_question(swapped, codec, info.causal);
+  if (!swapped_position || swapped.tokens.size() > info.max_tokens) {
+    reason = "the text with the swapped word is no question";
+    return std::nullopt;
+  }
+  for (const EncodedToken& token : swapped.tokens) question.swapped.ids.push_back(token.id);
+  question.swapped_position = *swapped_position;
+  return question;
+}
+
+std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
+  const std::string content = read_utf8_text(path);
+  CsvReader reader(content, path.string());
+  std::vector<EvidenceSample> samples;
+  std::optional<std::array<std::size_t, 4>> columns;
+  std::optional<std::size_t> swap;
+  std::size_t width = 0;
+  while (!reader.done()) {
+    CsvRow row = reader.next();
+    if (row.cells.size() == 1 && row.cells.front().empty()) continue;
+    if (!columns) {
+      width = row.cells.size();
+      columns = {column(row.cells, {"one_prefix_prefix", "prefix", "text"}, path, row.line),
+                 column(row.cells, {"one_prefix_word_good", "good"}, path, row.line),
+                 column(row.cells, {"one_prefix_word_bad", "bad"}, path, row.line),
+                 column(row.cells, {"target", "evidence"}, path, row.line)};
+      const auto found = std::find(row.cells.begin(), row.cells.end(), "swap");
+      if (found != row.cells.end()) swap = static_cast<std::size_t>(found - row.cells.begin());
+      continue;
+    }
+    if (row.cells.size() != width) {
+      throw Error(ErrorKind::kBadFile, fmt::format("{}, line {}: expected {} columns, as in the header, found {}",
+                                                   path.string(), row.line, width, row.cells.size()));
+    }
+    const auto cell = [&](std::size_t which) { return row.cells[(*columns)[which]]; };
+    samples.push_back({cell(0), cell(1), cell(2), cell(3), swap ? row.cells[*swap] : std::string()});
+  }
+  if (samples.empty()) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("{}: expected a header and at least one sample, found none", path.string()));
+  }
+  return samples;
+}
+
+}  // namespace attnflow

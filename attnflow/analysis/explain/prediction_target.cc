@@ -1,0 +1,172 @@
+#include "attnflow/analysis/explain/prediction_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "attnflow/analysis/evaluate/evaluate_samples.h"
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+namespace {
+
+// The class that `asked` names: its label, exactly or in other letters' case, its number, or id:N where labels are
+// numbers.
+std::size_t class_named(const char* option, const std::string& asked, const ModelInfo& info) {
+  if (const auto label = find_label(asked, info)) return *label;
+  constexpr std::size_t kMaxNamed = 10;  // a model of pictures may have a thousand
+  std::vector<std::string> names(
+      info.labels.begin(), info.labels.begin() + static_cast<std::ptrdiff_t>(std::min(kMaxNamed, info.labels.size())));
+  if (info.labels.size() > kMaxNamed) names.emplace_back("...");
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--{}: expected auto, a class of {} ({}) or a number from 0 to {}, found '{}'", option,
+                          info.name, fmt::join(names, ", "), info.labels.size() - 1, asked));
+}
+
+// A word as it would follow a space, or id:N.
+std::size_t token_named(const char* option, const std::string& asked, const TextCodec& codec, std::size_t vocabulary,
+                        std::vector<Note>& notes) {
+  constexpr std::string_view kId = "id:";
+  if (asked.starts_with(kId)) {
+    std::size_t id = 0;
+    const char* const last = asked.data() + asked.size();
+    const auto [end, error] = std::from_chars(asked.data() + kId.size(), last, id);
+    if (error != std::errc{} || end != last || id >= vocabulary) {
+      throw Error(ErrorKind::kUsage, fmt::format("--{}: expected the id of a token from id:0 to id:{}, found '{}'",
+                                                 option, vocabulary - 1, asked));
+    }
+    return id;
+  }
+  const std::vector<std::int64_t> pieces = codec.word_to_ids(asked);
+  if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= vocabulary) {
+    throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto, a word or id:N, found '{}', which is {}", option,
+                                               asked, pieces.empty() ? "none" : "no token of the model's"));
+  }
+  if (pieces.size() > 1) {
+    notes.push_back({NoteCode::kTargetFirstToken,
+                     {{"option", std::string(option)},
+                      {"word", asked},
+                      {"tokens", pieces.size()},
+                      {"token", codec.readable(pieces.front())}}});
+  }
+  return static_cast<std::size_t>(pieces.front());
+}
+
+void check_head(const ModelInfo& info, const Settings& settings) {
+  if (info.head == ModelHead::kClassification || info.head == ModelHead::kCausalLm ||
+      info.head == ModelHead::kMaskedLm) {
+    return;
+  }
+  throw Error(ErrorKind::kUnsupportedModel,
+              fmt::format("--{}: expected a classifier or a language model, whose score for a class or a token "
+                          "is explained, found {}, which has no head that scores anything; choose such a model, or "
+                          "--mixing attention with raw, rollout or flow",
+                          explaining_option(settings), info.name));
+}
+
+// The index of the largest logit other than `but`, the first of equal ones.
+std::size_t largest(std::span<const float> logits, std::optional<std::size_t> but = std::nullopt) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (i != but && (!best || logits[i] > logits[*best])) best = i;
+  }
+  return best.value_or(0);
+}
+
+void check_logits(std::span<const float> logits, std::size_t label) {
+  if (label >= logits.size()) {
+    throw Error(ErrorKind::kUsage, fmt::format("target: expected one of {} logits, found {}", logits.size(), label));
+  }
+  // A comparison with NaN would pass over it.
+  if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
+    throw Error(
+        ErrorKind::kBadFile,
+        "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");
+  }
+}
+
+}  // namespace
+
+std::string explaining_option(const Settings& settings) {
+  if (settings.has_target()) return "mixing " + to_text(settings.mixing);
+  const auto found = std::find_if(settings.methods.begin(), settings.methods.end(),
+                                  [](Method method) { return method_info(method).has_target(); });
+  return found == settings.methods.end() ? "method" : "method " + to_text(*found);
+}
+
+AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
+                         std::vector<Note>& notes) {
+  check_head(info, settings);
+  const bool of_class = info.head == ModelHead::kClassification;
+  const auto named = [&](const char* option, const std::string& asked) {
+    return of_class ? class_named(option, asked, info) : token_named(option, asked, *codec, info.vocabulary, notes);
+  };
+  using Against = AskedTarget::Against;
+  AskedTarget target;
+  if (settings.target != "auto") target.label = named("target", settings.target);
+  const std::string& against = settings.against;
+  if (against == "auto") {
+    if (!settings.weights_by_gradient()) target.against = of_class ? Against::kRest : Against::kBest;
+  } else if (against == "rest") {
+    target.against = Against::kRest;
+  } else if (against != "none") {
+    target.against = Against::kLabel;
+    target.other = named("against", against);
+  }
+  if (target.against == Against::kLabel && target.label == target.other) {
+    throw Error(ErrorKind::kUsage, fmt::format("--against: expected another {} than --target {}, found {}",
+                                               of_class ? "class" : "token", settings.target, against));
+  }
+  return target;
+}
+
+ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
+                           std::span<const float> logits, std::optional<std::size_t> position) {
+  using Against = AskedTarget::Against;
+  const bool of_class = info.head == ModelHead::kClassification;
+  check_logits(logits, asked.label.value_or(0));
+  const auto name = [&](std::size_t index) {
+    if (!of_class) return codec->readable(static_cast<std::int64_t>(index));
+    return index < info.labels.size() ? info.labels[index] : std::to_string(index);
+  };
+  ReportTarget target;
+  target.kind = of_class ? "class" : info.head == ModelHead::kCausalLm ? "next" : "masked";
+  // Against a token that was named, the best of the others.
+  std::optional<std::size_t> excluded;
+  if (asked.against == Against::kLabel) excluded = asked.other;
+  target.index = asked.label ? *asked.label : largest(logits, excluded);
+  target.label = name(target.index);
+  target.logit = static_cast<double>(logits[target.index]);
+  if (!of_class) target.position = position;
+  if (asked.against == Against::kNothing || logits.size() < 2) return target;
+  ReportAgainst& other = target.against.emplace();
+  if (asked.against == Against::kRest && logits.size() > 2) {
+    double sum = 0.0;
+    for (const float logit : logits) sum += static_cast<double>(logit);
+    other.logit = (sum - target.logit) / static_cast<double>(logits.size() - 1);
+    return target;
+  }
+  const std::size_t index = asked.against == Against::kLabel ? asked.other : largest(logits, target.index);
+  check_logits(logits, index);
+  other.index = index;
+  other.label = name(index);
+  other.logit = static_cast<double>(logits[index]);
+  return target;
+}
+
+ScoreTarget score_target(const ReportTarget& target) {
+  using Kind = ScoreTarget::Kind;
+  ScoreTarget score;
+  score.kind = !target.against         ? Kind::kLogit
+               : target.against->index ? Kind::kLogitDifference
+                                       : Kind::kLogitAgainstRest;
+  score.label = target.index;
+  if (target.against && target.against->index) score.other = *target.against->index;
+  score.position = target.position;
+  return score;
+}
+
+}  // namespace attnflow

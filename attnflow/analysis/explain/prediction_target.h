@@ -1,0 +1,54 @@
+// Which output of a model is explained: --target against --against.
+//
+// The score is a logit or the difference of two, never a probability, whose gradient vanishes where the model is sure.
+// By default it is the predicted class or token; relevance (graph/relevance_mixing.h) takes it against what it could
+// have been instead, the runner-up of the tokens or all other classes, since a part of every logit says nothing about
+// the choice. Gradient-adjusted attention takes the logit alone, as published.
+//
+// In order: asked_target(), which says what is wrong before the model runs; the model's output; chosen_target();
+// score_target() for the pass back.
+#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_
+#define ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/settings.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
+#include "attnflow/text/text_codec.h"
+
+namespace attnflow {
+
+// What --target and --against name.
+struct AskedTarget {
+  enum class Against : std::uint8_t { kNothing, kBest, kRest, kLabel };
+  std::optional<std::size_t> label = {};  // absent: the one with the largest logit
+  Against against = Against::kNothing;
+  std::size_t other = 0;  // kLabel
+};
+
+// What asks for a target, for messages: "mixing relevance", "method attnlrp".
+std::string explaining_option(const Settings& settings);
+
+// `codec`: of models whose output is a token; null for classes. A word of several tokens stands for its first, which a
+// note says. Throws Error(kUnsupportedModel) for a model without a head, Error(kUsage) for names of no class or token,
+// and the same one twice.
+AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
+                         std::vector<Note>& notes);
+
+// The target with its logits. `position`: where a language model was asked (a mask, or the last token of a decoder).
+// Throws Error(kBadFile) for logits that are not finite, Error(kUsage) for labels that are not there or the same.
+ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
+                           std::span<const float> logits, std::optional<std::size_t> position);
+
+ScoreTarget score_target(const ReportTarget& target);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_

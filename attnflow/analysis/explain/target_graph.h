@@ -1,0 +1,44 @@
+// The graph of one prediction: mixings that need a target and a pass back (MixingNeeds::kGradients).
+#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_TARGET_GRAPH_H_
+#define ATTNFLOW_ANALYSIS_EXPLAIN_TARGET_GRAPH_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/graph/gradient_mixing.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// What makes the graph of a mixing that needs gradients, and the rule by which they are to be taken.
+std::unique_ptr<GraphOfGradientsSink> gradients_sink(std::size_t layers, const ResolvedMixing& mixing);
+BackwardRule backward_rule(Mixing mixing);
+
+struct TargetGraph {
+  AttentionGraph graph;
+  std::optional<double> negative_share;  // as GraphOfGradientsSink::negative_share()
+};
+
+// A pass forward and one back: O(L n^2) memory, and what the model takes. Throws as Gradients::attention_gradients()
+// and the sinks do.
+template <typename Input>
+TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ReportTarget& target,
+                         const ResolvedMixing& mixing) {
+  const std::unique_ptr<GraphOfGradientsSink> sink = gradients_sink(model.info().layers, mixing);
+  gradients_of(model).attention_gradients(input, score_target(target), *sink, backward_rule(mixing.kind));
+  const std::optional<double> share = sink->negative_share();
+  return {sink->take(), share};
+}
+
+// Says that a share of what was measured is not shown; nothing where none was measured.
+void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_TARGET_GRAPH_H_

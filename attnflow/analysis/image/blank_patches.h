@@ -1,0 +1,20 @@
+// Pictures without some of their patches, in a color that says nothing.
+#ifndef ATTNFLOW_ANALYSIS_IMAGE_BLANK_PATCHES_H_
+#define ATTNFLOW_ANALYSIS_IMAGE_BLANK_PATCHES_H_
+
+#include <cstddef>
+#include <span>
+
+#include "attnflow/model/image_info.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// Gives these patches of the grid, counted row by row, one color: a value for each channel, as the model is given them.
+void blank_patches(PixelInput& input, const ReportImage& grid, const ImageInfo& info,
+                   std::span<const std::size_t> patches, std::span<const float> color);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_IMAGE_BLANK_PATCHES_H_

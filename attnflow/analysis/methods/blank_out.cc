@@ -1,0 +1,67 @@
+#include "attnflow/analysis/methods/blank_out.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "attnflow/analysis/methods/target_values.h"
+
+namespace attnflow {
+namespace {
+
+bool same_input(const TextInput& a, const TextInput& b) { return a.ids == b.ids && a.type_ids == b.type_ids; }
+bool same_input(const PixelInput& a, const PixelInput& b) { return a.pixels == b.pixels; }
+
+// Inputs that are held at once; pictures are large.
+constexpr std::size_t kChunk = 64;
+
+template <typename Question, typename Input>
+BlankOut blank_each(const Question& question, const Input& whole) {
+  const std::size_t count = question.groups.size();
+  BlankOut result;
+  result.blanked.resize(count);
+  BatchOptions options;
+  options.stop_token = question.stop_token;
+  for (std::size_t begin = 0; begin <= count; begin += kChunk) {
+    // The input itself comes first.
+    std::vector<Input> inputs;
+    const std::size_t end = std::min(begin + kChunk, count + 1);
+    for (std::size_t i = begin; i < end; ++i) {
+      inputs.push_back(i == 0 ? whole : question.blanked(question.groups[i - 1]));
+    }
+    const std::vector<double> values = target_values(question.model, inputs, question.target, options);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i == 0) {
+        result.value = values[0];
+      } else {
+        // Where nothing was replaced: exactly 0, not the rounding of another batch.
+        const bool same = same_input(inputs[i - begin], whole);
+        result.blanked[i - 1] = same ? result.value : values[i - begin];
+      }
+    }
+    if (question.progress) question.progress(end, count + 1);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<double> BlankOut::scores() const {
+  std::vector<double> scores;
+  for (const double without : blanked) scores.push_back(value - without);
+  return scores;
+}
+
+BlankOut blank_out(const TextQuestion& question) { return blank_each(question, question.input); }
+BlankOut blank_out(const ImageQuestion& question) { return blank_each(question, question.input); }
+
+std::vector<double> sums_of_groups(const std::vector<double>& values, const TokenGroups& groups) {
+  std::vector<double> sums;
+  for (const std::vector<std::size_t>& group : groups) {
+    sums.push_back(std::accumulate(group.begin(), group.end(), 0.0,
+                                   [&](double sum, std::size_t position) { return sum + values.at(position); }));
+  }
+  return sums;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,40 @@
+// Blank-out: how far a prediction falls when a token is replaced by one that says nothing.
+//
+// Definition. With F(x) the target's value and x_j the input whose token j (all tokens of word j; patch j) is blanked,
+//
+//     s_j = F(x) - F(x_j),
+//
+// above 0 where the token speaks for the target. It takes the model at its word: nothing about its inside is assumed.
+// But tokens are blanked one at a time, so of two that say the same neither counts; and an input with a hole in it is
+// not one that the model was trained on.
+//
+// Cost: n + 1 runs of the model. A token that is blank already scores exactly 0. Deterministic.
+//
+// References:
+//   M. D. Zeiler and R. Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014:
+//     https://arxiv.org/abs/1311.2901
+//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
+//     https://aclanthology.org/2020.acl-main.385
+#ifndef ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_
+#define ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_
+
+#include <vector>
+
+#include "attnflow/analysis/methods/method_question.h"
+
+namespace attnflow {
+
+struct BlankOut {
+  double value = 0.0;           // F(x)
+  std::vector<double> blanked;  // F(x_j), one a group
+
+  std::vector<double> scores() const;  // F(x) - F(x_j)
+};
+
+// Throw as target_values() does.
+BlankOut blank_out(const TextQuestion& question);
+BlankOut blank_out(const ImageQuestion& question);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_

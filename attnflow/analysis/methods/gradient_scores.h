@@ -1,0 +1,44 @@
+// Input times gradient: what each token's embedding contributes to a prediction, to first order.
+//
+// Definition. With e_j the embedding that the first layer is given at position j, and g_j = dF / de_j the target's
+// gradient with respect to it,
+//
+//     s_j = g_j . e_j.
+//
+// With the derivative itself this is gradient x input (Shrikumar et al. 2016): the linear estimate of what is lost when
+// e_j is set to 0, at this input only. With the rules of AttnLRP (model/model.h, BackwardRule) it is the relevance of
+// Achtibat et al. (2024), which layer norms and products of activations do not distort.
+//
+// Cost: one pass forward and one back. The scores of a word are those of its tokens together. Deterministic.
+//
+// References:
+//   A. Shrikumar, P. Greenside, A. Shcherbina and A. Kundaje, Not Just a Black Box, 2016:
+//     https://arxiv.org/abs/1605.01713
+//   R. Achtibat et al., AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers, ICML 2024:
+//     https://arxiv.org/abs/2402.05602
+#ifndef ATTNFLOW_ANALYSIS_METHODS_GRADIENT_SCORES_H_
+#define ATTNFLOW_ANALYSIS_METHODS_GRADIENT_SCORES_H_
+
+#include <span>
+#include <vector>
+
+#include "attnflow/analysis/methods/method_question.h"
+#include "attnflow/evaluate/importance.h"
+
+namespace attnflow {
+
+// One score a group. Throws as gradients_of() and Gradients::input_gradients() do.
+template <typename Question>
+std::vector<double> gradient_times_input_scores(const Question& question, BackwardRule rule) {
+  BatchOptions options;
+  options.rule = rule;
+  options.stop_token = question.stop_token;
+  const auto found = gradients_of(question.model)
+                         .input_gradients(std::span(&question.input, 1), std::span(&question.target, 1), options);
+  const InputGradient& one = found.at(0);
+  return sums_of_groups(gradient_times_input(one.gradient.view(), one.embedding.view()), question.groups);
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_METHODS_GRADIENT_SCORES_H_

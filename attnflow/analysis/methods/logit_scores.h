@@ -1,0 +1,48 @@
+// The logit shared out: what each token's attention writes into a prediction, directly.
+//
+// Problem. In a model whose norms come before its blocks (GPT-2, Llama, ViT) the residual stream is a sum: of the
+// embedding and of what each layer's attention and feed-forward block add. The target, a logit or a difference of two,
+// is a linear function of that sum but for the last norm. How much of it did each position write?
+//
+// Definition (Ferrando et al. 2023). With u_i the target's gradient at the stream x^L_i behind the last layer, the last
+// norm's scale taken as a constant, T^l_ij what position j writes into position i in layer l (graph/layer_terms.h) and
+// F the target's value,
+//
+//     s_j = sum_l sum_i u_i . T^l_ij,
+//     F = sum_j s_j + u . x^0 + sum_l u . FF^l + sum_l u . b^l + c,
+//
+// where FF^l is what layer l's feed-forward block adds, b^l the bias of its attention, and c what the last norm's shift
+// and the head's bias add. All are named as parts, so scores and parts add up to F (MethodScores::error()). Only what
+// is written straight into the positions that the head reads counts: what a token wrote elsewhere, and attention
+// carried on later, is the score of the position that it was carried from.
+//
+// Cost: one pass forward and back, for u, and one forward; O(L n H d) besides for each position that the head reads.
+// Deterministic.
+//
+// References:
+//   J. Ferrando, G. I. Gallego, I. Tsiamas and M. R. Costa-jussa, Explaining How Transformers Use Context to Build
+//     Predictions, ACL 2023: https://aclanthology.org/2023.acl-long.301
+#ifndef ATTNFLOW_ANALYSIS_METHODS_LOGIT_SCORES_H_
+#define ATTNFLOW_ANALYSIS_METHODS_LOGIT_SCORES_H_
+
+#include <vector>
+
+#include "attnflow/analysis/methods/method_question.h"
+#include "attnflow/report/report_scores.h"
+
+namespace attnflow {
+
+struct LogitScores {
+  std::vector<double> scores;    // one a group
+  std::vector<ScorePart> parts;  // embedding, feed-forward layers, attention biases, last norm and head
+  double value = 0.0;            // F
+};
+
+// Throw Error(kUsage) for a target that is a probability; Error(kUnsupportedModel) for a model whose norms come after
+// its blocks (BERT), and for one that does not hand over terms and gradients; Cancelled.
+LogitScores logit_scores(const TextQuestion& question);
+LogitScores logit_scores(const ImageQuestion& question);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_METHODS_LOGIT_SCORES_H_

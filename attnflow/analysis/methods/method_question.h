@@ -1,0 +1,44 @@
+// What methods beside the graph are asked: one prediction of one model for one input.
+#ifndef ATTNFLOW_ANALYSIS_METHODS_METHOD_QUESTION_H_
+#define ATTNFLOW_ANALYSIS_METHODS_METHOD_QUESTION_H_
+
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/progress.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+// ModelType: TextModel or VisionModel; Input: what it takes.
+template <typename ModelType, typename Input>
+struct MethodQuestion {
+  ModelType& model;
+  const Input& input;
+  ScoreTarget target;
+  // The positions that each score is of: {0}, {1}, ... or those of words; together all positions, each once.
+  TokenGroups groups;
+  // The input with something at these positions that says nothing, and what that is called: "[UNK]", "mean color".
+  std::function<Input(const std::vector<std::size_t>& positions)> blanked;
+  std::string blank;
+  // The positions that stand for something of the input, all of which the blank input has blanked: no special tokens,
+  // not the mask that is predicted.
+  std::vector<std::size_t> content;
+  std::size_t steps = 50;  // integrated gradients
+  ProgressFunction progress = {};
+  std::stop_token stop_token = {};
+};
+
+using TextQuestion = MethodQuestion<TextModel, TextInput>;
+using ImageQuestion = MethodQuestion<VisionModel, PixelInput>;
+
+// Each group's sum of values of positions.
+std::vector<double> sums_of_groups(const std::vector<double>& values, const TokenGroups& groups);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_METHODS_METHOD_QUESTION_H_

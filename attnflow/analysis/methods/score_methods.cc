@@ -1,0 +1,209 @@
+#include "attnflow/analysis/methods/score_methods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attnflow/analysis/methods/gradient_scores.h"
+#include "attnflow/analysis/methods/integrated_gradients.h"
+#include "attnflow/analysis/methods/logit_scores.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/base/error.h"
+#include "attnflow/evaluate/rank_correlation.h"
+
+namespace attnflow {
+namespace {
+
+Tensor<double> score_row(std::vector<double> scores, const char* method) {
+  if (!std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); })) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("--method {}: expected finite scores, found some that are not; the model's weights are "
+                            "damaged or overflow in float32",
+                            method));
+  }
+  const std::size_t n = scores.size();
+  return {{1, n}, std::move(scores)};
+}
+
+template <typename Question>
+MethodScores scores_of(Method method, const Question& question, const std::optional<BlankOut>& blanked) {
+  MethodScores found{.method = method};
+  std::vector<double> scores;
+  switch (method) {
+    case Method::kBlankOut:
+      scores = blanked->scores();
+      break;
+    case Method::kGradientTimesInput:
+      scores = gradient_times_input_scores(question, BackwardRule::kGradient);
+      break;
+    case Method::kAttnLrp:
+      scores = gradient_times_input_scores(question, BackwardRule::kAttnLrp);
+      break;
+    case Method::kIntegratedGradients: {
+      IntegratedGradients integrated = integrated_gradients(question);
+      scores = std::move(integrated.scores);
+      found.total = integrated.change;
+      break;
+    }
+    case Method::kLogit: {
+      LogitScores shared = logit_scores(question);
+      scores = std::move(shared.scores);
+      found.parts = std::move(shared.parts);
+      found.total = shared.value;
+      break;
+    }
+    default:
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--method {}: expected a method beside the graph, found none", to_text(method)));
+  }
+  found.values = score_row(std::move(scores), method_info(method).name);
+  return found;
+}
+
+// What a map says of the tokens, [n]; nothing where the report does not hold it.
+struct Map {
+  std::optional<std::size_t> layer;
+  std::vector<double> values;
+  std::vector<double> gaps;  // of flow
+  bool has_signs = false;
+};
+
+std::optional<Map> map_of(const Report& report, Method method) {
+  Map map;
+  if (!method_info(method).aggregates()) {
+    const MethodScores* const scores = method_scores(report, method);
+    if (scores == nullptr) return std::nullopt;
+    map.values.assign(scores->values.span().begin(), scores->values.span().end());
+    map.has_signs = true;
+    return map;
+  }
+  const MethodValues found = method_values(report, method);
+  const std::optional<std::size_t> row = row_index(*found.output_tokens, report.output_token);
+  if (found.values->empty() || !row) return std::nullopt;
+  const std::size_t last = found.layers->size() - 1;
+  map.layer = (*found.layers)[last];
+  for (std::size_t j = 0; j < found.values->extent(2); ++j) {
+    map.values.push_back((*found.values)(last, *row, j));
+    if (method == Method::kFlow && !report.flow_gap.empty()) map.gaps.push_back(report.flow_gap(last, *row, j));
+  }
+  return map;
+}
+
+template <typename Question>
+void score_all(Report& report, const Question& question) {
+  const bool asked = report.settings.wants(Method::kBlankOut);
+  const bool explains = report.settings.explains_prediction();
+  const std::size_t n = question.groups.size();
+  std::size_t tokens = 0;
+  for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
+  std::optional<BlankOut> blanked;
+  if (question.blanked && (asked || (explains && agreement_is_cheap(question.model.info(), tokens, n)))) {
+    blanked = blank_out(question);
+  }
+  for (const Method method : report.settings.methods) {
+    if (!method_info(method).aggregates()) report.scores.push_back(scores_of(method, question, blanked));
+  }
+  if (!blanked) return;
+  report.agreement = blank_out_agreement(report, *blanked, question.target, question.blank);
+  for (const MapAgreement& map : report.agreement->maps) {
+    NoteValues values = {{"method", to_text(map.method)},
+                         {"token", display_text(report.input, map.first_token)},
+                         {"quantity", report.agreement->quantity},
+                         {"before", report.agreement->value},
+                         {"after", map.blanked_value}};
+    if (map.layer) values.emplace("layer", *map.layer);
+    if (map.rank_correlation) values.emplace("rank_correlation", *map.rank_correlation);
+    report.notes.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
+  }
+}
+
+}  // namespace
+
+template <typename Input>
+void check_methods(const Settings& settings, ModelOf<Input>& model) {
+  for (const Method method : settings.methods) {
+    const MethodInfo& info = method_info(method);
+    if (info.aggregates()) continue;
+    if (model.info().head == ModelHead::kNone) {
+      throw Error(ErrorKind::kUnsupportedModel,
+                  fmt::format("--method {}: expected a model that predicts something (a class, a token), found {}, "
+                              "which has no head; choose such a model, or raw, rollout or flow",
+                              info.name, model.info().name));
+    }
+    if (!info.needs_gradients()) continue;
+    if (method == Method::kIntegratedGradients && !gradients_of(model).takes_embeddings()) {
+      throw Error(ErrorKind::kUnsupportedModel,
+                  fmt::format("--method {}: expected a model whose gradients can be taken at other embeddings than the "
+                              "input's, found {}, whose backend has none; use attnlrp, gradient-x-input or blank-out",
+                              info.name, model.info().name));
+    }
+    gradients_of(model);
+  }
+}
+
+template void check_methods(const Settings& settings, ModelOf<TextInput>& model);
+template void check_methods(const Settings& settings, ModelOf<PixelInput>& model);
+
+bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups) {
+  const double runs = static_cast<double>(groups) + 1.0;
+  return 2.0 * static_cast<double>(info.parameters) * static_cast<double>(tokens) * runs <= kAgreementWork;
+}
+
+std::string target_quantity(ScoreTarget::Kind kind) {
+  switch (kind) {
+    case ScoreTarget::Kind::kLogit:
+      return "logit";
+    case ScoreTarget::Kind::kLogitDifference:
+      return "logit difference";
+    case ScoreTarget::Kind::kLogitAgainstRest:
+      return "logit above the others' mean";
+    case ScoreTarget::Kind::kProbability:
+      return "probability";
+    case ScoreTarget::Kind::kProbabilityDifference:
+      break;
+  }
+  return "difference of probabilities";
+}
+
+BlankOutAgreement blank_out_agreement(const Report& report, const BlankOut& found, const ScoreTarget& target,
+                                      const std::string& blank) {
+  BlankOutAgreement agreement{
+      .quantity = target_quantity(target.kind), .value = found.value, .blank = blank, .maps = {}};
+  std::vector<std::size_t> compared;
+  for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
+    const bool is_mask = target.position && !report.model.causal && j == report.output_token;  // what is predicted
+    if (!report.input.tokens[j].special && !is_mask) compared.push_back(j);
+  }
+  if (compared.empty()) return agreement;
+  for (const Method method : report.settings.methods) {
+    if (method == Method::kBlankOut) continue;
+    const std::optional<Map> map = map_of(report, method);
+    if (!map) continue;
+    std::vector<double> values;
+    std::vector<double> gaps;
+    std::vector<double> drops;
+    for (const std::size_t j : compared) {
+      const double drop = found.value - found.blanked[j];
+      values.push_back(map->values[j]);
+      drops.push_back(map->has_signs ? drop : std::abs(drop));
+      if (!map->gaps.empty()) gaps.push_back(map->gaps[j]);
+    }
+    MapAgreement& one = agreement.maps.emplace_back();
+    one.method = method;
+    one.layer = map->layer;
+    one.rank_correlation = spearman(values, drops, {.first_gaps = gaps});
+    const auto largest = std::max_element(values.begin(), values.end()) - values.begin();
+    one.first_token = compared[static_cast<std::size_t>(largest)];
+    one.blanked_value = found.blanked[one.first_token];
+  }
+  return agreement;
+}
+
+void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }
+void score_methods(Report& report, const ImageQuestion& question) { score_all(report, question); }
+
+}  // namespace attnflow

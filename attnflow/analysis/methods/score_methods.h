@@ -1,0 +1,48 @@
+// The methods beside the graph that a report asks for, and what blank-out says of all its maps.
+//
+// In order: check_methods(), before the model runs; the report's arrays of methods that aggregate; score_methods().
+//
+// Agreement (report/report_scores.h) costs a run of the model for each token. It is given where blank-out is asked for,
+// and beside every explanation of one prediction that takes no more than kAgreementWork for it.
+#ifndef ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
+#define ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "attnflow/analysis/methods/blank_out.h"
+#include "attnflow/analysis/methods/method_question.h"
+#include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// Floating-point operations, as 2 for each parameter and token of a run: some seconds on two processors.
+inline constexpr double kAgreementWork = 2e11;
+
+// Throws Error(kUsage) or Error(kUnsupportedModel) for a method that the model has nothing for: no head that predicts,
+// no gradients.
+template <typename Input>
+void check_methods(const Settings& settings, ModelOf<Input>& model);
+
+extern template void check_methods(const Settings& settings, ModelOf<TextInput>& model);
+extern template void check_methods(const Settings& settings, ModelOf<PixelInput>& model);
+
+// Whether blanking each of `groups` in an input of `tokens` stays within kAgreementWork.
+bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups);
+
+// Fills Report::scores in the order of settings.methods, and Report::agreement with its notes. A question without
+// `blanked` has no agreement. Throws as the methods do; Cancelled.
+void score_methods(Report& report, const TextQuestion& question);
+void score_methods(Report& report, const ImageQuestion& question);
+
+// "logit difference": what a target's value is, for people.
+std::string target_quantity(ScoreTarget::Kind kind);
+
+// How the maps of a report agree with blank-out, one of each of its methods but blank-out itself.
+BlankOutAgreement blank_out_agreement(const Report& report, const BlankOut& found, const ScoreTarget& target,
+                                      const std::string& blank);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_

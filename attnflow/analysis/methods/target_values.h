@@ -1,0 +1,23 @@
+// The value of one target for many inputs: what blank-out asks of a model.
+//
+// Classifiers run them in batches, other models one by one, with nothing kept but one row of logits. Values are in
+// float64 of float32 logits. Same inputs, same bits, whatever the number of threads.
+#ifndef ATTNFLOW_ANALYSIS_METHODS_TARGET_VALUES_H_
+#define ATTNFLOW_ANALYSIS_METHODS_TARGET_VALUES_H_
+
+#include <span>
+#include <vector>
+
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+// Throw as ModelOf::run() and target_value() do; Cancelled. Progress is in inputs.
+std::vector<double> target_values(TextModel& model, std::span<const TextInput> inputs, const ScoreTarget& target,
+                                  const BatchOptions& options = {});
+std::vector<double> target_values(VisionModel& model, std::span<const PixelInput> inputs, const ScoreTarget& target,
+                                  const BatchOptions& options = {});
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_METHODS_TARGET_VALUES_H_

@@ -1,0 +1,81 @@
+#include "attnflow/attribution/methods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::array<MethodInfo, 8> kMethods = {{
+    {Method::kRaw, "raw", "raw", MethodNeeds::kGraph, "one layer's matrix"},
+    {Method::kRollout, "rollout", "rollout", MethodNeeds::kGraph, "product of the layers' matrices"},
+    {Method::kFlow, "flow", "flow", MethodNeeds::kGraph, "maximum flow through them"},
+    {Method::kLogit, "logit", "logit", MethodNeeds::kLayers,
+     "what each token writes into the predicted position, in units of --target (Ferrando et al. 2023)"},
+    {Method::kAttnLrp, "attnlrp", "attnlrp", MethodNeeds::kGradients,
+     "input times a gradient by the rules of AttnLRP (Achtibat et al. 2024)"},
+    {Method::kGradientTimesInput, "gradient-x-input", "gradient_x_input", MethodNeeds::kGradients,
+     "input times the gradient of --target"},
+    {Method::kIntegratedGradients, "integrated-gradients", "integrated_gradients", MethodNeeds::kGradients,
+     "the same, averaged on the way from a blank input (Sundararajan et al. 2017)"},
+    {Method::kBlankOut, "blank-out", "blank_out", MethodNeeds::kRuns, "how far --target falls when a token is blanked"},
+}};
+
+std::string method_names() {
+  std::vector<std::string> names;
+  for (const MethodInfo& info : kMethods) names.emplace_back(info.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::span<const MethodInfo> all_methods() { return kMethods; }
+
+const MethodInfo& method_info(Method method) { return kMethods.at(static_cast<std::size_t>(method)); }
+
+std::string to_text(Method method) { return method_info(method).name; }
+
+std::vector<std::string> to_texts(const std::vector<Method>& methods) {
+  std::vector<std::string> texts;
+  for (const Method method : methods) texts.push_back(to_text(method));
+  return texts;
+}
+
+Method parse_method(std::string_view text) {
+  const auto found =
+      std::find_if(kMethods.begin(), kMethods.end(), [&](const MethodInfo& info) { return info.name == text; });
+  if (found != kMethods.end()) return found->method;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--method: expected a comma-separated list of {}, found '{}'", method_names(), text));
+}
+
+std::vector<Method> parse_methods(const std::vector<std::string>& texts) {
+  if (texts.empty()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--method: expected at least one of {}, found none", method_names()));
+  }
+  std::vector<Method> methods;
+  for (const std::string& text : texts) {
+    const Method method = parse_method(text);
+    if (std::find(methods.begin(), methods.end(), method) != methods.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("--method: expected each method once, found '{}' twice", text));
+    }
+    methods.push_back(method);
+  }
+  return methods;
+}
+
+void require_aggregations(const std::vector<Method>& methods, std::string_view what) {
+  const auto beside =
+      std::find_if(methods.begin(), methods.end(), [](Method method) { return !method_info(method).aggregates(); });
+  if (beside == methods.end()) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--method: expected raw, rollout or flow with {}, found {}, which explains "
+                          "one prediction of a model that can be run again",
+                          what, to_text(*beside)));
+}
+
+}  // namespace attnflow

@@ -1,0 +1,258 @@
+#include "attnflow/graph/contribution_mixing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "attnflow/base/error.h"
+#include "attnflow/graph/alti_contributions.h"
+#include "attnflow/graph/contribution_layer.h"
+#include "attnflow/graph/globenc_contributions.h"
+#include "attnflow/graph/ifr_contributions.h"
+#include "attnflow/graph/norm_contributions.h"
+#include "attnflow/graph/remove_weights.h"
+#include "attnflow/graph/value_zeroing.h"
+
+namespace attnflow {
+namespace {
+
+// What is kept of a layer's positions for the chunks that follow.
+struct KeptPositions {
+  std::size_t count = 0;
+  std::vector<float> values;  // [position, key-value head, width]
+  internal::GramBlocks grams;
+};
+
+// Rows divided by their sums; one without anything positive becomes the identity's.
+void make_proportions(TensorView<double> rows, std::size_t layer, std::size_t query_begin, Contribution contribution) {
+  const std::size_t positions = rows.extent(1);
+  for (std::size_t q = 0; q < rows.extent(0); ++q) {
+    double* row = rows.data() + q * positions;
+    const double sum = std::accumulate(row, row + positions, 0.0);
+    if (!(sum >= 0.0 && std::isfinite(sum))) {  // written so that NaN fails
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("mixing {}: expected contributions that are finite in layer {}, found a sum of {} at "
+                              "position {}; the model's weights overflow in float32",
+                              contribution_name(contribution), layer, sum, query_begin + q));
+    }
+    if (sum > 0.0) {
+      for (std::size_t k = 0; k < positions; ++k) row[k] /= sum;
+    } else {
+      row[query_begin + q] = 1.0;
+    }
+  }
+}
+
+void remove_from(Tensor<double>& rows, std::size_t query_begin, Contribution contribution,
+                 const WeightRemoval& removal) {
+  const bool spares = residual_rule(contribution) == ResidualRule::kContained;
+  const std::vector<bool> changed = internal::remove_weights(
+      rows, removal, spares ? internal::Diagonal::kStays : internal::Diagonal::kGoes, query_begin);
+  for (std::size_t q = 0; q < changed.size(); ++q) {
+    if (changed[q]) renormalize_row({rows.data() + q * rows.extent(1), rows.extent(1)});
+  }
+}
+
+}  // namespace
+
+const char* contribution_name(Contribution contribution) {
+  switch (contribution) {
+    case Contribution::kNorm:
+      return "norm";
+    case Contribution::kGlobenc:
+      return "globenc";
+    case Contribution::kAlti:
+      return "alti";
+    case Contribution::kIfr:
+      return "ifr";
+    case Contribution::kValueZeroing:
+      return "value-zeroing";
+  }
+  return "";
+}
+
+ResidualRule residual_rule(Contribution contribution) {
+  return contribution == Contribution::kValueZeroing ? ResidualRule::kConvex : ResidualRule::kContained;
+}
+
+struct ContributionRows::State {
+  std::size_t layers = 0;
+  ContributionOptions options;
+  bool in_chunks = false;
+  std::vector<KeptPositions> kept;  // of each layer
+
+  Tensor<double> contributions(const LayerTerms& terms, KeptPositions& before) const;
+};
+
+// c_ij before rows are divided by their sums. `before`: what is kept of the chunks before, to which this one is added.
+Tensor<double> ContributionRows::State::contributions(const LayerTerms& terms, KeptPositions& before) const {
+  const Contribution method = options.contribution;
+  if (method == Contribution::kGlobenc) {
+    return internal::globenc_contributions(terms, options.threads, before.grams);
+  }
+  const auto folded =
+      method == Contribution::kValueZeroing ? internal::FoldedNorms::kNone : internal::FoldedNorms::kFirst;
+  if (method == Contribution::kValueZeroing) internal::check_value_zeroing(terms);
+  internal::ContributionLayer layer =
+      internal::contribution_layer(terms, folded, contribution_name(method), options.threads);
+  if (method == Contribution::kNorm) return internal::norm_contributions(layer, before.grams);
+  if (in_chunks) {
+    before.values.insert(before.values.end(), terms.values.span().begin(), terms.values.span().end());
+    layer.values = before.values.data();
+    layer.value_begin = 0;
+  }
+  if (method == Contribution::kAlti) return internal::alti_contributions(layer);
+  if (method == Contribution::kIfr) return internal::ifr_contributions(layer);
+  return internal::value_zeroing(terms, layer);
+}
+
+ContributionRows::ContributionRows(std::size_t layers, ContributionOptions options, bool in_chunks)
+    : state_(std::make_unique<State>()) {
+  state_->layers = layers;
+  state_->options = std::move(options);
+  state_->in_chunks = in_chunks;
+  state_->kept.resize(layers);
+}
+ContributionRows::~ContributionRows() = default;
+ContributionRows::ContributionRows(ContributionRows&&) noexcept = default;
+ContributionRows& ContributionRows::operator=(ContributionRows&&) noexcept = default;
+
+Tensor<double> ContributionRows::rows(const LayerTerms& terms) {
+  const ContributionOptions& options = state_->options;
+  const char* name = contribution_name(options.contribution);
+  if (terms.layer < 1 || terms.layer > state_->layers) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("mixing {}: expected layers 1 to {}, found {}", name, state_->layers, terms.layer));
+  }
+  KeptPositions& kept = state_->kept[terms.layer - 1];
+  if (terms.query_begin != kept.count) {
+    throw Error(
+        ErrorKind::kOther,
+        fmt::format("mixing {}: expected layer {} {} at position {}, found queries from {}", name, terms.layer,
+                    state_->in_chunks ? "to go on" : "to come whole, beginning", kept.count, terms.query_begin));
+  }
+  Tensor<double> rows = state_->contributions(terms, kept);
+  if (state_->in_chunks) {
+    kept.count += rows.extent(0);
+  } else {
+    kept = {};
+  }
+  make_proportions(rows.view(), terms.layer, terms.query_begin, options.contribution);
+  WeightRemoval seen{.mask_columns = options.removal.mask_columns};
+  std::erase_if(seen.mask_columns, [&rows](std::size_t k) { return k >= rows.extent(1); });
+  if (!seen.mask_columns.empty()) remove_from(rows, terms.query_begin, options.contribution, seen);
+  return rows;
+}
+
+ContributionGraphSink::ContributionGraphSink(std::size_t layers, ContributionOptions options, std::size_t tokens)
+    : layers_(layers),
+      tokens_(tokens),
+      options_(std::move(options)),
+      rows_(layers, options_, tokens != 0),
+      seen_(layers, 0) {
+  if (!(options_.residual >= 0.0 && options_.residual <= 1.0)) {
+    throw Error(ErrorKind::kUsage, fmt::format("residual: expected a weight from 0 to 1, found {}", options_.residual));
+  }
+  if (tokens != 0 && options_.removal.discard > 0.0) {
+    throw Error(
+        ErrorKind::kUsage,
+        "discard: expected whole layers, whose smallest weights it drops, found chunks of queries; remove --discard");
+  }
+}
+
+void ContributionGraphSink::terms(const LayerTerms& terms) {
+  const char* name = contribution_name(options_.contribution);
+  const std::size_t queries = terms.attention.rank() == 3 ? terms.attention.extent(1) : 0;
+  const std::size_t end = terms.query_begin + queries;
+  const std::size_t n = tokens_ != 0 ? tokens_ : graph_.weights.empty() ? end : graph_.tokens();
+  const WeightRemoval& removal = options_.removal;
+  internal::check_removal(removal.mask_columns, removal.discard, removal.discard_keeps, n);
+  if (end > n || (tokens_ == 0 && end != n) ||
+      (tokens_ == 0 && terms.layer <= layers_ && terms.layer >= 1 && seen_[terms.layer - 1] != 0)) {
+    throw Error(ErrorKind::kOther,
+                fmt::format("mixing {}: expected {} tokens in every layer, each once, found queries {} "
+                            "to {} of layer {}",
+                            name, n, terms.query_begin, end, terms.layer));
+  }
+  Tensor<double> rows = rows_.rows(terms);
+  if (removal.discard > 0.0) {
+    remove_from(rows, terms.query_begin, options_.contribution,
+                {.discard = removal.discard, .discard_keeps = removal.discard_keeps});
+  }
+  if (graph_.weights.empty()) {
+    graph_.weights = Tensor<double>({layers_, n, n});
+    graph_.residual = options_.residual;
+    graph_.residual_rule = residual_rule(options_.contribution);
+  }
+  for (std::size_t q = 0; q < queries; ++q) {
+    std::copy_n(rows.data() + q * end, end,
+                graph_.weights.data() + ((terms.layer - 1) * n + terms.query_begin + q) * n);
+  }
+  seen_[terms.layer - 1] += queries;
+}
+
+void ContributionGraphSink::layer(std::size_t layer, std::size_t /*query_begin*/,
+                                  TensorView<const float> /*attention*/) {
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("mixing {}: expected values, residuals and the output projection of layer {}, found attention "
+                  "alone; what runs this model hands over nothing else. Choose --mixing attention, which needs "
+                  "no more",
+                  contribution_name(options_.contribution), layer));
+}
+
+AttentionGraph contribution_graph(TensorView<const double> contributions, const ContributionOptions& options) {
+  const char* name = contribution_name(options.contribution);
+  if (contributions.rank() != 3 || contributions.empty() || contributions.extent(1) != contributions.extent(2)) {
+    throw Error(
+        ErrorKind::kBadFile,
+        fmt::format("mixing {}: expected contributions [layer, query, key] of as many queries as keys, found {}", name,
+                    shape_to_string(contributions.shape())));
+  }
+  const std::size_t n = contributions.extent(1);
+  internal::check_removal(options.removal.mask_columns, options.removal.discard, options.removal.discard_keeps, n);
+  AttentionGraph graph;
+  graph.residual = options.residual;
+  graph.residual_rule = residual_rule(options.contribution);
+  graph.weights = Tensor<double>(contributions.shape());
+  for (std::size_t l = 0; l < contributions.extent(0); ++l) {
+    const auto layer = contributions[l].span();
+    for (std::size_t e = 0; e < layer.size(); ++e) {
+      if (layer[e] >= 0.0 && std::isfinite(layer[e])) continue;  // written so that NaN fails
+      throw Error(ErrorKind::kBadFile,
+                  fmt::format("mixing {}: expected contributions that are finite and at least 0, found {} at layer {}, "
+                              "query {}, key {}",
+                              name, layer[e], l + 1, e / n, e % n));
+    }
+    Tensor<double> rows({n, n}, {layer.begin(), layer.end()});
+    make_proportions(rows.view(), l + 1, 0, options.contribution);
+    remove_from(rows, 0, options.contribution, options.removal);
+    std::copy_n(rows.data(), n * n, graph.weights[l].data());
+  }
+  return graph;
+}
+
+AttentionGraph ContributionGraphSink::take() {
+  const char* name = contribution_name(options_.contribution);
+  if (graph_.weights.empty()) {
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("mixing {}: expected values, residuals and the output projection of {} layers, found none; "
+                            "what runs this model does not hand them over. Choose --mixing attention, which needs no "
+                            "more",
+                            name, layers_));
+  }
+  for (std::size_t l = 0; l < layers_; ++l) {
+    if (seen_[l] != graph_.tokens()) {
+      throw Error(ErrorKind::kOther,
+                  fmt::format("mixing {}: expected {} positions in every layer, found {} in layer {}", name,
+                              graph_.tokens(), seen_[l], l + 1));
+    }
+  }
+  seen_.assign(layers_, 0);
+  return std::exchange(graph_, {});
+}
+
+}  // namespace attnflow

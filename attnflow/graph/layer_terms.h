@@ -1,0 +1,69 @@
+// What the attention block of a layer writes into the residual stream, taken apart by the position that it comes from.
+//
+// Definition. With x_i the residual stream before the block at position i, a_ij^h the attention of head h, v_j^h the
+// value of position j in it, and O^h the head's rows of the output projection,
+//
+//     T_ij = sum_h a_ij^h (v_j^h O^h)                 what position j writes into position i
+//     y_i = x_i + sum_j T_ij + b                      the residual stream behind the block
+//
+// where b is what does not come from any position: the projection's bias. H heads; G of them have values of their own,
+// and head h uses those of key-value head h G / H. A scale of the block's output (layer scale) is folded into O^h.
+//
+// In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is what goes on; in those whose norm comes after
+// it (BERT), y_i is what that norm is given. Contributions (graph/contribution_mixing.h) are made of these.
+//
+// References:
+//   G. Kobayashi, T. Kuribayashi, S. Yokoi and K. Inui, Attention is Not Only a Weight, EMNLP 2020:
+//     https://aclanthology.org/2020.emnlp-main.574
+//
+// Example:
+//
+//     struct LargestValue : AttentionSink {
+//       float largest = 0.0F;
+//       bool wants_terms() const override { return true; }
+//       void layer(std::size_t, std::size_t, TensorView<const float>) override {}
+//       void terms(const LayerTerms& terms) override {
+//         for (const float value : terms.values.span()) largest = std::max(largest, std::abs(value));
+//       }
+//     };
+//     LargestValue sink;
+//     for (std::size_t l = 1; l <= kLayers; ++l) sink.terms(terms(l));  // what a model does
+//     assert(sink.largest > 0.0F);
+#ifndef ATTNFLOW_GRAPH_LAYER_TERMS_H_
+#define ATTNFLOW_GRAPH_LAYER_TERMS_H_
+
+#include <cstddef>
+#include <functional>
+
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// A layer norm, or without a shift an RMS norm: N(v) = (v - mean v) / sigma scale + shift, sigma^2 = var v + epsilon;
+// RMS: v / sigma scale, sigma^2 = mean v^2 + epsilon.
+struct NormTerms {
+  TensorView<const float> scale;  // [hidden]; empty: there is no norm
+  TensorView<const float> shift;  // [hidden]; empty: an RMS norm
+  double epsilon = 0.0;
+};
+
+// One layer of the queries [query_begin, query_begin + q). All is valid only during the call that hands it over.
+struct LayerTerms {
+  std::size_t layer = 0;  // 1 for the first
+  std::size_t query_begin = 0;
+  TensorView<const float> attention;          // [head, q, key], after softmax; keys count from 0 of the sequence
+  TensorView<const float> values;             // [q, key-value head, width]: of these positions; others came before
+  TensorView<const float> output_projection;  // [head, width, hidden]: O^h; the same in every chunk
+  TensorView<const float> residual;           // [q, hidden]: x
+  TensorView<const float> output;             // [q, hidden]: y
+  // Layers whose norms come after: that of y, and that behind the feed-forward net. Empty scales otherwise.
+  NormTerms norm = {};
+  NormTerms feed_forward_norm = {};
+  // The rest of the layer, from rows of y [rows, hidden] to the layer's output [rows, hidden], each row by itself. May
+  // be empty where the engine cannot compute it apart.
+  std::function<Tensor<float>(TensorView<const float> y)> rest = {};
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_GRAPH_LAYER_TERMS_H_

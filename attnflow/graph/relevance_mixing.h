@@ -1,0 +1,91 @@
+// Relevance: mixing by what each position contributes to one prediction of the model.
+//
+// Problem. Attention says where a layer looks, contributions (graph/contribution_mixing.h) what arrives from there.
+// Neither says what of it the prediction uses. What is a layer's matrix when exactly that is to count?
+//
+// Definition. With x_i, T_ij and y_i of a layer (graph/layer_terms.h: y_i = x_i + sum_j T_ij + b), a target s (a logit,
+// or the difference of two), and g_i the gradient of s at y_i by AttnLRP's rules (BackwardRule::kAttnLrp),
+//
+//     E_ij = (T_ij + d_ij x_i) . g_i                 d_ij = 1 if i = j
+//     W_ij = max(0, E_ij)
+//
+// E_ij is in units of s, mostly logits: what flows from position j of a layer's input to position i of its output and
+// on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is about s in every
+// layer. In layers whose norm comes after the block (BERT) y_i is the sum before that norm, so no norm has to be made
+// linear: its rule is in g_i.
+//
+// Method. T_ij . g_i = sum_h a_ij^h ds/da_ij^h, so neither T nor the output projection is needed: attention, its
+// gradient, and the dot products x_i . g_i. O(H n^2 + n d) a layer, O(L n^2) memory; the pass back is the model's work.
+//
+// Two readings. As proportions, for rollout: rows divided by their sums (ResidualRule::kContainedNormalized; a row of
+// zeros becomes that of the identity), so that rollout says by what shares the prediction goes back to the inputs. As
+// capacities, for flow: W as it is (ResidualRule::kContained), so that arcs of positions that the prediction does not
+// use carry next to nothing, and the maximum flow from the output to an input is the most relevance that can be routed
+// to it, in units of s. Capacities must not sum to more than 1 for the laws of flow (flow/flow.h), so the weights of
+// all layers are divided by AttentionGraph::unit, a power of two, which rounds nothing; times it, values are in units
+// of s.
+//
+// The negative part, what speaks against s, is left out of the graph and known by its share, negative_share().
+//
+// Removal. mask_columns and discard set weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at
+// a position. Nothing is renormalised.
+//
+// All arithmetic is float64, heads in order: same input, same bits.
+//
+// References:
+//   R. Achtibat et al., AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers, ICML 2024:
+//     https://arxiv.org/abs/2402.05602
+//   As edges of rollout and flow: this project (docs/edges.md).
+//
+// Example:
+//
+//     RelevanceGraphSink sink(kLayers);
+//     for (std::size_t l = kLayers; l > 0; --l) {  // what a model does: layers from the top, by AttnLRP's rules
+//       sink.layer({.layer = l,
+//                   .attention = attention[l - 1],
+//                   .attention_gradient = gradient[l - 1],
+//                   .residual = residual.view(),
+//                   .output_gradient = slope.view()});
+//     }
+//     const double against = *sink.negative_share();
+//     const AttentionGraph relevance = sink.take();
+//     assert(against > 0.0 && against < 1.0 && relevance.unit >= 1.0);
+#ifndef ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_
+#define ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attnflow/graph/gradient_mixing.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+// E of one layer, [query, key]. Throws Error(kBadFile) for attention that is negative and numbers that are not finite,
+// Error(kOther) for shapes that do not fit together.
+Tensor<double> signed_relevance(const LayerGradients& gradients);
+
+// A sink that keeps W of every layer.
+class RelevanceGraphSink : public GraphOfGradientsSink {
+ public:
+  explicit RelevanceGraphSink(std::size_t layers, WeightRemoval removal = {})
+      : GraphOfGradientsSink(layers), removal_(std::move(removal)) {}
+  AttentionGraph take() override;
+
+  // sum |E^-| / sum |E| over all layers that have come, before removal: 0 where nothing speaks against the target.
+  std::optional<double> negative_share() const override;
+
+ private:
+  Tensor<double> weights(const LayerGradients& gradients) override;
+
+  WeightRemoval removal_;
+  double negative_ = 0.0;
+  double all_ = 0.0;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_

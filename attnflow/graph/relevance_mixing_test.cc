@@ -1,0 +1,182 @@
+#include "attnflow/graph/relevance_mixing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "attnflow/base/error.h"
+#include "attnflow/graph/gradient_for_test.h"
+#include "attnflow/graph/random_stack_for_test.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kLayers = 3;
+constexpr std::size_t kTokens = 5;
+constexpr std::size_t kHidden = 4;
+
+Tensor<float> random_stream(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> value(0.0, 1.0);
+  Tensor<float> stream({kLayers, kTokens, kHidden});
+  for (float& x : stream.span()) x = static_cast<float>(value(random));
+  return stream;
+}
+
+struct Layers {
+  AttentionStack stack = random_stack({.layers = kLayers, .heads = 2, .tokens = kTokens, .causal = true});
+  Tensor<float> gradient = random_gradient(stack);
+  Tensor<float> residual = random_stream(3);
+  Tensor<float> output_gradient = random_stream(4);
+
+  LayerGradients operator[](std::size_t l) const {
+    return {.layer = l,
+            .attention = stack.layer(l),
+            .attention_gradient = gradient[l - 1],
+            .residual = residual[l - 1],
+            .output_gradient = output_gradient[l - 1]};
+  }
+  void send_to(AttentionGradientSink& sink) const {
+    for (std::size_t l = kLayers; l >= 1; --l) sink.layer((*this)[l]);
+  }
+  // E by its definition.
+  long double relevance(std::size_t l, std::size_t i, std::size_t j) const {
+    long double sum = 0.0L;
+    for (std::size_t h = 0; h < 2; ++h) {
+      sum += static_cast<long double>(stack.weights()(l - 1, h, i, j)) * gradient(l - 1, h, i, j);
+    }
+    for (std::size_t c = 0; i == j && c < kHidden; ++c) {
+      sum += static_cast<long double>(residual(l - 1, i, c)) * output_gradient(l - 1, i, c);
+    }
+    return sum;
+  }
+};
+
+TEST(Relevance, PositivePartInUnitsOfTheTarget) {
+  const Layers layers;
+  RelevanceGraphSink sink(kLayers);
+  layers.send_to(sink);
+  long double negative = 0.0L;
+  long double all = 0.0L;
+  const double share = sink.negative_share().value();
+  const AttentionGraph graph = sink.take();
+  EXPECT_EQ(std::exp2(std::ilogb(graph.unit)), graph.unit);
+  double largest = 0.0;
+  for (std::size_t l = 1; l <= kLayers; ++l) {
+    for (std::size_t i = 0; i < kTokens; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < kTokens; ++j) {
+        const long double expected = layers.relevance(l, i, j);
+        EXPECT_NEAR(graph.weights(l - 1, i, j) * graph.unit, static_cast<double>(std::max(0.0L, expected)), 1e-12);
+        if (j > i) {
+          EXPECT_EQ(graph.weights(l - 1, i, j), 0.0);
+        }
+        if (expected < 0.0L) negative -= expected;
+        all += std::abs(expected);
+        sum += graph.weights(l - 1, i, j);
+      }
+      largest = std::max(largest, sum);
+    }
+  }
+  EXPECT_LE(largest, 1.0);
+  EXPECT_GE(largest, 0.5);
+  EXPECT_NEAR(share, static_cast<double>(negative / all), 1e-12);
+}
+
+TEST(Relevance, ProportionsForRolloutAndCapacitiesForFlow) {
+  const Layers layers;
+  RelevanceGraphSink sink(kLayers);
+  layers.send_to(sink);
+  AttentionGraph graph = sink.take();
+  for (std::size_t l = 1; l <= kLayers; ++l) {
+    const Tensor<double> proportions = graph.top(l);
+    for (std::size_t i = 0; i < kTokens; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < kTokens; ++j) sum += proportions(i, j);
+      EXPECT_NEAR(sum, 1.0, 1e-12);
+    }
+  }
+  graph.residual_rule = flow_rule(graph.residual_rule);
+  const Tensor<double> capacities = graph.top(1);
+  for (std::size_t e = 0; e < capacities.size(); ++e) EXPECT_EQ(capacities.data()[e], graph.weights.data()[e]);
+}
+
+TEST(Relevance, HeadsInAnyOrder) {
+  const Layers layers;
+  Layers swapped;
+  for (std::size_t l = 0; l < kLayers; ++l) {
+    const std::size_t size = kTokens * kTokens;
+    for (Tensor<float>* const all : {&swapped.gradient}) {
+      std::swap_ranges(all->data() + 2 * l * size, all->data() + (2 * l + 1) * size, all->data() + (2 * l + 1) * size);
+    }
+  }
+  Tensor<float> weights(layers.stack.weights().shape());
+  for (std::size_t l = 0; l < kLayers; ++l) {
+    for (std::size_t h = 0; h < 2; ++h) {
+      for (std::size_t i = 0; i < kTokens; ++i) {
+        for (std::size_t j = 0; j < kTokens; ++j) weights(l, h, i, j) = layers.stack.weights()(l, 1 - h, i, j);
+      }
+    }
+  }
+  swapped.stack = AttentionStack(std::move(weights));
+  for (std::size_t l = 1; l <= kLayers; ++l) {
+    const Tensor<double> one = signed_relevance(layers[l]);
+    const Tensor<double> other = signed_relevance(swapped[l]);
+    for (std::size_t e = 0; e < one.size(); ++e) EXPECT_NEAR(one.data()[e], other.data()[e], 1e-12);
+  }
+}
+
+TEST(Relevance, NothingSpeaksForTheTarget) {
+  Layers layers;
+  for (float& g : layers.gradient.span()) g = -std::abs(g);
+  for (float& g : layers.output_gradient.span()) g = 0.0F;
+  RelevanceGraphSink sink(kLayers);
+  layers.send_to(sink);
+  EXPECT_EQ(sink.negative_share(), 1.0);
+  const AttentionGraph graph = sink.take();
+  EXPECT_EQ(graph.unit, 1.0);
+  const Tensor<double> identity = graph.top(2);
+  for (std::size_t i = 0; i < kTokens; ++i) {
+    for (std::size_t j = 0; j < kTokens; ++j) EXPECT_EQ(identity(i, j), i == j ? 1.0 : 0.0);
+  }
+}
+
+TEST(Relevance, RemovalLeavesWhatStays) {
+  const Layers layers;
+  RelevanceGraphSink whole(kLayers);
+  layers.send_to(whole);
+  const AttentionGraph graph = whole.take();
+  RelevanceGraphSink sink(kLayers, {.mask_columns = {1}});
+  layers.send_to(sink);
+  const AttentionGraph masked = sink.take();
+  for (std::size_t i = 0; i < kTokens; ++i) {
+    for (std::size_t j = 0; j < kTokens; ++j) {
+      const double expected = j == 1 && i != j ? 0.0 : graph.weights(0, i, j) * graph.unit;
+      EXPECT_EQ(masked.weights(0, i, j) * masked.unit, expected);
+    }
+  }
+  RelevanceGraphSink bad(kLayers, {.mask_columns = {kTokens}});
+  EXPECT_THROW(bad.layer(layers[1]), Error);
+}
+
+TEST(Relevance, RefusesDamagedLayers) {
+  Layers layers;
+  layers.residual(1, 2, 0) = std::numeric_limits<float>::quiet_NaN();
+  RelevanceGraphSink sink(kLayers);
+  sink.layer(layers[3]);
+  try {
+    sink.layer(layers[2]);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadFile);
+    EXPECT_NE(std::string(error.what()).find("layer 2, position 2"), std::string::npos) << error.what();
+  }
+  LayerGradients without = layers[1];
+  without.residual = {};
+  EXPECT_THROW(sink.layer(without), Error);
+}
+
+}  // namespace
+}  // namespace attnflow

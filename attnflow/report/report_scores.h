@@ -1,0 +1,59 @@
+// What methods beside the graph say of one prediction, and how far the maps of all methods may be believed.
+//
+// With F the target's value (a logit, a difference of two; model/model.h, ScoreTarget), a method gives token j a score
+// s_j with a sign, in units of F. Some promise that their scores, with parts that belong to no token, add up to a known
+// number:
+//
+//     sum_j s_j + sum_k part_k = total        error = total - (sum_j s_j + sum_k part_k).
+//
+// Agreement. Blanking token j, alone, changes F to F_j. A map is right about the model as far as it orders the tokens
+// as the drops F - F_j do (Spearman's correlation; of |F - F_j| for maps without signs), and as far as F falls when the
+// token that it ranks first is blanked. Compared are the tokens that stand for something of the input: no special ones.
+#ifndef ATTNFLOW_REPORT_REPORT_SCORES_H_
+#define ATTNFLOW_REPORT_REPORT_SCORES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/methods.h"
+#include "attnflow/tensor/tensor.h"
+
+namespace attnflow {
+
+struct ScorePart {
+  std::string name;  // "feed-forward layer 3", "biases"
+  double value = 0.0;
+};
+
+// Of one method beside the graph.
+struct MethodScores {
+  Method method = Method::kBlankOut;
+  Tensor<double> values = {};         // [1, token]: of the one prediction that is explained
+  std::vector<ScorePart> parts = {};  // what belongs to no token
+  std::optional<double> total = {};   // what scores and parts add up to; absent: they promise nothing
+
+  // By how much they miss it; 0 where nothing is promised.
+  double error() const;
+};
+
+// How one map agrees with blank-out.
+struct MapAgreement {
+  Method method = Method::kRollout;
+  std::optional<std::size_t> layer = {};        // of methods that aggregate
+  std::optional<double> rank_correlation = {};  // absent where either orders nothing
+  std::size_t first_token = 0;                  // which the map ranks first among those compared
+  double blanked_value = 0.0;                   // F where that token is blanked
+};
+
+struct BlankOutAgreement {
+  std::string quantity;            // "logit difference"
+  double value = 0.0;              // F
+  std::string blank;               // what stood in for blanked tokens
+  std::vector<MapAgreement> maps;  // in the order of settings.methods
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_REPORT_REPORT_SCORES_H_

@@ -1,0 +1,148 @@
+#include "attnflow/report/report_scores.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/error.h"
+#include "attnflow/report/compact_json.h"
+#include "attnflow/report/csv_for_test.h"
+#include "attnflow/report/report_arrays.h"
+#include "attnflow/report/report_csv.h"
+#include "attnflow/report/report_for_test.h"
+#include "attnflow/report/report_json.h"
+
+namespace attnflow::report_scores_test {
+namespace {
+
+Report scored_report() {
+  Report report = test::small_report();
+  report.settings.methods = {Method::kRaw, Method::kRollout, Method::kFlow, Method::kIntegratedGradients,
+                             Method::kBlankOut};
+  report.scores = {{.method = Method::kIntegratedGradients,
+                    .values = Tensor<double>({1, 4}, {0.125, -1.0 / 3.0, 2.5, 0.0}),
+                    .parts = {{"biases", -0.25}, {"feed-forward layer 1", 1e-3}},
+                    .total = 2.0},
+                   {.method = Method::kBlankOut, .values = Tensor<double>({1, 4}, {0.0, -1.5, 4.25, -0.75})}};
+  report.agreement = {
+      .quantity = "logit difference",
+      .value = 3.2,
+      .blank = "[UNK]",
+      .maps = {
+          {.method = Method::kRollout, .layer = 2, .rank_correlation = 0.7, .first_token = 2, .blanked_value = -1.1},
+          {.method = Method::kBlankOut, .first_token = 2, .blanked_value = -1.05}}};
+  return report;
+}
+
+void expect_scores(const Report& read, const Report& written, double tolerance) {
+  ASSERT_EQ(read.scores.size(), written.scores.size());
+  for (std::size_t s = 0; s < written.scores.size(); ++s) {
+    const MethodScores& a = read.scores[s];
+    const MethodScores& b = written.scores[s];
+    EXPECT_EQ(a.method, b.method);
+    EXPECT_EQ(a.total, b.total);
+    ASSERT_EQ(a.values.shape(), b.values.shape());
+    for (std::size_t j = 0; j < b.values.size(); ++j) {
+      EXPECT_NEAR(a.values.data()[j], b.values.data()[j], tolerance * std::abs(b.values.data()[j]));
+    }
+    ASSERT_EQ(a.parts.size(), b.parts.size());
+    for (std::size_t p = 0; p < b.parts.size(); ++p) {
+      EXPECT_EQ(a.parts[p].name, b.parts[p].name);
+      EXPECT_EQ(a.parts[p].value, b.parts[p].value);
+    }
+  }
+  ASSERT_TRUE(read.agreement.has_value());
+  EXPECT_EQ(read.agreement->quantity, written.agreement->quantity);
+  EXPECT_EQ(read.agreement->value, written.agreement->value);
+  EXPECT_EQ(read.agreement->blank, written.agreement->blank);
+  ASSERT_EQ(read.agreement->maps.size(), written.agreement->maps.size());
+  for (std::size_t m = 0; m < written.agreement->maps.size(); ++m) {
+    const MapAgreement& a = read.agreement->maps[m];
+    const MapAgreement& b = written.agreement->maps[m];
+    EXPECT_EQ(a.method, b.method);
+    EXPECT_EQ(a.layer, b.layer);
+    EXPECT_EQ(a.rank_correlation, b.rank_correlation);
+    EXPECT_EQ(a.first_token, b.first_token);
+    EXPECT_EQ(a.blanked_value, b.blanked_value);
+  }
+}
+
+TEST(ReportScores, ErrorIsWhatIsMissing) {
+  const Report report = scored_report();
+  EXPECT_NEAR(report.scores[0].error(), 2.0 - (0.125 - 1.0 / 3.0 + 2.5 - 0.25 + 1e-3), 1e-15);
+  EXPECT_EQ(report.scores[1].error(), 0.0);  // promises nothing
+}
+
+TEST(ReportScores, ComeBackFromJsonToTheBit) {
+  const Report report = scored_report();
+  const std::string text = report_to_json(report);
+  const Report read = report_from_json(text);
+  expect_scores(read, report, 0.0);
+  EXPECT_EQ(report_to_json(read), text);
+  EXPECT_EQ(read.raw, report.raw);
+  EXPECT_EQ(methods_present(read), (std::vector<Method>{Method::kRaw, Method::kRollout, Method::kFlow}));
+  EXPECT_NE(method_scores(read, Method::kBlankOut), nullptr);
+  EXPECT_EQ(method_scores(read, Method::kAttnLrp), nullptr);
+}
+
+TEST(ReportScores, KeepTheirSignsInCompactDocumentsOfAnySize) {
+  Report report = scored_report();
+  expect_scores(report_from_json(compact_report_json(report)), report, 1e-7);
+  CompactOptions small;
+  small.bytes = small.exact_bytes = small.max_bytes = 1;
+  expect_scores(report_from_json(compact_report_json(report, small)), report, 1e-7);
+}
+
+TEST(ReportScores, AreArraysOfFiles) {
+  const std::vector<NamedArray> arrays = report_arrays(scored_report());
+  const auto found = std::find_if(arrays.begin(), arrays.end(),
+                                  [](const NamedArray& named) { return named.name == "integrated_gradients"; });
+  ASSERT_NE(found, arrays.end());
+  const Tensor<double> values = found->array.to_double("scores");
+  EXPECT_EQ(values.shape(), (Shape{1, 4}));
+  EXPECT_EQ(values(0, 2), 2.5);
+}
+
+TEST(ReportScores, AreCsvRowsOfNoLayer) {
+  const Report report = scored_report();
+  std::string text;
+  report_to_csv(report, [&](std::string_view piece) { text += piece; });
+  const test::Rows rows = test::parse_csv(text);
+  ASSERT_EQ(rows.size(), 1U + 2 * 4 + 4);
+  const std::size_t columns = rows[0].size();
+  EXPECT_EQ(rows[0][columns - 2], "integrated_gradients");
+  EXPECT_EQ(rows[0].back(), "blank_out");
+  for (const auto& row : rows) EXPECT_EQ(row.size(), columns);
+  EXPECT_EQ(rows[1].back(), "");  // of layer 1
+  const auto& row = rows[9 + 2];
+  EXPECT_EQ(row[0], "");
+  EXPECT_EQ(row[3], "2");
+  EXPECT_EQ(row[4], "cats");
+  EXPECT_EQ(row[6], "");  // raw
+  EXPECT_EQ(row[columns - 2], "2.5");
+  EXPECT_EQ(row.back(), "4.25");
+}
+
+TEST(ReportScores, DocumentsThatAreNoneAreRefused) {
+  using nlohmann::json;
+  const auto refused = [](auto change) {
+    json document = json::parse(report_to_json(scored_report()));
+    change(document);
+    EXPECT_THROW(report_from_json(document.dump()), Error);
+  };
+  refused([](json& d) { d["scores"][0]["method"] = "rollout"; });
+  refused([](json& d) { d["scores"][0]["method"] = "magic"; });
+  refused([](json& d) { d["scores"][1]["method"] = "integrated-gradients"; });
+  refused([](json& d) { d["scores"][0]["parts"][0].erase("value"); });
+  refused([](json& d) { d["arrays"]["blank_out"]["shape"] = {2, 2}; });
+  refused([](json& d) { d["agreement"]["maps"][0]["first_token"] = 4; });
+  refused([](json& d) { d["agreement"]["maps"][0]["layer"] = 3; });
+  refused([](json& d) { d["agreement"].erase("value"); });
+}
+
+}  // namespace
+}  // namespace attnflow::report_scores_test

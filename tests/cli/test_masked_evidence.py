@@ -1,0 +1,98 @@
+"""`attnflow evaluate evidence` with masked language models: a small one of random weights, and BERT-base where it is."""
+
+import csv
+import json
+import os
+import unittest
+
+from support import MODELS, UNSUPPORTED, USAGE, CommandTest
+
+BERT = str(MODELS / "bert_masked_lm_tied")
+BERT_BASE = os.environ.get("ATTNFLOW_BERT_BASE_DIR", "")
+FAST = ("--resamples", "100", "--samples", "0")
+
+
+class MaskedEvidence(CommandTest):
+    def write(self, *rows, head=("text", "good", "bad", "evidence")):
+        with (self.folder / "e.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([head, *rows])
+
+    def evidence(self, *options, model=BERT):
+        words = ["evaluate", "evidence", "--model", model, "--data", "e.csv", *FAST, *options, "--json"]
+        return json.loads(self.run_program(*words).stdout)
+
+    def test_every_mixing_and_score(self):
+        self.write(
+            ("the author is on [MASK] table .", "her", "it", "author"),
+            ("the book talk about [MASK]", "sara", "it", "book"),
+            ("the book talk about it", "sara", "it", "book"),
+        )
+        found = self.evidence("--mixing", "all", "--scores", "blank-out,gradient,gradient-x-input")
+        self.assertEqual(found["samples"]["scored"], 2)
+        self.assertEqual(found["samples"]["left_out"], {"the text does not hold exactly one mask token": 1})
+        mixings = found["settings"]["mixing"]
+        self.assertEqual(mixings[:3], ["attention", "gradient", "gradient-renormalized"])
+        self.assertFalse(set(mixings) & set(found["impossible_mixings"]))
+        cells = {(c["method"], c["mixing"], c["layer"]): c["mean"] for c in found["cells"]}
+        self.assertEqual(len(cells), len(found["cells"]))
+        # Two layers and their mean, for raw, rollout and flow; four scores, one of them by chance.
+        self.assertEqual(len(cells), 3 * 3 * len(mixings) + 4)
+        self.assertTrue(all(0 < value <= 1 for value in cells.values()))
+        chance = (sum(1 / r for r in range(1, 7)) / 6 + sum(1 / r for r in range(1, 5)) / 4) / 2
+        self.assertAlmostEqual(cells["random", None, "mean"], chance)
+        # One layer of attention, without a residual below it: rollout ranks as raw does.
+        one = self.evidence("--mixing", "attention", "--residual", 0, "--layers", 1, "--scores", "gradient")
+        values = {c["method"]: c["mean"] for c in one["cells"] if c["layer"] == 1}
+        self.assertEqual(values["raw"], values["rollout"])
+
+    def test_the_table_names_mixings(self):
+        self.write(("the author is on [MASK] table", "her", "it", "author"))
+        words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", "--mixing", "attention,gradient", *FAST]
+        self.assertIn("\nrollout over gradient ", self.run_program(*words).stdout)
+        self.run_program(*words, "-o", "out.csv")
+        with (self.folder / "out.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual({row["mixing"] for row in rows}, {"attention", "gradient", ""})
+
+    def test_swapped_names(self):
+        head = ("text", "good", "bad", "evidence", "swap")
+        self.write(("the author is on [MASK] table", "her", "it", "author", "author"), head=head)
+        # With the same word in its place the answer cannot turn.
+        done = self.run_program("evaluate", "evidence", "--model", BERT, "--data", "e.csv", code=3)
+        self.assertIn("the answer does not follow the swapped word: 1", done.stderr)
+
+    def test_refusals(self):
+        self.write(("the author is on [MASK] table", "her", "it", "author"))
+        task = ("evaluate", "evidence", "--data", "e.csv", "--model")
+        self.refuse(USAGE, ["--mixing", "expected", "'sideways'"], *task, BERT, "--mixing", "sideways")
+        self.refuse(USAGE, ["--mixing", "each once", "gradient"], *task, BERT, "--mixing", "gradient,gradient")
+        self.refuse(USAGE, ["--mixing", "auto"], *task, BERT, "--mixing", "auto")
+        self.refuse(UNSUPPORTED, ["masked language model"], *task, str(MODELS / "bert_classification"))
+
+
+@unittest.skipUnless(BERT_BASE, "ATTNFLOW_BERT_BASE_DIR is not set")
+class BertBase(CommandTest):
+    """The folder of tools/fetch_bert_base, by predictions that are known."""
+
+    def predictions(self, text, *options):
+        words = ["explain", text, "--model", BERT_BASE, "--method", "raw", "--layers", 12, *options]
+        self.run_program(*words, "-o", "a.json", "--force")
+        return json.loads((self.folder / "a.json").read_text())["predictions"][0]
+
+    def test_the_capital_of_france(self):
+        found = self.predictions("The capital of France is [MASK].")["choices"]
+        for choice, (text, probability) in zip(
+            found, (("paris", 0.417), ("lille", 0.071), ("lyon", 0.063)), strict=False
+        ):
+            self.assertEqual(choice["label"], text)
+            self.assertAlmostEqual(choice["probability"], probability, delta=0.0006)
+
+    def test_the_papers_sentence(self):
+        found = self.predictions("The author talked to Sara about [MASK] book.", "--candidates", "her,his")
+        values = {choice["label"]: choice["probability"] for choice in found["candidates"]}
+        self.assertAlmostEqual(values["her"], 0.137, delta=0.0006)
+        self.assertAlmostEqual(values["his"], 0.097, delta=0.0006)
+
+
+if __name__ == "__main__":
+    unittest.main()

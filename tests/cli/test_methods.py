@@ -1,0 +1,148 @@
+"""The methods beside the graph of `attnflow explain` and `attnflow image`: against runs of the model on blanked texts and
+against the evaluation's own scores, what they obey, and what is refused."""
+
+import json
+import unittest
+
+import numpy as np
+from support import MODELS, ROOT, UNSUPPORTED, USAGE, CommandTest, note_codes, random_attention
+
+TEXT = "the key to the cabinets"
+MODEL = MODELS / "bert_classification"
+DECODER = ROOT / "tests" / "golden" / "decoders" / "gpt2_tied"
+
+
+def logits(report):
+    """Up to a constant: by class, from the probabilities of all classes."""
+    return {choice["label"]: np.log(choice["probability"]) for choice in report["predictions"][0]["choices"]}
+
+
+def above_rest(values, label):
+    others = [value for name, value in values.items() if name != label]
+    return values[label] - np.mean(others)
+
+
+class MethodsTest(CommandTest):
+    def explain(self, *more, text=TEXT, model=MODEL):
+        self.run_program("explain", text, "--model", model, *more, "-o", "a.json", "-o", "a.npz")
+        with np.load(self.folder / "a.npz") as arrays:
+            return json.loads((self.folder / "a.json").read_text()), {key: arrays[key] for key in arrays.files}
+
+    def test_blank_out_is_what_the_model_says_of_blanked_texts(self):
+        report, arrays = self.explain("--method", "rollout,blank-out")
+        target = report["target"]["label"]
+        self.assertEqual(target, report["predictions"][0]["choices"][0]["label"])
+        value = above_rest(logits(report), target)
+        self.assertAlmostEqual(report["agreement"]["value"], value, places=4)
+        tokens = report["input"]["tokens"]
+        words = [token.get("word") for token in tokens]
+        compared = 0
+        for position, token in enumerate(tokens):
+            if token["special"] or words.count(token["word"]) > 1:
+                continue  # only a whole word can be written as the unknown token
+            text = TEXT[: token["begin"]] + "[UNK]" + TEXT[token["end"] :]
+            blanked, _ = self.explain("--method", "raw", text=text)
+            self.assertEqual(len(blanked["input"]["tokens"]), len(tokens))
+            score = arrays["blank_out"][0, position]
+            self.assertAlmostEqual(score, value - above_rest(logits(blanked), target), places=4)
+            compared += 1
+        self.assertGreater(compared, 2)
+
+    def test_agreement_is_spearmans_with_the_size_of_the_drops(self):
+        report, arrays = self.explain("--method", "rollout,flow,gradient-x-input,blank-out")
+        words = [i for i, token in enumerate(report["input"]["tokens"]) if not token["special"]]
+        drops = arrays["blank_out"][0]
+        maps = {one["method"]: one for one in report["agreement"]["maps"]}
+        self.assertEqual(list(maps), ["rollout", "flow", "gradient-x-input"])
+
+        def ranks(values):  # no ties here
+            return np.argsort(np.argsort(values))
+
+        for method, values, reference in (
+            ("rollout", arrays["rollout"][-1, 0], np.abs(drops)),
+            ("gradient-x-input", arrays["gradient_x_input"][0], drops),
+        ):
+            expected = np.corrcoef(ranks(values[words]), ranks(reference[words]))[0, 1]
+            self.assertAlmostEqual(maps[method]["rank_correlation"], expected, places=12)
+            first = words[int(np.argmax(values[words]))]
+            self.assertEqual(maps[method]["first_token"], first)
+            self.assertAlmostEqual(
+                maps[method]["blanked_value"], report["agreement"]["value"] - drops[first], places=12
+            )
+        self.assertEqual(note_codes(report).count("blank-out-agreement"), 3)
+
+    def test_gradient_x_input_is_the_evaluations(self):
+        # Their scores are of one logit, without signs; those of an explanation are of a difference of two.
+        _, arrays = self.explain("--method", "gradient-x-input", "--target", "positive", "--against", "negative")
+        _, turned = self.explain("--method", "gradient-x-input", "--target", "negative", "--against", "positive")
+        np.testing.assert_allclose(arrays["gradient_x_input"], -turned["gradient_x_input"], rtol=1e-4, atol=1e-6)
+        _, third = self.explain("--method", "gradient-x-input", "--target", "neutral", "--against", "negative")
+        _, rest = self.explain("--method", "gradient-x-input", "--target", "negative")
+        # negative less the mean of the others
+        mean = -(arrays["gradient_x_input"] + third["gradient_x_input"]) / 2
+        np.testing.assert_allclose(rest["gradient_x_input"], mean, rtol=1e-3, atol=1e-5)
+
+    def test_every_output_has_them(self):
+        files = ["a.svg", "a.png", "a.pdf", "a.csv", "a.md", "a.txt", "a.html", "a.safetensors"]
+        outputs = [word for name in files for word in ("-o", name)]
+        self.run_program("explain", TEXT, "--model", MODEL, "--method", "rollout,attnlrp,blank-out", *outputs)
+        self.assertIn("strip-attnlrp", (self.folder / "a.svg").read_text())
+        self.assertIn("speaks for", (self.folder / "a.txt").read_text())
+        self.assertIn("attnlrp,blank_out", (self.folder / "a.csv").read_text().splitlines()[0])
+        done = self.run_program("explain", TEXT, "--model", MODEL, "--method", "blank-out")
+        self.assertIn("below 0 what speaks against it", done.stdout)
+        self.run_program("explain", TEXT, "--model", MODEL, "--method", "blank-out", "-o", "only.svg")
+        self.refuse(
+            USAGE,
+            ["knows none", "--view strip"],
+            *("explain", TEXT, "--model", MODEL, "--method", "blank-out", "--view", "heatmap", "-o", "b.svg"),
+        )
+
+    def test_decoders_and_masked_models(self):
+        for model, text in ((DECODER, "The key to the"), (MODELS / "bert_masked_lm", "the [MASK] to the cabinets")):
+            with self.subTest(model.name):
+                report, arrays = self.explain("--method", "gradient-x-input,attnlrp,blank-out", text=text, model=model)
+                n = len(report["input"]["tokens"])
+                for name in ("gradient_x_input", "attnlrp", "blank_out"):
+                    self.assertEqual(arrays[name].shape, (1, n))
+                    self.assertTrue(np.isfinite(arrays[name]).all())
+                self.assertEqual(report["agreement"]["quantity"], "logit difference")
+
+    def test_refusals(self):
+        self.refuse(USAGE, ["--method", "magic"], "explain", TEXT, "--model", MODEL, "--method", "magic")
+        self.refuse(
+            USAGE,
+            ["expected a mask"],
+            *("explain", TEXT, "--model", MODELS / "bert_masked_lm", "--method", "attnlrp"),
+        )
+        self.refuse(UNSUPPORTED, ["no head"], "explain", TEXT, "--model", MODELS / "bert_base", "--method", "blank-out")
+        self.refuse(
+            USAGE,
+            ["expected another class", "found neutral"],
+            *(
+                "explain",
+                TEXT,
+                "--model",
+                MODEL,
+                "--method",
+                "blank-out",
+                "--target",
+                "neutral",
+                "--against",
+                "neutral",
+            ),
+        )
+        attention = self.save_attention(random_attention())
+        self.refuse(
+            USAGE, ["an attention file", "blank-out"], "explain", "--attention", attention, "--method", "raw,blank-out"
+        )
+        self.refuse(USAGE, ["a generation"], "generate", "The", "--model", DECODER, "-n", "1", "--method", "attnlrp")
+        self.refuse(
+            USAGE,
+            ["--target", "a method that does"],
+            *("explain", TEXT, "--model", MODEL, "--mixing", "attention", "--target", "neutral"),
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
