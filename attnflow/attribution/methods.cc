@@ -10,12 +10,14 @@
 namespace attnflow {
 namespace {
 
-constexpr std::array<MethodInfo, 8> kMethods = {{
+constexpr std::array<MethodInfo, 9> kMethods = {{
     {Method::kRaw, "raw", "raw", MethodNeeds::kGraph, "one layer's matrix"},
     {Method::kRollout, "rollout", "rollout", MethodNeeds::kGraph, "product of the layers' matrices"},
     {Method::kFlow, "flow", "flow", MethodNeeds::kGraph, "maximum flow through them"},
     {Method::kLogit, "logit", "logit", MethodNeeds::kLayers,
      "what each token writes into the predicted position, in units of --target (Ferrando et al. 2023)"},
+    {Method::kAltiLogit, "alti-logit", "alti_logit", MethodNeeds::kLayers,
+     "the same, carried on to the input tokens by ALTI contributions"},
     {Method::kAttnLrp, "attnlrp", "attnlrp", MethodNeeds::kGradients,
      "input times a gradient by the rules of AttnLRP (Achtibat et al. 2024)"},
     {Method::kGradientTimesInput, "gradient-x-input", "gradient_x_input", MethodNeeds::kGradients,

@@ -28,6 +28,7 @@ enum class Method : std::uint8_t {
   kRollout,  // product of the layers' matrices (rollout/rollout.h)
   kFlow,     // maximum flow through them (flow/flow.h)
   kLogit,
+  kAltiLogit,
   kAttnLrp,
   kGradientTimesInput,
   kIntegratedGradients,

@@ -48,6 +48,8 @@ enum class NoteCode : std::uint8_t {
   kAttentionRounded,
   kNoPositiveAttention,
   kNegativeRelevance,
+  kDefaultMixing,
+  kDequantisedGradients,
   kAttentionSink,
   kAttentionSinkGenerated,  // the same of a generation
   kSecondTokenSink,

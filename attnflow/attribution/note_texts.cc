@@ -240,6 +240,10 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "depends on itself alone."},
     {Code::kNegativeRelevance, "negative-relevance", "share",
      "{share:%} of the relevance speaks against the target; only what speaks for it is shown."},
+    {Code::kDefaultMixing, "default-mixing", "mixing", "The layers' matrices are {mixing}, the default for decoders.",
+     "--mixing attention shows the paper's attention."},
+    {Code::kDequantisedGradients, "dequantised-gradients", "mib",
+     "Gradients were taken of the file's weights in float32 ({mib} MiB)."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",

@@ -97,8 +97,8 @@ void add_evidence_task(CLI::App& evaluate) {
       ->capture_default_str();
   task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");
   comma_list(task->add_option("--scores", options.scores,
-                              "Other scores to rank by: blank-out, gradient, gradient-x-input (the last two for "
-                              "Hugging Face folders); comma-separated"))
+                              "Other scores to rank by: blank-out, gradient, gradient-x-input, attnlrp, logit, "
+                              "alti-logit, integrated-gradients; comma-separated"))
       ->capture_default_str();
   const char* how = "Analysis";
   arguments->read_settings = add_settings(task, options.settings, kForEvidence, {.compute = how});

@@ -171,6 +171,7 @@ void add_generate_command(CLI::App& app) {
   auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
   options.settings.methods = {Method::kRaw, Method::kRollout};
+  options.settings.mixing = Mixing::kAuto;
   CLI::App* command =
       app.add_subcommand("generate", "Continue a prompt and show which prompt tokens each generated token depends on");
   command->add_option("PROMPT", arguments->prompt, "Prompt to continue; - reads it from standard input")->required();

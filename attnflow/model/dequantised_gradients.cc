@@ -42,15 +42,20 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-void check_room(const GgufFile& file) {
+// Of its weights in float32.
+std::size_t float_bytes(const GgufFile& file) {
   std::size_t numbers = 0;
   for (const auto& tensor : file.header.tensors) {
     std::size_t count = 1;
     for (const std::size_t extent : tensor.extents) count *= extent;
     numbers += count;
   }
+  return numbers * sizeof(float);
+}
+
+void check_room(const GgufFile& file) {
   const auto available = available_memory();
-  const std::size_t bytes = numbers * sizeof(float);
+  const std::size_t bytes = float_bytes(file);
   if (!available || bytes <= *available) return;
   throw Error(ErrorKind::kOther,
               fmt::format("{}: expected room for its weights in float32, which gradients need, {} MiB, found {} MiB of "
@@ -77,6 +82,8 @@ std::vector<InputGradient> DequantisedGradients::input_gradients(std::span<const
                                                                  const BatchOptions& options) {
   return made().input_gradients(inputs, targets, options);
 }
+
+std::size_t DequantisedGradients::preparation_bytes() const { return float_bytes(file_); }
 
 void DequantisedGradients::attention_gradients(const TextInput& input, const ScoreTarget& target,
                                                AttentionGradientSink& sink, BackwardRule rule) {

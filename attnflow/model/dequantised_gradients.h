@@ -30,6 +30,9 @@ class DequantisedGradients : public Gradients<TextInput> {
                                              const BatchOptions& options) override;
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override;
+  bool takes_embeddings() const override { return true; }  // the torch decoder's do
+  std::size_t preparation_bytes() const override;
+  void prepare() override { made(); }
 
  private:
   Gradients<TextInput>& made();

@@ -159,6 +159,11 @@ class Gradients {
   // Whether input_gradients() heeds BatchOptions::embeddings.
   virtual bool takes_embeddings() const { return false; }
 
+  // What the first call has to write out and keep, in bytes: weights in another form. 0: nothing.
+  virtual std::size_t preparation_bytes() const { return 0; }
+  // Does that now, once. Throws where it cannot be done: Error(kUnsupportedModel), Error(kOther).
+  virtual void prepare() {}
+
   // Runs one input, forward and back, and hands the attention of every layer to `sink` with the gradient of `target`
   // by `rule`, from the top layer down. What a layer was given is kept on the way up and the layer is computed once
   // more on the way down, so memory is O(L n d + H n^2), of one layer at a time. Same input, same bits, whatever the
@@ -175,6 +180,9 @@ class ModelOf : public Model {
   // position outside it, or an image that the model's patches do not fit; Error(kInputTooLong) when a text exceeds
   // info().max_tokens, Error(kBadFile) when an id is outside the vocabulary.
   virtual ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
+
+  // Whether the backend calls AttentionSink::terms() for a sink that wants them.
+  virtual bool has_terms() const { return true; }
 
   // Null where the backend computes none, as llama.cpp does not; gradients_of() says so.
   virtual Gradients<Input>* gradients() { return nullptr; }

@@ -67,6 +67,9 @@ Content content_of(const Report& report) {
 
 std::vector<std::string> closing_lines(const Report& report, const Content& content) {
   std::vector<std::string> lines;
+  const bool has_sink = std::any_of(content.lines.begin(), content.lines.end(),
+                                    [](const Line& line) { return !line.ranking.empty() && line.ranking.back().sink; });
+  if (has_sink) lines.emplace_back("^ The first token, set aside: an attention sink.");
   std::string rules;
   for (const ExcludedTokens& rule : report.generation->excluded) {
     rules += fmt::format("{}{} ({})", rules.empty() ? "" : ", ", clean_line(rule.rule), rule.tokens.size());
@@ -114,7 +117,8 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
       for (const RankedToken& ranked : line.ranking) {
         std::string name = shorten(clean_line(display_text(report.input, ranked.token)), kMaxGeneratedToken, ellipsis);
         if (runs_right_to_left(name)) name = "\u2068" + name + "\u2069";
-        const std::string piece = fmt::format("{}{} {:.3f}", first ? "" : ", ", name, ranked.value);
+        const std::string piece =
+            fmt::format("{}{} {:.3f}{}", first ? "" : ", ", name, ranked.value, ranked.sink ? "^" : "");
         if (used + display_width(piece) > width) break;
         text += piece;
         used += display_width(piece);
@@ -146,8 +150,9 @@ std::string generation_markdown_table(const Report& report) {
     for (const Line& line : content.lines) {
       std::string ranked;
       for (const RankedToken& token : line.ranking) {
-        ranked += fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ",
-                              markdown_escaped(display_text(report.input, token.token)), token.value);
+        ranked += fmt::format("{}{} {:.3f}{}", ranked.empty() ? "" : ", ",
+                              markdown_escaped(display_text(report.input, token.token)), token.value,
+                              token.sink ? " (set aside)" : "");
       }
       out += fmt::format("| {} | {} | {:.3f} |{} {} |\n", line.number, markdown_escaped(line.token), line.probability,
                          content.has_share ? fmt::format(" {:.3f} |", line.prompt_share) : "", ranked);

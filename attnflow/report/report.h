@@ -147,6 +147,8 @@ struct GeneratedToken {
   std::vector<ReportChoice> choices;  // the most probable tokens, by falling probability
   // What of it is explained, of mixings made for one prediction: this token against the most probable other.
   std::optional<ReportTarget> target = {};
+  // How far its maps agree with blanking the prompt's tokens one by one; absent where none were blanked.
+  std::optional<BlankOutAgreement> agreement = {};
 };
 
 struct SamplingSettings {

@@ -152,6 +152,7 @@ Json generation_json(const Generation& generation) {
                       {"probability", token.probability},
                       {"choices", choices_json(token.choices)}});
     if (token.target) tokens.back()["target"] = target_json(*token.target);
+    if (token.agreement) tokens.back()["agreement"] = agreement_json(*token.agreement);
   }
   Json excluded = Json::array();
   for (const ExcludedTokens& rule : generation.excluded) {

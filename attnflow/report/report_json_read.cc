@@ -283,7 +283,7 @@ BlankOutAgreement read_agreement(const Field& json, const Report& report) {
   return agreement;
 }
 
-Generation read_generation(const Field& json) {
+Generation read_generation(const Field& json, const Report& report) {
   Generation generation;
   json.at("text").get(generation.text);
   json.read("stopped", generation.stopped);
@@ -311,6 +311,7 @@ Generation read_generation(const Field& json) {
     field.read("probability", token.probability);
     token.choices = read_choices(field.find("choices"));
     token.target = read_target(field.find("target"));
+    if (const auto agreement = field.find("agreement")) token.agreement = read_agreement(*agreement, report);
   }
   return generation;
 }
@@ -451,7 +452,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   std::size_t end = n;
   if (report.input.kind == "generation") {
     const Field generation = document.at("generation");
-    report.generation = read_generation(generation);
+    report.generation = read_generation(generation, report);
     first = n - 1;
     end = first + report.generation->tokens.size();
     const auto rules = generation.find("excluded");

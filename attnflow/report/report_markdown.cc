@@ -32,6 +32,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
   }
   out += header + "\n" + rule + "\n";
   bool special = false;
+  bool sink = false;
   bool unknown = false;
   bool tied = false;
   bool degenerate = false;
@@ -43,13 +44,15 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
         continue;
       }
       const RankedToken& token = column[row];
-      special = special || token.special;
+      special = special || (token.special && !token.sink);
+      sink = sink || token.sink;
       unknown = unknown || token.unknown;
       tied = tied || token.tied;
       degenerate = degenerate || token.degenerate != 0;
       out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token,
                          markdown_escaped(display_text(report.input, token.token)),
-                         token.special   ? " \\*"
+                         token.sink      ? " ^"
+                         : token.special ? " \\*"
                          : token.unknown ? " ?"
                                          : "",
                          token.tied ? "= " : "", token.value, token.degenerate != 0 ? "\u00B0" : "");
@@ -62,6 +65,7 @@ void append_ranking(std::string& out, const Report& report, const std::vector<Me
     legend += entry;
   };
   if (special) add("\\* special token");
+  if (sink) add("^ the first token, set aside: an attention sink");
   if (unknown) add("? not in the model's vocabulary");
   if (tied) add("= tied with the row above");
   if (degenerate) add("\u00B0 decided at one end of the network");

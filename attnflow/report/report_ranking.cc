@@ -80,6 +80,13 @@ std::vector<RankedToken> ranked_scores(const Report& report, Method method) {
 
 }  // namespace
 
+bool sets_first_aside(const Report& report, const std::vector<double>& values) {
+  constexpr double kFarAbove = 2.0;
+  if (!report.model.causal || values.size() < 2 || report.settings.start_layer != 0) return false;
+  const double largest = *std::max_element(values.begin() + 1, values.end());
+  return largest > 0.0 && values.front() > kFarAbove * largest;
+}
+
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers) {
   if (!method_info(method).aggregates()) return ranked_scores(report, method);
@@ -104,8 +111,19 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const RankedToken& a, const RankedToken& b) { return a.value > b.value; });
+  std::optional<RankedToken> sink;
+  if (!ranked.empty() && ranked.front().token == 0 && sets_first_aside(report, values)) {
+    sink = ranked.front();
+    sink->sink = true;
+    ranked.erase(ranked.begin());
+  }
   if (ranked.size() > report.settings.top_k) ranked.resize(report.settings.top_k);
+  if (sink) {
+    if (ranked.size() == report.settings.top_k && ranked.size() > 1) ranked.pop_back();
+    ranked.push_back(*sink);
+  }
   for (std::size_t i = 1; i < ranked.size(); ++i) {
+    if (ranked[i].sink) continue;
     // The enclosure of the lower one reaches the certified value of the higher one.
     const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(chosen.front(), *row, ranked[i].token) : 0.0;
     ranked[i].tied = ranked[i].value + gap >= ranked[i - 1].value;

@@ -17,6 +17,7 @@ struct RankedToken {
   double value = 0.0;
   bool special = false;
   bool unknown = false;         // InputToken::unknown
+  bool sink = false;            // a decoder's first token, set aside: the last of a ranking, whatever its value
   bool tied = false;            // with the token ranked before it: equal, or for flow closer than the certified gap
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };
@@ -25,6 +26,10 @@ struct RankedToken {
 // value an input token.
 std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
                                      const std::vector<std::size_t>& layers = {});
+
+// Whether a decoder's first token is set aside, as special tokens are: models of that kind put there what they have no
+// other use for. `values`, one an input token: it holds more than twice what any other token does.
+bool sets_first_aside(const Report& report, const std::vector<double>& values);
 
 // The settings.top_k input tokens with the largest values of `method` for one output token, by falling value, equal
 // ones by position; the values are means over `layers` (positions in the method's layers; empty: all). Tokens without

@@ -6,9 +6,17 @@
 //
 //     sum_j s_j + sum_k part_k = total        error = total - (sum_j s_j + sum_k part_k).
 //
-// Agreement. Blanking token j, alone, changes F to F_j. A map is right about the model as far as it orders the tokens
-// as the drops F - F_j do (Spearman's correlation; of |F - F_j| for maps without signs), and as far as F falls when the
-// token that it ranks first is blanked. Compared are the tokens that stand for something of the input: no special ones.
+// Agreement. Blanking token j, alone, changes F to F_j. A map is right about the model as far as it orders the tokens as
+// the drops F - F_j do (Spearman's correlation; of |F - F_j| for maps that are not made for this prediction), and as far
+// as F falls when the token that it ranks first is blanked. Compared are the tokens that stand for something of the
+// input: no special ones, and not a decoder's first token where rankings set it aside (report/report_ranking.h).
+//
+// Example:
+//
+//     MethodScores scores{.method = Method::kLogit, .values = Tensor<double>({1, 2}, {0.5, -0.25})};
+//     scores.parts = {{"biases", 0.75}};
+//     scores.total = 1.0;
+//     assert(scores.error() == 0.0);
 #ifndef ATTNFLOW_REPORT_REPORT_SCORES_H_
 #define ATTNFLOW_REPORT_REPORT_SCORES_H_
 

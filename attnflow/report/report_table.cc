@@ -222,9 +222,10 @@ class TableWriter {
         shorten(clean_line(display_text(report_.input, token.token)), layout.token, marks_.ellipsis);
     const std::size_t cells = display_width(shown);
     const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);  // isolated where it runs right to left
-    const std::string drawn = bar(std::abs(token.value / column.tokens.front().value), layout.bar);
+    const std::string drawn = bar(token.sink ? 0.0 : std::abs(token.value / column.tokens.front().value), layout.bar);
     std::string line = fmt::format("{:>{}} ", token.token, layout.position);
-    line += token.special ? styled(text + "*", kDim) : text + (token.unknown ? "?" : " ");
+    const bool dim = token.special || token.sink;
+    line += dim ? styled(text + (token.sink ? "^" : "*"), kDim) : text + (token.unknown ? "?" : " ");
     line += std::string(layout.token - cells, ' ');
     line += token.tied ? "=" : " ";
     line += std::string(layout.value - column.values[row].size(), ' ') + column.values[row];
@@ -236,12 +237,14 @@ class TableWriter {
   // Only the marks that were used.
   void legend(const std::vector<Column>& columns) {
     bool special = false;
+    bool sink = false;
     bool unknown = false;
     bool tied = false;
     bool degenerate = false;
     for (const Column& column : columns) {
       for (const RankedToken& token : column.tokens) {
-        special = special || token.special;
+        special = special || (token.special && !token.sink);
+        sink = sink || token.sink;
         unknown = unknown || token.unknown;
         tied = tied || token.tied;
         degenerate = degenerate || token.degenerate != 0;
@@ -253,6 +256,7 @@ class TableWriter {
       text += entry;
     };
     if (special) add("* special token");
+    if (sink) add("^ the first token, set aside: an attention sink");
     if (unknown) add("? not in the model's vocabulary");
     if (tied) add("= tied with the line above");
     if (degenerate) add(fmt::format("{} decided at one end of the network", marks_.degenerate));

@@ -318,6 +318,7 @@ UnorderedJson query_value(const std::string& name, const std::string& text) {
 
 Settings default_settings(SettingUse use) {
   Settings settings;
+  if (use == kForExplain || use == kForGenerate) settings.mixing = Mixing::kAuto;
   if (use == kForGenerate) settings.methods = {Method::kRaw, Method::kRollout};
   return settings;
 }
@@ -326,6 +327,7 @@ ExplainRequest read_explain_request(std::string_view json) {
   Fields fields(parse_object(json));
   ExplainRequest request;
   ExplainOptions& options = request.options;
+  options.settings = default_settings(kForExplain);
   fields.read("model", request.model);
   fields.read("text", request.text);
   if (request.text.empty()) fail("text: expected a text to explain, found none");

@@ -15,6 +15,7 @@
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -31,6 +32,21 @@ namespace {
 
 constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kReceptiveField,
                                   EvidenceVariant::kMaskFirst, EvidenceVariant::kReceptiveFieldMaskFirst};
+
+// Scores beside the graph that are ranked by their sign and size; they are methods of that name.
+constexpr std::array<std::string_view, 4> kSigned = {"attnlrp", "logit", "alti-logit", "integrated-gradients"};
+constexpr std::array<std::string_view, 3> kUnsigned = {"blank-out", "gradient", "gradient-x-input"};
+
+bool is_score(std::string_view name) {
+  return std::find(kSigned.begin(), kSigned.end(), name) != kSigned.end() ||
+         std::find(kUnsigned.begin(), kUnsigned.end(), name) != kUnsigned.end();
+}
+
+// What one cell says of the words of one sample.
+struct WordValues {
+  std::vector<double> values;
+  std::vector<double> gaps;  // of flow
+};
 
 // One graph of a sample, and how many of the variants are made of it.
 struct EvidenceChoice {
@@ -113,29 +129,19 @@ class Measurement {
         settings_(settings_of(choices)),
         layers_(layers),
         flow_layers_(flow_layers) {
-    if (!options.wants_score("blank-out")) return;
-    if (!model.info().causal) {
+    if (options.wants_score("blank-out") || options.wants_score("integrated-gradients"))
       blank_ = find_blank_token(codec, model.info()).id;
-      return;
-    }
-    for (std::size_t id = 0; id < codec.id_limit() && blank_ < 0; ++id) {
-      if (codec.is_end(static_cast<std::int64_t>(id))) blank_ = static_cast<std::int64_t>(id);
-    }
-    if (blank_ < 0) {
-      throw Error(ErrorKind::kUsage,
-                  "blank-out requires a model with an end-of-text token to blank out words; remove it from --scores");
-    }
   }
 
-  // Reciprocal ranks of one sample, in a fixed order of cells; NaN where a value is none.
-  std::vector<double> ranks(const EvidenceQuestion& question, bool& right) {
+  // Values of the ranked words of one sample, and their gaps where they have some, in a fixed order of cells.
+  std::vector<WordValues> values(const EvidenceQuestion& question, bool& right) {
     question_ = &question;
     const bool causal = model_.info().causal;
     MixedGraphs mixed = mixed_graphs(model_, settings_, graphs_question(question, model_.info(), options_));
     target_ = difference(mixed.logits);
     right = target_ > 0.0;
 
-    std::vector<double> ranks;
+    std::vector<WordValues> cells;
     for (std::size_t c = 0; c < choices_.size(); ++c) {
       const std::span<const EvidenceVariant> variants = variants_of(choices_[c]);
       GraphSource source(std::move(mixed.graphs[c]), causal);
@@ -162,13 +168,12 @@ class Measurement {
             values.baseline = baseline;
             normalize(values, Normalization::kReceptiveField);
           }
-          add_ranks(values, ranks);
+          add_cells(values, cells);
         }
       }
     }
-    for (const std::string& score : options_.scores) ranks.push_back(rank(score_of(score)));
-    ranks.push_back(random_reciprocal_rank(question.ranked.size()));
-    return ranks;
+    for (const std::string& score : options_.scores) cells.push_back(ranked(score_of(score)));
+    return cells;
   }
 
  private:
@@ -192,24 +197,23 @@ class Measurement {
   }
 
   // Of the words that are ranked.
-  double rank(const std::vector<double>& words, const std::vector<double>& gaps = {}) const {
-    std::vector<double> values;
-    std::vector<double> widths;
+  WordValues ranked(const std::vector<double>& words, const std::vector<double>& gaps = {}) const {
+    WordValues found;
     for (const std::size_t w : question_->ranked) {
-      values.push_back(words[w]);
-      if (!gaps.empty()) widths.push_back(gaps[w]);
+      found.values.push_back(words[w]);
+      if (!gaps.empty()) found.gaps.push_back(gaps[w]);
     }
-    return expected_reciprocal_rank(values, question_->evidence, widths);
+    return found;
   }
 
   // The mean over layers first, then each layer.
-  void add_ranks(const Attribution& found, std::vector<double>& ranks) const {
+  void add_cells(const Attribution& found, std::vector<WordValues>& cells) const {
     const std::size_t layers = found.values.extent(0);
     const std::size_t words = found.values.extent(2);
     std::vector<double> mean(words, 0.0);
     std::vector<double> mean_gap(found.gap.empty() ? 0 : words, 0.0);
-    const std::size_t at = ranks.size();
-    ranks.push_back(0.0);
+    const std::size_t at = cells.size();
+    cells.emplace_back();
     for (std::size_t l = 0; l < layers; ++l) {
       std::vector<double> row(words);
       std::vector<double> gap(mean_gap.size());
@@ -220,9 +224,9 @@ class Measurement {
         gap[w] = found.gap(l, 0, w);
         mean_gap[w] += gap[w] / static_cast<double>(layers);
       }
-      ranks.push_back(rank(row, gap));
+      cells.push_back(ranked(row, gap));
     }
-    ranks[at] = rank(mean, mean_gap);
+    cells[at] = ranked(mean, mean_gap);
   }
 
   std::vector<double> score_of(const std::string& score) {
@@ -236,6 +240,7 @@ class Measurement {
       }
       return values;
     }
+    if (std::find(kSigned.begin(), kSigned.end(), score) != kSigned.end()) return signed_scores(parse_method(score));
     if (gradient_of_ != question_) {
       ScoreTarget target{ScoreTarget::Kind::kProbabilityDifference, question_->good, question_->bad, {}};
       if (!model_.info().causal) target.position = question_->position;
@@ -250,6 +255,31 @@ class Measurement {
       for (const std::size_t piece : question_->words[w]) values[w] += pieces[piece];
     }
     return values;
+  }
+
+  // For logit(right) - logit(wrong).
+  std::vector<double> signed_scores(Method method) {
+    const EvidenceQuestion& asked = *question_;
+    ScoreTarget target{ScoreTarget::Kind::kLogitDifference, asked.good, asked.bad, {}};
+    if (!model_.info().causal) target.position = asked.position;
+    TextQuestion question{.model = model_,
+                          .input = asked.input,
+                          .target = target,
+                          .groups = asked.words,
+                          .blanked = {},
+                          .blank = {},
+                          .content = {},
+                          .progress = {},
+                          .stop_token = options_.stop_token};
+    if (method == Method::kIntegratedGradients) {
+      question.blanked = [&](const std::vector<std::size_t>& positions) {
+        return blank_tokens(asked.input, positions, blank_);
+      };
+      for (const std::size_t w : asked.ranked) {
+        question.content.insert(question.content.end(), asked.words[w].begin(), asked.words[w].end());
+      }
+    }
+    return group_scores(method, question);
   }
 
   TextModel& model_;
@@ -289,9 +319,9 @@ void check_evidence_options(const EvidenceOptions& options) {
         "the first token and receptive-field normalization, found one of them");
   }
   for (const std::string& score : options.scores) {
-    if (score != "gradient" && score != "gradient-x-input" && score != "blank-out") {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("--scores: expected gradient, gradient-x-input or blank-out, found '{}'", score));
+    if (!is_score(score)) {
+      throw Error(ErrorKind::kUsage, fmt::format("--scores: expected {} or {}, found '{}'", fmt::join(kUnsigned, ", "),
+                                                 fmt::join(kSigned, ", "), score));
     }
   }
 }
@@ -314,6 +344,39 @@ void check_evidence_memory(std::span<const EvidenceQuestion> questions, const st
       checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
       fmt::format("the matrices of {} layers between the {} tokens of the longest prefix", info.layers, longest),
       "Remove the longest prefixes from the file");
+}
+
+// `ranks`: [cell, sample], random last.
+void add_statistics(EvidenceReport& report, const Tensor<double>& ranks,
+                    const std::vector<std::vector<RankedWords>>& words, const ResamplingOptions& resampling) {
+  const std::size_t cells = words.size();
+  const std::size_t samples = ranks.extent(1);
+  const std::vector<Summary> summaries = summarize(ranks.view(), resampling);
+  for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].reciprocal_rank = summaries[c];
+  Tensor<double> above_position({cells, samples});
+  Tensor<double> above_chance({cells, samples});
+  for (std::size_t c = 0; c < cells; ++c) {
+    EvidenceCell& cell = report.cells[c];
+    std::vector<double> best;
+    for (const PlaceFrom from : {PlaceFrom::kStart, PlaceFrom::kEnd}) {
+      std::vector<double> found = positional_reciprocal_ranks(words[c], from);
+      const double reached = mean(found);
+      if (!best.empty() && !(reached > cell.positional_rank)) continue;
+      cell.positional_rank = reached;
+      cell.place_from = from;
+      best = std::move(found);
+    }
+    for (std::size_t s = 0; s < samples; ++s) {
+      above_position(c, s) = ranks(c, s) - best[s];
+      above_chance(c, s) = ranks(c, s) - ranks(cells, s);
+    }
+  }
+  const std::vector<Summary> position = summarize(std::as_const(above_position).view(), resampling);
+  const std::vector<Summary> chance = summarize(std::as_const(above_chance).view(), resampling);
+  for (std::size_t c = 0; c < cells; ++c) {
+    report.cells[c].above_position = position[c];
+    report.cells[c].above_chance = chance[c];
+  }
 }
 
 std::vector<std::size_t> quarters(std::size_t start_layer, std::size_t layers) {
@@ -418,11 +481,18 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   for (const std::string& score : options.scores) report.cells.push_back({score, {}, EvidenceVariant::kPlain, 0, {}});
   report.cells.push_back({"random", {}, EvidenceVariant::kPlain, 0, {}});
 
+  // Of each cell but random: what it says of each sample's words.
+  std::vector<std::vector<RankedWords>> words(report.cells.size() - 1);
   Tensor<double> ranks({report.cells.size(), questions.size()});
   for (std::size_t s = 0; s < questions.size(); ++s) {
     bool right = false;
-    const std::vector<double> found = measurement.ranks(questions[s], right);
-    for (std::size_t c = 0; c < found.size(); ++c) ranks(c, s) = found[c];
+    const std::size_t word = questions[s].evidence;
+    std::vector<WordValues> found = measurement.values(questions[s], right);
+    for (std::size_t c = 0; c < found.size(); ++c) {
+      ranks(c, s) = expected_reciprocal_rank(found[c].values, word, found[c].gaps);
+      words[c].push_back({std::move(found[c].values), word});
+    }
+    ranks(found.size(), s) = random_reciprocal_rank(questions[s].ranked.size());
     report.right += right ? 1 : 0;
     report.words += static_cast<double>(questions[s].ranked.size()) / static_cast<double>(questions.size());
     if (questions[s].evidence_tokens().front() == 0)
@@ -430,8 +500,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
     if (options.progress) options.progress(s + 1, questions.size());
     if (options.stop_token.stop_requested()) throw Cancelled();
   }
-  const std::vector<Summary> summaries = summarize(ranks.view(), options.resampling);
-  for (std::size_t c = 0; c < report.cells.size(); ++c) report.cells[c].reciprocal_rank = summaries[c];
+  add_statistics(report, ranks, words, options.resampling);
   if (report.evidence_is_first > 0.0) {
     report.notes.push_back({NoteCode::kEvidenceFirst, {{"share", report.evidence_is_first}}});
   }

@@ -26,13 +26,18 @@
 //     blank-out                |change of p(right) - p(wrong)| when the word's pieces become the end-of-text token, or
 //     the
 //                              unknown token of a masked language model
+//     attnlrp, logit, alti-logit, integrated-gradients
+//                              what each word says for logit(right) - logit(wrong) (attribution/methods.h), with its
+//                              sign
 //     random                   the expectation of a random order
 //
-// Right and wrong word stand for their first token. The gradients need a model that has them (torch backend). A
+// Right and wrong word stand for their first token. The gradients need a model that has them. A
 // sample's graphs come from one pass forward and one back for each rule of gradients, whatever the number of mixings
 // (analysis/evaluate/mixed_graphs.h).
 //
-// Statistics: mean reciprocal rank with a bootstrap interval over samples (evaluate/statistics.h). Deterministic.
+// Statistics: mean reciprocal rank with a bootstrap interval over samples, and how far it lies above that of a random
+// order and above the method's habit of position (evaluate/positional_rank.h; from the start or from the end, whichever
+// reaches more), both as paired differences (evaluate/statistics.h). Deterministic.
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_EVIDENCE_H_
 #define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_EVIDENCE_H_
 
@@ -48,6 +53,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
+#include "attnflow/evaluate/positional_rank.h"
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
@@ -72,7 +78,7 @@ struct EvidenceOptions {
   // Each once, not auto; empty: all that the model can be given, tried on the first sample.
   std::vector<Mixing> mixings = {Mixing::kAttention};
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
-  std::vector<std::string> scores;       // gradient, gradient-x-input, blank-out; random is always there
+  std::vector<std::string> scores;       // as above; random is always there
   std::string begin;                     // put before every prefix, such as a token that begins a text
   std::size_t samples = 200;             // drawn by the seed; 0: all
   std::uint64_t seed = 1;
@@ -94,6 +100,10 @@ struct EvidenceCell {
   EvidenceVariant variant = EvidenceVariant::kPlain;
   std::size_t layer = 0;  // 0: the mean over the method's layers; for scores always 0
   Summary reciprocal_rank;
+  double positional_rank = kMissing;         // mean; NaN of random
+  PlaceFrom place_from = PlaceFrom::kStart;  // what it counts from
+  Summary above_position = {};               // differences from it
+  Summary above_chance = {};
 };
 
 struct EvidenceReport {

@@ -78,6 +78,19 @@ std::vector<std::string> mixing_names_of(const EvidenceReport& report) {
 
 Json evidence_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+const char* place_name(PlaceFrom from) { return from == PlaceFrom::kStart ? "start" : "end"; }
+
+Json difference_json(const Summary& s) {
+  return {{"mean", evidence_number(s.mean)}, {"low", evidence_number(s.low)}, {"high", evidence_number(s.high)}};
+}
+
+// The cell that a row is judged by: of its last layer, or its only one.
+const EvidenceCell& judged(const TableRow& row) { return row.last == nullptr ? *row.mean : *row.last; }
+
+std::string difference_text(const Summary& s) {
+  return s.count == 0 ? std::string() : fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", s.mean, s.low, s.high);
+}
+
 }  // namespace
 
 std::string evidence_json(const EvidenceReport& report) {
@@ -93,9 +106,14 @@ std::string evidence_json(const EvidenceReport& report) {
                      {"low", evidence_number(s.low)},
                      {"high", evidence_number(s.high)},
                      {"count", s.count}});
+    if (cell.method == "random") continue;
+    Json& last = cells.back();
+    last["positional"] = {{"mean", evidence_number(cell.positional_rank)}, {"from", place_name(cell.place_from)}};
+    last["above_position"] = difference_json(cell.above_position);
+    last["above_chance"] = difference_json(cell.above_chance);
   }
   const Json json = {{"format", "attnflow-evidence"},
-                     {"version", 2},
+                     {"version", 3},
                      {"file", report.file},
                      {"model",
                       {{"name", report.model.name},
@@ -126,13 +144,14 @@ std::string evidence_json(const EvidenceReport& report) {
 }
 
 std::string evidence_csv(const EvidenceReport& report) {
-  std::string out = "method,mixing,variant,layer,mean,std,low,high,count\n";
+  std::string out = "method,mixing,variant,layer,mean,std,low,high,count,positional,above_position,above_chance\n";
   for (const EvidenceCell& cell : report.cells) {
     const Summary& s = cell.reciprocal_rank;
     const auto text = [](double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); };
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", cell.method, cell.mixing ? to_text(*cell.mixing) : "",
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", cell.method, cell.mixing ? to_text(*cell.mixing) : "",
                        variant_name(cell.variant), cell.layer == 0 ? "mean" : fmt::format("{}", cell.layer),
-                       text(s.mean), text(s.std), text(s.low), text(s.high), s.count);
+                       text(s.mean), text(s.std), text(s.low), text(s.high), s.count, text(cell.positional_rank),
+                       text(cell.above_position.mean), text(cell.above_chance.mean));
   }
   return out;
 }
@@ -141,9 +160,12 @@ std::string evidence_markdown(const EvidenceReport& report) {
   std::string out = fmt::format("# Does the method find the word that decides?\n\n{}\n\n", evidence_about(report));
   out +=
       "Mean reciprocal rank of the deciding word among the words of the text (1: always first), with a bootstrap 95% "
-      "interval.\n\n| ranked by | mean over layers | last layer |\n| --- | ---: | ---: |\n";
+      "interval; and how far the last layer's lies above that of the method's own mean at each place, and above "
+      "chance.\n\n| ranked by | mean over layers | last layer | above position | above chance |\n"
+      "| --- | ---: | ---: | ---: | ---: |\n";
   for (const TableRow& row : table_rows(report)) {
-    out += fmt::format("| {} | {} | {} |\n", row.name, value_text(row.mean), value_text(row.last));
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", row.name, value_text(row.mean), value_text(row.last),
+                       difference_text(judged(row).above_position), difference_text(judged(row).above_chance));
   }
   for (const std::string& line : remarks(report)) out += "\n" + line + "\n";
   return out;
@@ -155,9 +177,11 @@ std::string evidence_table(const EvidenceReport& report) {
   for (const TableRow& row : rows) width = std::max(width, row.name.size());
   std::string out =
       evidence_about(report) + "\n\nMean reciprocal rank of the deciding word (1: always first), 95% interval\n";
-  out += fmt::format("{:<{}}  {:<24}  {}\n", "ranked by", width, "mean over layers", "last layer");
+  out += fmt::format("{:<{}}  {:<24}  {:<24}  {}\n", "ranked by", width, "mean over layers", "last layer",
+                     "above its habit of position");
   for (const TableRow& row : rows) {
-    std::string line = fmt::format("{:<{}}  {:<24}  {}", row.name, width, value_text(row.mean), value_text(row.last));
+    std::string line = fmt::format("{:<{}}  {:<24}  {:<24}  {}", row.name, width, value_text(row.mean),
+                                   value_text(row.last), difference_text(judged(row).above_position));
     while (line.back() == ' ') line.pop_back();
     out += line + "\n";
   }

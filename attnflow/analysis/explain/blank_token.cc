@@ -9,6 +9,18 @@
 #include "attnflow/model/architecture.h"
 
 namespace attnflow {
+namespace {
+
+// The codec of a GGUF file has no table of pieces to ask, but says what ends a text.
+std::optional<BlankToken> first_end(const TextCodec& tokenizer) {
+  const auto limit = static_cast<std::int64_t>(tokenizer.id_limit());
+  for (std::int64_t id = 0; id < limit; ++id) {
+    if (tokenizer.is_end(id)) return BlankToken{id, tokenizer.spelled(id)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked) {
   const auto first_of = [&](std::initializer_list<const char*> pieces) -> std::optional<BlankToken> {
@@ -37,6 +49,7 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
     if (!found) found = mask();
     if (!found && info.causal) {
       found = first_of({"[PAD]", "<pad>", "<|pad|>", "<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>"});
+      if (!found) found = first_end(tokenizer);
     }
   }
   if (found) return *found;

@@ -12,6 +12,7 @@
 
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/explain_contributions.h"
 #include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
@@ -127,8 +128,9 @@ std::function<TextInput(const std::vector<std::size_t>&)> token_blanker(const Te
 }  // namespace
 
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
-                    const std::optional<std::string>& pair, const ExplainOptions& options) {
-  validate(options.settings);
+                    const std::optional<std::string>& pair, const ExplainOptions& given) {
+  validate(given.settings);
+  ExplainOptions options = given;
   if (options.settings.words && options.keep_attention) {
     throw Error(ErrorKind::kUsage,
                 "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
@@ -153,13 +155,15 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   Report report;
+  choose_mixing(options.settings, model, {.tokens = n, .only_row = options.only_output_token}, report.notes);
+  validate(options.settings);
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.input.kind = "text";
   report.input.text = text;
   report.input.text_pair = pair.value_or("");
   report.input.tokens = report_tokens(encoding);
-  report.notes = info.notes_for(n);
+  for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (encoding.truncated) {
     report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
   }
@@ -173,7 +177,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model);
-  if (has_target) gradients_of(model);
+  if (has_target) note_preparation(gradients_of(model), report.notes);
   if (explains) {
     asked = asked_target(options.settings, info, &tokenizer, report.notes);
   }
@@ -228,13 +232,20 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
         looked_at == predicted.end() ? 0 : static_cast<std::size_t>(looked_at - predicted.begin());
     return chosen_target(asked, info, &tokenizer, std::as_const(output.logits)[which].span(), predicted[which]);
   };
+  // What the model said, once it has run. Positions are tokens still, whatever becomes of them where words are merged.
+  ScoreTarget explained;
+  const auto note_output = [&] {
+    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    if (!explains) return;
+    report.target = choose_target();
+    explained = score_target(*report.target);
+  };
   // Once the report holds what aggregates.
   const auto add_scores = [&] {
     if (!explains) return;
-    if (!report.target) report.target = choose_target();
     TextQuestion methods{.model = model,
                          .input = input,
-                         .target = score_target(*report.target),
+                         .target = explained,
                          .groups = groups,
                          .blanked = {},
                          .blank = {},
@@ -259,7 +270,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     const std::unique_ptr<AttentionReplay> replay =
         decoder.run_for_replay(input.ids, predicts_next ? &logits : nullptr, options.stop_token);
     if (predicts_next) output.logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
-    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    note_output();
     fill_report_of_row(report, ReplaySource(*replay, question.settings.mixing), question, options);
     add_scores();
     return report;
@@ -273,8 +284,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     StackSink sink(info.layers, n);
     StopSink stoppable(sink, options.stop_token);
     output = model.run(input, options.keep_attention ? &stoppable : nullptr, run);
-    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
-    report.target = choose_target();
+    note_output();
     if (options.keep_attention) report.attention = sink.take().weights();
     TargetGraph found = target_graph(model, input, *report.target, question.settings);
     note_negative_share(report.notes, found.negative_share);
@@ -292,7 +302,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     if (options.keep_attention) sinks.push_back(&stack);
     StopSink stoppable(std::move(sinks), options.stop_token);
     output = model.run(input, &stoppable, run);
-    add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+    note_output();
     if (options.keep_attention) report.attention = stack.take().weights();
     fill_report(report, GraphSource(contributions.take(), info.causal), question, options);
     add_scores();
@@ -311,7 +321,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     graph = sink.take();
   }
 
-  add_predictions(report, info, tokenizer, output, run.logit_positions, candidates, options);
+  note_output();
   if (kept) {
     add_attention(report, std::move(*kept), question, options);
   } else {
@@ -443,7 +453,9 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
   return input;
 }
 
-Report explain_attention(AttentionInput input, const ExplainOptions& options) {
+Report explain_attention(AttentionInput input, const ExplainOptions& given) {
+  ExplainOptions options = given;
+  choose_attention(options.settings);
   validate(options.settings);
   if (options.settings.words) {
     throw Error(ErrorKind::kUsage,

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
@@ -21,6 +23,7 @@
 #include "attnflow/analysis/generate/generated_text.h"
 #include "attnflow/analysis/generate/generation_sink.h"
 #include "attnflow/analysis/generate/relevance_sources.h"
+#include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -269,6 +272,8 @@ double mean_of(const Tensor<double>& values) {
 }
 
 void note_generation_sink(Report& report) {
+  // What falls on the first token, but brings nothing from there, counts for attention alone.
+  if (report.settings.mixing != Mixing::kAttention) return;
   if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
   auto note = sink_note(NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
                         display_text(report.input, 0));
@@ -368,7 +373,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       break;
     }
     tokens.push_back(generated_token(codec, sampler.choose(logits.span()), logits.span(), options.choices));
-    if (options.settings.has_target()) {
+    if (options.settings.mixing != Mixing::kAttention) {
       const auto against =
           options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kBest;
       const AskedTarget asked{.label = static_cast<std::size_t>(tokens.back().id), .against = against};
@@ -439,6 +444,43 @@ void fill_values(const GenerateOptions& options, const GenerationSink& sink, Sou
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 
+// How far the maps of the first tokens are right about the model, as many as are cheap; and in a note, of the first.
+void add_agreement(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
+                   Report& report) {
+  const std::optional<BlankToken> blank = try_find_blank_token(codec, decoder.info());
+  const TokenGroups groups = options.settings.words ? prompt.words : single_tokens(prompt.ids.size());
+  if (!blank) return;
+  TextInput input;
+  input.ids = prompt.ids;
+  std::size_t tokens = 0;  // run so far, were it one run for each token of the prompt
+  for (GeneratedToken& token : report.generation->tokens) {
+    tokens += input.ids.size();
+    if (!token.target || !agreement_is_cheap(decoder.info(), tokens, groups.size())) break;
+    TextQuestion question{.model = decoder,
+                          .input = input,
+                          .target = score_target(*token.target),
+                          .groups = groups,
+                          .blanked = {},
+                          .blank = blank->piece,
+                          .content = {},
+                          .progress = {},
+                          .stop_token = options.stop_token};
+    question.blanked = [&](const std::vector<std::size_t>& positions) {
+      return blank_tokens(input, positions, blank->id);
+    };
+    const std::size_t t = input.ids.size() - prompt.ids.size();
+    try {
+      token.agreement =
+          blank_out_agreement(report, report.output_tokens[t], blank_out(question), question.target, question.blank);
+    } catch (const Cancelled&) {  // a generation keeps what it has
+      break;
+    }
+    input.ids.push_back(token.id);
+  }
+  const std::vector<GeneratedToken>& all = report.generation->tokens;
+  if (!all.empty() && all.front().agreement) note_agreement(*all.front().agreement, report.input, report.notes);
+}
+
 }  // namespace
 
 void check_generate_options(const GenerateOptions& options) {
@@ -464,8 +506,9 @@ void check_generate_options(const GenerateOptions& options) {
           to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
 }
 
-Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& options) {
-  check_generate_options(options);
+Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given) {
+  check_generate_options(given);
+  GenerateOptions options = given;
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
   Report report;
@@ -480,8 +523,18 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t m = prompt.ids.size();
   check_room(info, m);
   check_decoder_head(info);
+  const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
+  const bool by_default = options.settings.mixing == Mixing::kAuto;
+  choose_mixing(options.settings, decoder,
+                {.tokens = m + most - 1, .predictions = most, .as_it_runs = static_cast<bool>(options.on_token)},
+                report.notes);
+  validate(options.settings);
+  report.settings.mixing = options.settings.mixing;
   const Settings& settings = options.settings;
   report.settings.layers = resolve_layers(settings.layers, settings.start_layer, info.layers);
+  // A prediction is read from the last layer: what lower ones hold of it is no answer yet, and no mean of them is one.
+  if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
+  if (settings.has_target()) note_preparation(gradients_of(decoder), report.notes);
   if (settings.wants(Method::kFlow)) {
     report.flow_layers = options.flow_layers.empty()
                              ? std::vector<std::size_t>{report.settings.layers.back()}
@@ -489,7 +542,6 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   }
   report.generation->excluded = excluded_tokens(report.input, options.filter);
 
-  const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
   const GenerationSinkOptions keep = sink_options(options, prompt, info, most);
   // The model's own memory first, so that what is left counts for the rows.
   decoder.clear();
@@ -498,6 +550,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   GenerationSink sink(keep);
   continue_prompt(decoder, codec, options, prompt, most, sink, report);
   fill_values(options, sink, sources_of(decoder, options, sink, prompt, report), prompt, report);
+  if (by_default || settings.has_target()) add_agreement(decoder, codec, options, prompt, report);
   const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));
   if (report.generation->stopped == "interrupted") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/stop_sink.h"
@@ -169,7 +170,9 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
 }
 
 Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
-                     const std::string& name, const ExplainOptions& options) {
+                     const std::string& name, const ExplainOptions& given) {
+  ExplainOptions options = given;
+  choose_mixing_of_image(options.settings);
   check_explain_image_options(options);
   const ModelInfo& info = model.info();
   ImageInput prepared = image_input(picture, name, processor, info);

@@ -4,13 +4,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <utility>
 
+#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/methods/target_values.h"
+#include "attnflow/attribution/methods.h"
 #include "attnflow/base/error.h"
 #include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/graph/attention_sink.h"
+#include "attnflow/graph/contribution_mixing.h"
 
 namespace attnflow {
 namespace {
@@ -39,7 +45,7 @@ struct TopSink final : AttentionGradientSink {
 class LogitSink final : public AttentionSink {
  public:
   LogitSink(std::size_t layers, const Tensor<float>& slope, const std::stop_token& stop)
-      : slope_(slope), stop_(stop), layers_(layers), scores_(slope.extent(0), 0.0) {
+      : slope_(slope), stop_(stop), layers_(layers) {
     for (std::size_t i = 0; i < slope.extent(0); ++i) {
       const auto row = slope[i].span();
       if (std::any_of(row.begin(), row.end(), [](float x) { return x != 0.0F; })) read_.push_back(i);
@@ -52,48 +58,89 @@ class LogitSink final : public AttentionSink {
     if (stop_.stop_requested()) throw Cancelled();
     if (!terms.norm.scale.empty()) {
       throw Error(ErrorKind::kUnsupportedModel,
-                  "--method logit: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), in which "
+                  "--method logit and alti-logit: expected a model whose norms come before its blocks (GPT-2, Llama, "
+                  "ViT), in which "
                   "what layers write adds up, found one whose norms come after (BERT); use attnlrp or blank-out");
     }
     Layer& layer = layers_.at(terms.layer - 1);
     const std::size_t queries = terms.residual.extent(0);
     layer.values.insert(layer.values.end(), terms.values.span().begin(), terms.values.span().end());
-    for (const std::size_t i : read_) {
-      if (i < terms.query_begin || i >= terms.query_begin + queries) continue;
-      const std::size_t q = i - terms.query_begin;
-      const auto u = slope_[i].span();
-      layer.before += inner(u, terms.residual[q].span());
-      layer.behind += inner(u, terms.output[q].span());
+    layer.writes.resize(slope_.extent(0), 0.0);
+    layer.before.resize(read_.size(), 0.0);
+    layer.behind.resize(read_.size(), 0.0);
+    for (std::size_t r = 0; r < read_.size(); ++r) {
+      if (read_[r] < terms.query_begin || read_[r] >= terms.query_begin + queries) continue;
+      const std::size_t q = read_[r] - terms.query_begin;
+      const auto u = slope_[read_[r]].span();
+      layer.before[r] = inner(u, terms.residual[q].span());
+      layer.behind[r] = inner(u, terms.output[q].span());
       add_writes(terms, layer, q, u);
     }
   }
 
-  const std::vector<double>& scores() const { return scores_; }
-  double embedding() const { return layers_.front().before; }
-  // Of what layers add but for what positions write into them: the difference of the streams around it.
-  double biases() const {
-    double sum = 0.0;
-    for (const Layer& layer : layers_) sum += layer.behind - layer.before - layer.written;
-    return sum;
-  }
-  double feed_forward(double top) const {
-    double sum = 0.0;
-    for (std::size_t l = 0; l < layers_.size(); ++l) {
-      sum += (l + 1 < layers_.size() ? layers_[l + 1].before : top) - layers_[l].behind;
+  // s, of each position.
+  std::vector<double> direct() const {
+    std::vector<double> scores(slope_.extent(0), 0.0);
+    for (const Layer& layer : layers_) {
+      std::transform(scores.begin(), scores.end(), layer.writes.begin(), scores.begin(), std::plus<>());
     }
-    return sum;
+    return scores;
+  }
+  // s', by the layers' matrices; `top`: u . x^L of the positions that the head reads.
+  std::vector<double> through(const AttentionGraph& graph, const std::vector<double>& top) const {
+    const std::size_t n = slope_.extent(0);
+    std::vector<double> waiting(n, 0.0);  // what stands at each position of the layer's output
+    for (std::size_t l = layers_.size(); l > 0; --l) {
+      for (std::size_t r = 0; r < read_.size(); ++r) waiting[read_[r]] += added_behind(l - 1, r, top);
+      std::vector<double> below = layers_[l - 1].writes;
+      const Tensor<double> matrix = graph.top(l);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (waiting[i] == 0.0) continue;
+        for (std::size_t j = 0; j < n; ++j) below[j] += waiting[i] * matrix(i, j);
+      }
+      waiting = std::move(below);
+    }
+    for (std::size_t r = 0; r < read_.size(); ++r) waiting[read_[r]] += layers_.front().before[r];
+    return waiting;
+  }
+  double embedding() const { return sum(layers_.front().before); }
+  // Of what attention blocks add but for what positions write into them: the difference of the streams around them.
+  double biases() const {
+    double total = 0.0;
+    for (const Layer& layer : layers_) total += sum(layer.behind) - sum(layer.before) - sum(layer.writes);
+    return total;
+  }
+  double feed_forward(const std::vector<double>& top) const {
+    double total = 0.0;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      for (std::size_t r = 0; r < read_.size(); ++r) total += added_behind(l, r, top);
+    }
+    return total;
+  }
+  // u . x^L of each position that is read.
+  std::vector<double> top_values(const Tensor<float>& stream) const {
+    std::vector<double> values;
+    for (const std::size_t i : read_) values.push_back(inner(slope_[i].span(), stream[i].span()));
+    return values;
   }
 
  private:
   struct Layer {
-    std::vector<float> values;  // [position, key-value head, width], of the chunks so far
-    double before = 0.0;        // u . x^(l-1)
-    double behind = 0.0;        // u . y^l
-    double written = 0.0;       // sum_j u . T_j
+    std::vector<float> values;   // [position, key-value head, width], of the chunks so far
+    std::vector<double> writes;  // sum_i u_i . T_ij, of each position
+    std::vector<double> before;  // u . x^(l-1), of each position that is read
+    std::vector<double> behind;  // u . y^l
   };
 
+  static double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+  // u . FF: what the feed-forward block of layer l + 1 adds to a position that is read.
+  double added_behind(std::size_t l, std::size_t r, const std::vector<double>& top) const {
+    return (l + 1 < layers_.size() ? layers_[l + 1].before[r] : top[r]) - layers_[l].behind[r];
+  }
+
   // a_ij^h v_j^h . (O^h u_i) of every head and position.
-  void add_writes(const LayerTerms& terms, Layer& layer, std::size_t q, std::span<const float> u) {
+  static void add_writes(const LayerTerms& terms, Layer& layer, std::size_t q, std::span<const float> u) {
     const std::size_t heads = terms.attention.extent(0);
     const std::size_t keys = terms.attention.extent(2);
     const std::size_t groups = terms.values.extent(1);
@@ -108,9 +155,7 @@ class LogitSink final : public AttentionSink {
         const double weight = static_cast<double>(terms.attention(h, q, j));
         if (weight == 0.0) continue;
         const std::span<const float> value(layer.values.data() + (j * groups + group) * width, width);
-        const double write = weight * inner(value, read);
-        scores_[j] += write;
-        layer.written += write;
+        layer.writes[j] += weight * inner(value, read);
       }
     }
   }
@@ -119,41 +164,55 @@ class LogitSink final : public AttentionSink {
   const std::stop_token& stop_;
   std::vector<std::size_t> read_;  // positions that the head reads
   std::vector<Layer> layers_;
-  std::vector<double> scores_;
 };
 
 template <typename Question, typename Input>
-LogitScores share_out(const Question& question, const Input& input) {
+LogitScores share_out(const Question& question, const Input& input, bool through_layers) {
   using Kind = ScoreTarget::Kind;
+  const char* const name = method_info(through_layers ? Method::kAltiLogit : Method::kLogit).name;
   if (question.target.kind == Kind::kProbability || question.target.kind == Kind::kProbabilityDifference) {
-    throw Error(ErrorKind::kUsage,
-                "--method logit: expected a logit or a difference of logits to share out, found a probability");
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--method {}: expected a logit or a difference of logits to share out, found a probability", name));
   }
+  const ModelInfo& info = question.model.info();
   TopSink top;
   gradients_of(question.model).attention_gradients(input, question.target, top, BackwardRule::kAttnLrp);
   if (top.slope.empty()) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("--method logit: expected a backend that hands over the stream behind the last layer, found "
-                    "that of {}, which does not; use attnlrp or blank-out",
-                    question.model.info().name));
+    throw Error(ErrorKind::kUnsupportedModel,
+                fmt::format("--method {}: expected a backend that hands over the stream behind the last layer, found "
+                            "that of {}, which does not; use attnlrp or blank-out",
+                            name, info.name));
   }
-  LogitSink sink(question.model.info().layers, top.slope, question.stop_token);
-  question.model.run(input, &sink);
+  LogitSink sink(info.layers, top.slope, question.stop_token);
+  std::vector<AttentionSink*> sinks = {&sink};
+  std::optional<ContributionGraphSink> contributions;
+  if (through_layers) {
+    contributions.emplace(info.layers, ContributionOptions{.contribution = Contribution::kAlti},
+                          info.causal ? top.slope.extent(0) : 0);
+    sinks.push_back(&*contributions);
+  }
+  StopSink all(std::move(sinks), question.stop_token);
+  question.model.run(input, &all);
+  const std::vector<double> stream = sink.top_values(top.stream);
   LogitScores result;
-  result.scores = sums_of_groups(sink.scores(), question.groups);
   result.value = target_values(question.model, std::span(&input, 1), question.target).front();
-  const double stream = inner(top.slope.span(), top.stream.span());
-  result.parts = {{"embedding", sink.embedding()},
-                  {"feed-forward layers", sink.feed_forward(stream)},
-                  {"attention biases", sink.biases()},
-                  {"last norm and head", result.value - stream}};
+  if (through_layers) {
+    result.scores = sums_of_groups(sink.through(contributions->take(), stream), question.groups);
+  } else {
+    result.scores = sums_of_groups(sink.direct(), question.groups);
+    result.parts = {{"embedding", sink.embedding()}, {"feed-forward layers", sink.feed_forward(stream)}};
+  }
+  result.parts.push_back({"attention biases", sink.biases()});
+  result.parts.push_back({"last norm and head", result.value - std::accumulate(stream.begin(), stream.end(), 0.0)});
   return result;
 }
 
 }  // namespace
 
-LogitScores logit_scores(const TextQuestion& question) { return share_out(question, question.input); }
-LogitScores logit_scores(const ImageQuestion& question) { return share_out(question, question.input); }
+LogitScores logit_scores(const TextQuestion& question) { return share_out(question, question.input, false); }
+LogitScores logit_scores(const ImageQuestion& question) { return share_out(question, question.input, false); }
+LogitScores alti_logit_scores(const TextQuestion& question) { return share_out(question, question.input, true); }
+LogitScores alti_logit_scores(const ImageQuestion& question) { return share_out(question, question.input, true); }
 
 }  // namespace attnflow

@@ -16,8 +16,18 @@
 // is written straight into the positions that the head reads counts: what a token wrote elsewhere, and attention
 // carried on later, is the score of the position that it was carried from.
 //
-// Cost: one pass forward and back, for u, and one forward; O(L n H d) besides for each position that the head reads.
-// Deterministic.
+// Through the layers (ALTI-Logit). What a position writes, it has from others. With M^l the contributions of layer l by
+// ALTI (graph/alti_contributions.h), whose rows sum to 1, each write of layer l is carried on to the inputs of the
+// positions that it was made of:
+//
+//     s'_j = sum_i u_i . x^0_i d_ij + sum_l [ sum_i,k u_i . T^l_ik (M^(l-1) ... M^1)_kj
+//                                           + sum_i u_i . FF^l_i (M^l ... M^1)_ij ].
+//
+// So embedding and feed-forward blocks belong to tokens, too, and what is left are biases: scores and parts add up to F
+// again.
+//
+// Cost: one pass forward and back, for u, and one forward; O(L n H d) besides for each position that the head reads,
+// and for s' what ALTI takes, O(L n^2) memory. Deterministic.
 //
 // References:
 //   J. Ferrando, G. I. Gallego, I. Tsiamas and M. R. Costa-jussa, Explaining How Transformers Use Context to Build
@@ -34,14 +44,17 @@ namespace attnflow {
 
 struct LogitScores {
   std::vector<double> scores;    // one a group
-  std::vector<ScorePart> parts;  // embedding, feed-forward layers, attention biases, last norm and head
+  std::vector<ScorePart> parts;  // of s: embedding, feed-forward layers; of both: attention biases, last norm and head
   double value = 0.0;            // F
 };
 
-// Throw Error(kUsage) for a target that is a probability; Error(kUnsupportedModel) for a model whose norms come after
-// its blocks (BERT), and for one that does not hand over terms and gradients; Cancelled.
+// logit_scores() gives s, alti_logit_scores() s'. Throw Error(kUsage) for a target that is a probability;
+// Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT), and for one that does not hand over
+// terms and gradients; Cancelled.
 LogitScores logit_scores(const TextQuestion& question);
 LogitScores logit_scores(const ImageQuestion& question);
+LogitScores alti_logit_scores(const TextQuestion& question);
+LogitScores alti_logit_scores(const ImageQuestion& question);
 
 }  // namespace attnflow
 

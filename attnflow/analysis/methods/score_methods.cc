@@ -14,6 +14,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
@@ -49,8 +50,9 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
       found.total = integrated.change;
       break;
     }
-    case Method::kLogit: {
-      LogitScores shared = logit_scores(question);
+    case Method::kLogit:
+    case Method::kAltiLogit: {
+      LogitScores shared = method == Method::kLogit ? logit_scores(question) : alti_logit_scores(question);
       scores = std::move(shared.scores);
       found.parts = std::move(shared.parts);
       found.total = shared.value;
@@ -68,22 +70,23 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
 struct Map {
   std::optional<std::size_t> layer;
   std::vector<double> values;
-  std::vector<double> gaps;  // of flow
-  bool has_signs = false;
+  std::vector<double> gaps;    // of flow
+  bool is_for_target = false;  // larger speaks for the target, not just of it
 };
 
-std::optional<Map> map_of(const Report& report, Method method) {
+std::optional<Map> map_of(const Report& report, Method method, std::size_t output_token) {
   Map map;
   if (!method_info(method).aggregates()) {
     const MethodScores* const scores = method_scores(report, method);
     if (scores == nullptr) return std::nullopt;
     map.values.assign(scores->values.span().begin(), scores->values.span().end());
-    map.has_signs = true;
+    map.is_for_target = true;
     return map;
   }
   const MethodValues found = method_values(report, method);
-  const std::optional<std::size_t> row = row_index(*found.output_tokens, report.output_token);
+  const std::optional<std::size_t> row = row_index(*found.output_tokens, output_token);
   if (found.values->empty() || !row) return std::nullopt;
+  map.is_for_target = report.settings.has_target();  // its positive part
   const std::size_t last = found.layers->size() - 1;
   map.layer = (*found.layers)[last];
   for (std::size_t j = 0; j < found.values->extent(2); ++j) {
@@ -108,17 +111,8 @@ void score_all(Report& report, const Question& question) {
     if (!method_info(method).aggregates()) report.scores.push_back(scores_of(method, question, blanked));
   }
   if (!blanked) return;
-  report.agreement = blank_out_agreement(report, *blanked, question.target, question.blank);
-  for (const MapAgreement& map : report.agreement->maps) {
-    NoteValues values = {{"method", to_text(map.method)},
-                         {"token", display_text(report.input, map.first_token)},
-                         {"quantity", report.agreement->quantity},
-                         {"before", report.agreement->value},
-                         {"after", map.blanked_value}};
-    if (map.layer) values.emplace("layer", *map.layer);
-    if (map.rank_correlation) values.emplace("rank_correlation", *map.rank_correlation);
-    report.notes.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
-  }
+  report.agreement = blank_out_agreement(report, report.output_token, *blanked, question.target, question.blank);
+  note_agreement(*report.agreement, report.input, report.notes);
 }
 
 }  // namespace
@@ -148,6 +142,11 @@ void check_methods(const Settings& settings, ModelOf<Input>& model) {
 template void check_methods(const Settings& settings, ModelOf<TextInput>& model);
 template void check_methods(const Settings& settings, ModelOf<PixelInput>& model);
 
+std::vector<double> group_scores(Method method, const TextQuestion& question) {
+  const MethodScores found = scores_of(method, question, std::nullopt);
+  return {found.values.span().begin(), found.values.span().end()};
+}
+
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups) {
   const double runs = static_cast<double>(groups) + 1.0;
   return 2.0 * static_cast<double>(info.parameters) * static_cast<double>(tokens) * runs <= kAgreementWork;
@@ -169,38 +168,56 @@ std::string target_quantity(ScoreTarget::Kind kind) {
   return "difference of probabilities";
 }
 
-BlankOutAgreement blank_out_agreement(const Report& report, const BlankOut& found, const ScoreTarget& target,
-                                      const std::string& blank) {
+BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
+                                      const ScoreTarget& target, const std::string& blank) {
   BlankOutAgreement agreement{
       .quantity = target_quantity(target.kind), .value = found.value, .blank = blank, .maps = {}};
   std::vector<std::size_t> compared;
   for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
-    const bool is_mask = target.position && !report.model.causal && j == report.output_token;  // what is predicted
+    const bool is_mask = target.position && !report.model.causal && j == output_token;  // what is predicted
     if (!report.input.tokens[j].special && !is_mask) compared.push_back(j);
   }
   if (compared.empty()) return agreement;
   for (const Method method : report.settings.methods) {
     if (method == Method::kBlankOut) continue;
-    const std::optional<Map> map = map_of(report, method);
+    const std::optional<Map> map = map_of(report, method, output_token);
     if (!map) continue;
     std::vector<double> values;
     std::vector<double> gaps;
     std::vector<double> drops;
+    const bool sink = method_info(method).aggregates() && sets_first_aside(report, map->values);
+    std::vector<std::size_t> ranked;
     for (const std::size_t j : compared) {
+      if (j == 0 && sink) continue;
+      ranked.push_back(j);
       const double drop = found.value - found.blanked[j];
       values.push_back(map->values[j]);
-      drops.push_back(map->has_signs ? drop : std::abs(drop));
+      drops.push_back(map->is_for_target ? drop : std::abs(drop));
       if (!map->gaps.empty()) gaps.push_back(map->gaps[j]);
     }
+    if (ranked.empty()) continue;
     MapAgreement& one = agreement.maps.emplace_back();
     one.method = method;
     one.layer = map->layer;
     one.rank_correlation = spearman(values, drops, {.first_gaps = gaps});
     const auto largest = std::max_element(values.begin(), values.end()) - values.begin();
-    one.first_token = compared[static_cast<std::size_t>(largest)];
+    one.first_token = ranked[static_cast<std::size_t>(largest)];
     one.blanked_value = found.blanked[one.first_token];
   }
   return agreement;
+}
+
+void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes) {
+  for (const MapAgreement& map : agreement.maps) {
+    NoteValues values = {{"method", to_text(map.method)},
+                         {"token", display_text(input, map.first_token)},
+                         {"quantity", agreement.quantity},
+                         {"before", agreement.value},
+                         {"after", map.blanked_value}};
+    if (map.layer) values.emplace("layer", *map.layer);
+    if (map.rank_correlation) values.emplace("rank_correlation", *map.rank_correlation);
+    notes.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
+  }
 }
 
 void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }

@@ -31,6 +31,9 @@ extern template void check_methods(const Settings& settings, ModelOf<PixelInput>
 // Whether blanking each of `groups` in an input of `tokens` stays within kAgreementWork.
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups);
 
+// The scores of one method but blank-out, one a group.
+std::vector<double> group_scores(Method method, const TextQuestion& question);
+
 // Fills Report::scores in the order of settings.methods, and Report::agreement with its notes. A question without
 // `blanked` has no agreement. Throws as the methods do; Cancelled.
 void score_methods(Report& report, const TextQuestion& question);
@@ -39,9 +42,13 @@ void score_methods(Report& report, const ImageQuestion& question);
 // "logit difference": what a target's value is, for people.
 std::string target_quantity(ScoreTarget::Kind kind);
 
-// How the maps of a report agree with blank-out, one of each of its methods but blank-out itself.
-BlankOutAgreement blank_out_agreement(const Report& report, const BlankOut& found, const ScoreTarget& target,
-                                      const std::string& blank);
+// How the maps of a report agree with blank-out, one of each of its methods but blank-out itself: their rows of
+// `output_token`.
+BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
+                                      const ScoreTarget& target, const std::string& blank);
+
+// A note for each of them.
+void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);
 
 }  // namespace attnflow
 

@@ -276,11 +276,14 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       internal::keep_calls_on_one_thread();
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
-        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.rule, options.stop_token);
+        const Tensor<float>* const given = options.embeddings.empty() ? nullptr : &options.embeddings[i];
+        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.rule, options.stop_token, given);
       });
     });
     return gradients;
   }
+
+  bool takes_embeddings() const override { return true; }
 
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override {
@@ -304,9 +307,10 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
 
   // The gradient of a target with respect to what the first layer is given; and, where `sink` is not null, with respect
   // to the attention of every layer, all heads of the queries, also of the keys that a query does not see, whose weight
-  // is 0. Runs on the calling thread.
+  // is 0. At the embedding `given` instead of the ids' own, where it is not null. Runs on the calling thread.
   InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
-                              BackwardRule rule, const std::stop_token& stop_token = {}) const {
+                              BackwardRule rule, const std::stop_token& stop_token = {},
+                              const Tensor<float>* given = nullptr) const {
     const std::size_t position = target.position.value_or(ids.size() - 1);
     internal::AutogradOps ops;
     ops.causal = true;
@@ -324,7 +328,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       return internal::value_of(target, ops.linear(tensors_.output, ops.normed(tensors_.final_norm, read))[0]);
     };
     const at::NoGradGuard no_gradients;  // differentiate_layers() takes them where it wants them
-    const at::Tensor embedding = tensors_.embed(ids, 0);
+    at::Tensor embedding = tensors_.embed(ids, 0);
+    if (given != nullptr) internal::replace_embedding(embedding[0], *given);
     const internal::LayeredGradient found = internal::differentiate_layers(model, embedding, sink, stop_token);
     return {found.value, to_host(embedding[0]), to_host(found.gradient[0])};
   }

@@ -184,6 +184,10 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     }
     std::vector<InputGradient> gradients(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, at::Tensor embedding) {
+      for (std::size_t i = 0; i < group.size() && !options.embeddings.empty(); ++i) {
+        const auto tokens = to_signed(input_tokens(info_, inputs[group[i]]));
+        internal::replace_embedding(embedding[to_signed(i)].narrow(0, 0, tokens), options.embeddings[group[i]]);
+      }
       embedding.requires_grad_(true);
       const at::Tensor hidden = forward.encode(embedding);
       std::vector<at::Tensor> values;
@@ -204,6 +208,8 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     });
     return gradients;
   }
+
+  bool takes_embeddings() const override { return true; }
 
   void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override {

@@ -40,6 +40,11 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
   LayeredGradient result;
   result.value = value.item<double>();
   at::Tensor gradient = torch::autograd::grad({value}, {leaf}).front();
+  if (sink != nullptr) {
+    const at::Tensor stream = on_host(leaf.detach()[0]);
+    const at::Tensor slope = on_host(gradient[0]);
+    sink->top(view_of(stream), view_of(slope));
+  }
   for (std::size_t layer = model.layers; layer-- > 0;) {
     if (stop_token.stop_requested()) throw Cancelled();
     leaf = leaf_of();

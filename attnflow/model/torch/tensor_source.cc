@@ -42,6 +42,15 @@ at::Tensor from_host(TensorView<const float> values) {
   return at::from_blob(const_cast<float*>(values.data()), shape, at::TensorOptions(at::kFloat));
 }
 
+void replace_embedding(at::Tensor own, const Tensor<float>& given) {
+  const Shape shape = {static_cast<std::size_t>(own.size(0)), static_cast<std::size_t>(own.size(1))};
+  if (given.shape() != shape) {
+    throw Error(ErrorKind::kUsage, fmt::format("embeddings: expected {}, tokens and width, found {}",
+                                               shape_to_string(shape), shape_to_string(given.shape())));
+  }
+  own.copy_(from_host(given.view()));
+}
+
 at::Device find_device(const std::string& name) {
   const at::Device device(name);
   if (device.is_cpu()) return device;

@@ -30,10 +30,12 @@ auto with_torch_errors(Work work) {
 
 // A copy of the numbers, on the host and without gradients.
 Tensor<float> to_host(const at::Tensor& values);
-// The same numbers as a tensor of libtorch's, which does not outlive `values` and is not written to.
 // The same numbers in the host's memory without gaps, apart from any graph of gradients: what view_of() takes.
 at::Tensor on_host(const at::Tensor& values);
+// The same numbers as a tensor of libtorch's, which does not outlive `values` and is not written to.
 at::Tensor from_host(TensorView<const float> values);
+// Writes an embedding that a caller gives, [n, width], over the model's own. Throws Error(kUsage) for another shape.
+void replace_embedding(at::Tensor own, const Tensor<float>& given);
 // The numbers of a tensor that is on the host, contiguous, and outlives the view.
 TensorView<const float> view_of(const at::Tensor& host);
 
