@@ -6,6 +6,7 @@ ATTNFLOW_SHARED_DATA: a folder with prose/ (text files) and sst2/ (train.tsv, de
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -154,6 +155,47 @@ def sentiment_model(program, sst2):
     files = ["--data", "train", "--validation", "dev", "--test", "test"]
     words = [word if word.startswith("--") else inside(sst2 / f"{word}.tsv") for word in files]
     return program.trained("sentiment", "sentiment", *words, "--seed", 1)
+
+
+SMOLLM2 = ROOT / ".cache" / "models" / "smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def add_decoder(arguments):
+    arguments.add_argument(
+        "--gguf",
+        type=Path,
+        default=os.environ.get("ATTNFLOW_SMOLLM2") or SMOLLM2,
+        help="the decoder (ATTNFLOW_SMOLLM2, else where tools/fetch_smollm2 puts SmolLM2)",
+    )
+
+
+@contextlib.contextmanager
+def decoder_folder(program, arguments):
+    """The decoder as a Hugging Face folder, for as long as it is used: half a gigabyte."""
+    if not arguments.gguf.is_file():
+        raise ExperimentError(f"expected the model {arguments.gguf}, found none; tools/fetch_smollm2 fetches it")
+    folder = program.out / "smollm2"
+    if not (folder / "config.json").exists():
+        program.run("model", inside(arguments.gguf), "-o", inside(folder))
+    try:
+        yield inside(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def evidence_runs(program, arguments, prefix, *words):
+    """The JSON of `attnflow evaluate evidence` of each file of sentences, by its name."""
+    files = sorted(data_folder(arguments, "evidence").glob("*.csv"))
+    if not files:
+        raise ExperimentError("expected *.csv in the folder evidence, found none")
+    runs = {}
+    with decoder_folder(program, arguments) as model:
+        for file in files:
+            common = ["evidence", "--model", model, "--data", inside(file), "--samples", arguments.samples]
+            common += ["--seed", 1, "--begin", "<|im_start|>"]
+            name = file.stem.replace("_1", "").replace("_", " ")
+            runs[name] = program.evaluate(f"{prefix}-{file.stem}", *common, *words)
+    return runs
 
 
 def read_json(path):

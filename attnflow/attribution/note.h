@@ -65,6 +65,7 @@ enum class NoteCode : std::uint8_t {
   kModelStopped,
   kInterrupted,
   kFlowInterrupted,
+  kValuesInterrupted,
   kTimeLimit,
   // What a compact document keeps
   kLargestKept,

@@ -285,6 +285,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted: flow was not computed."},
+    {Code::kValuesInterrupted, "values-interrupted", "", "Interrupted: what the tokens depend on was not computed."},
     {Code::kTimeLimit, "time-limit", "", "The server's time limit ended the generation.",
      "attnflow serve --timeout sets it."},
 

@@ -53,6 +53,9 @@ class AttentionGradientSink {
     static_cast<void>(gradient);
   }
 
+  // Whether the layers are of use, which take most of the time.
+  virtual bool wants_layers() const { return true; }
+
   // One layer; layers come from the top, layers L, L - 1, ..., 1, as gradients do.
   virtual void layer(const LayerGradients& gradients) = 0;
 };

@@ -58,6 +58,9 @@ class ThreadsTest(CommandTest):
 
 class GenerateTest(CommandTest):
     def generate(self, *arguments, prompt=PROMPT, model=LLAMA, code=0):
+        """By attention, unless something else is asked."""
+        if "--mixing" not in arguments:
+            arguments += ("--mixing", "attention")
         return self.run_program("generate", prompt, "--model", model, *arguments, code=code)
 
     def refuse_generate(self, code, words, *arguments, prompt=PROMPT, model=LLAMA):
@@ -109,7 +112,7 @@ class GenerateTest(CommandTest):
                     said = [json.loads((self.folder / name).read_text()) for name in ("all.json", "row.json")]
                     self.assertEqual(*([c["label"] for c in d["predictions"][0]["choices"]] for d in said))
                     # Without --method flow is left out, and the last layer is what there is.
-                    self.run_program("explain", PROMPT, "--model", model, "--only-output-token", "-o", "last.npz")
+                    self.run_program("explain", PROMPT, "--mixing", "attention", "--model", model, "--only-output-token", "-o", "last.npz")
                     self.assertEqual(np.load(self.folder / "last.npz")["rollout"].shape[:2], (1, 1))
 
     def test_one_row_refuses_what_needs_matrices(self):
@@ -133,7 +136,8 @@ class GenerateTest(CommandTest):
             raw = report["text"].encode()[: report["tokens"][t - 1]["end"]].decode()
             if "\ufffd" in raw:
                 break
-            self.run_program("explain", PROMPT + raw, "--model", GPT2, "--output-token", "last", "-o", "e.npz")
+            words = ["--mixing", "attention", "--output-token", "last", "-o", "e.npz"]
+            self.run_program("explain", PROMPT + raw, "--model", GPT2, *words)
             explained = np.load(self.folder / "e.npz")
             if len(explained["tokens"]) != made["rollout"].shape[1] + t:
                 break  # the text is not cut into the same tokens
@@ -243,12 +247,14 @@ class GenerateTest(CommandTest):
 
     def test_interrupted_generation_keeps_what_is_there(self):
         # Small models have said all they can when the signal comes, and are in the middle of flow.
-        cases = [(LLAMA, "raw,rollout,flow")] + ([(SMOLLM2, "raw,rollout")] if SMOLLM2 else [])
-        for model, method in cases:
+        cases = [(LLAMA, "raw,rollout,flow", "attention"), (LLAMA, "raw,rollout", "relevance")]
+        cases += [(SMOLLM2, "raw,rollout", "attention")] if SMOLLM2 else []
+        for model, method, mixing in cases:
             command = [PROGRAM, "generate", PROMPT, "--model", model, "--method", method, "--threads", "1"]
+            command += ["--mixing", mixing]
             command += ["-n", "100000", "--ignore-end", "-o", "a.npz"]
             for wanted in (signal.SIGINT, signal.SIGTERM):
-                with self.subTest(model=model, signal=wanted):
+                with self.subTest(model=model, mixing=mixing, signal=wanted):
                     with subprocess.Popen(
                         command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
                     ) as run:
@@ -259,7 +265,9 @@ class GenerateTest(CommandTest):
                     self.assertEqual(run.returncode, OTHER, messages)
                     self.assertIn(b"attnflow: interrupted after ", messages)
                     made = np.load(self.folder / "a.npz")
-                    self.assertGreaterEqual(made["rollout"].shape[0], 1)
+                    self.assertGreaterEqual(len(made["generated_tokens"]), 1)
+                    if mixing == "attention":
+                        self.assertGreaterEqual(made["rollout"].shape[0], 1)
 
     def test_evidence(self):
         rows = [("The author by the keys", "is", "are", "author"), ("The keys by the author", "are", "is", "keys")]
@@ -295,6 +303,8 @@ class GenerateTest(CommandTest):
                 prompt + said,
                 "--model",
                 SMOLLM2,
+                "--mixing",
+                "attention",
                 "--output-token",
                 "last",
                 "--method",

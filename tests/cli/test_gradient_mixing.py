@@ -138,7 +138,10 @@ class GradientMixingTest(CommandTest):
         model = ("--model", MODELS / "bert_classification")
         for words, arguments in (
             (["--target: expected auto, a class", "'none'"], [*model, *gradient, "--target", "none"]),
-            (["--target: expected a mixing that explains one prediction"], [*model, "--target", "0"]),
+            (
+                ["--target: expected a mixing that explains one prediction"],
+                [*model, "--mixing", "attention", "--target", "0"],
+            ),
             (["--heads mean", "--heads max"], [*model, *gradient, "--heads", "max"]),
             (["does not allow --residual", "0.25"], [*model, *gradient, "--residual", "0.25"]),
             (["--mixing: expected auto, attention, gradient"], [*model, "--mixing", "gradients"]),

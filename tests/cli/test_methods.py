@@ -108,6 +108,28 @@ class MethodsTest(CommandTest):
                     self.assertTrue(np.isfinite(arrays[name]).all())
                 self.assertEqual(report["agreement"]["quantity"], "logit difference")
 
+    def test_what_adds_up(self):
+        methods = "logit,alti-logit,integrated-gradients"
+        for name in ("gpt2_tied", "llama_grouped"):
+            with self.subTest(name):
+                model = DECODER.parent / name
+                report, arrays = self.explain("--method", methods, "--integration-steps", 300, text="The key", model=model)
+                value = report["target"]["logit"] - report["target"]["against"]["logit"]
+                for scores in report["scores"]:
+                    method = scores["method"].replace("-", "_")
+                    self.assertLess(abs(scores["error"]), 1e-3 * max(1.0, abs(value)), scores)
+                    if method != "integrated_gradients":
+                        self.assertAlmostEqual(scores["total"], value, places=4)
+                        parts = sum(part["value"] for part in scores["parts"])
+                        self.assertAlmostEqual(arrays[method].sum() + parts, value, places=4)
+
+    def test_words_are_explained_at_the_same_position(self):
+        """The position of a prediction is one of tokens, whatever becomes of them in the report."""
+        single, of_tokens = self.explain("--method", "attnlrp", text="The keys rust", model=DECODER)
+        words, of_words = self.explain("--method", "attnlrp", "--words", text="The keys rust", model=DECODER)
+        self.assertLess(len(words["input"]["tokens"]), len(single["input"]["tokens"]))
+        self.assertAlmostEqual(of_tokens["attnlrp"].sum(), of_words["attnlrp"].sum(), places=9)
+
     def test_refusals(self):
         self.refuse(USAGE, ["--method", "magic"], "explain", TEXT, "--model", MODEL, "--method", "magic")
         self.refuse(

@@ -79,7 +79,8 @@ class HoldsTogether(ModelFolderTest):
 
     def test_a_decoder_without_its_head(self):
         model = self.copy_of("qwen2_window", models=DECODERS)
-        whole = json.loads(self.run_program("explain", "the key", "--model", model, "--json").stdout)
+        words = ["explain", "the key", "--model", model, "--mixing", "attention", "--json"]
+        whole = json.loads(self.run_program(*words).stdout)
         self.assertEqual(whole["predictions"][0]["kind"], "next")
         # The header of the weights, with the name of the head taken for another: as if it were not there.
         weights = model / "model.safetensors"
@@ -87,7 +88,7 @@ class HoldsTogether(ModelFolderTest):
         self.change(model / "config.json", tie_word_embeddings=False)
         self.refuse(BAD_FILE, ["missing", "lm_head.weight"], "explain", "the key", "--model", model)
         self.change(model / "config.json", architectures=["Qwen2Model"])
-        base = json.loads(self.run_program("explain", "the key", "--model", model, "--json").stdout)
+        base = json.loads(self.run_program(*words).stdout)
         self.assertEqual(base["arrays"], whole["arrays"])
         self.assertEqual(base.get("predictions", []), [])
         for more in (["--only-output-token", "--method", "rollout"], ["--keep-attention"]):

@@ -137,17 +137,20 @@ std::vector<double> step_rollout(internal::GenerationSource& source, const Query
 // Where the values of each generated token come from.
 using Sources = std::vector<std::shared_ptr<AttentionSource>>;
 
+// The outputs are the positions that chose the tokens.
+void place_outputs(Report& report) {
+  const std::size_t first = report.input.tokens.size() - 1;
+  for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) report.output_tokens.push_back(first + t);
+  report.output_token = first;
+  report.all_output_tokens = true;
+}
+
 // The numbers of a finished generation.
 class ValueFiller {
  public:
   ValueFiller(const GenerateOptions& options, const GenerationSink& sink, Sources sources, const Prompt& prompt,
               Report& report)
-      : options_(options), sink_(sink), sources_(std::move(sources)), prompt_(prompt), report_(report) {
-    const std::size_t first = report.input.tokens.size() - 1;
-    for (std::size_t t = 0; t < count(); ++t) report.output_tokens.push_back(first + t);
-    report.output_token = first;
-    report.all_output_tokens = true;
-  }
+      : options_(options), sink_(sink), sources_(std::move(sources)), prompt_(prompt), report_(report) {}
 
   void add_raw() { add(Method::kRaw, report_.raw, report_.raw_beside); }
   void add_rollout() { add(Method::kRollout, report_.rollout, report_.rollout_beside); }
@@ -549,7 +552,18 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
   continue_prompt(decoder, codec, options, prompt, most, sink, report);
-  fill_values(options, sink, sources_of(decoder, options, sink, prompt, report), prompt, report);
+  place_outputs(report);
+  try {
+    fill_values(options, sink, sources_of(decoder, options, sink, prompt, report), prompt, report);
+  } catch (const Cancelled&) {  // a generation keeps its text
+    if (!settings.has_target()) throw;
+    report.raw = report.rollout = report.flow = report.flow_gap = {};
+    report.flow_degenerate = {};
+    report.raw_beside = report.rollout_beside = report.flow_beside = {};
+    report.flow_output_tokens.clear();
+    report.flow_layers.clear();
+    report.notes.emplace_back(NoteCode::kValuesInterrupted);
+  }
   if (by_default || settings.has_target()) add_agreement(decoder, codec, options, prompt, report);
   const std::size_t generated = report.generation->tokens.size();
   for (Note& note : info.notes_for(m + generated)) report.notes.push_back(std::move(note));

@@ -16,7 +16,8 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
   std::vector<std::optional<double>> shares(targets.size());
   gradients_of(model);  // made once, by this thread
   ParallelOptions parallel;
-  parallel.threads = threads;
+  // The engine's threads are others: no more of ours than there are processors.
+  parallel.threads = std::min(resolve_threads(threads), resolve_threads(0));
   parallel.stop_token = stop_token;
   parallel_for(targets.size(), parallel, [&](std::size_t t, std::size_t) {
     const std::size_t seen = targets[t].position.value_or(0) + 1;

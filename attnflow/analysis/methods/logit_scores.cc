@@ -32,6 +32,7 @@ Tensor<float> copy_of(TensorView<const float> values) {
 
 // The stream behind the last layer and the target's gradient there; the layers below are of no use here.
 struct TopSink final : AttentionGradientSink {
+  bool wants_layers() const override { return false; }
   void layer(const LayerGradients&) override {}
   void top(TensorView<const float> residual, TensorView<const float> gradient) override {
     stream = copy_of(residual);

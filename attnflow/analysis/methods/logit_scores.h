@@ -26,7 +26,7 @@
 // So embedding and feed-forward blocks belong to tokens, too, and what is left are biases: scores and parts add up to F
 // again.
 //
-// Cost: one pass forward and back, for u, and one forward; O(L n H d) besides for each position that the head reads,
+// Cost: two passes forward, one of them for u; O(L n H d) besides for each position that the head reads,
 // and for s' what ALTI takes, O(L n^2) memory. Deterministic.
 //
 // References:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -208,6 +209,7 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
 }
 
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes) {
+  std::vector<Note> found;
   for (const MapAgreement& map : agreement.maps) {
     NoteValues values = {{"method", to_text(map.method)},
                          {"token", display_text(input, map.first_token)},
@@ -216,8 +218,9 @@ void note_agreement(const BlankOutAgreement& agreement, const InputText& input, 
                          {"after", map.blanked_value}};
     if (map.layer) values.emplace("layer", *map.layer);
     if (map.rank_correlation) values.emplace("rank_correlation", *map.rank_correlation);
-    notes.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
+    found.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
   }
+  notes.insert(notes.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 
 void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }

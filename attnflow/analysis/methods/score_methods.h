@@ -47,7 +47,7 @@ std::string target_quantity(ScoreTarget::Kind kind);
 BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
                                       const ScoreTarget& target, const std::string& blank);
 
-// A note for each of them.
+// A note for each of them, before all others: whether to believe what is shown comes first.
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);
 
 }  // namespace attnflow

@@ -44,6 +44,10 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
     const at::Tensor stream = on_host(leaf.detach()[0]);
     const at::Tensor slope = on_host(gradient[0]);
     sink->top(view_of(stream), view_of(slope));
+    if (!sink->wants_layers()) {
+      result.gradient = gradient;
+      return result;
+    }
   }
   for (std::size_t layer = model.layers; layer-- > 0;) {
     if (stop_token.stop_requested()) throw Cancelled();

@@ -41,7 +41,7 @@ struct LayeredGradient {
   at::Tensor gradient;  // ds/dx_0, of x_0's shape
 };
 
-// `sink` may be null. Throws Cancelled.
+// `sink` may be null; one that wants no layers is done at the top, and gets the gradient there. Throws Cancelled.
 LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor& input, AttentionGradientSink* sink,
                                      const std::stop_token& stop_token = {});
 

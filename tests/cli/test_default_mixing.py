@@ -1,0 +1,96 @@
+"""What edges are made of where nothing is asked: relevance in decoders, the paper's attention elsewhere."""
+
+import json
+import os
+import unittest
+
+import numpy as np
+from support import MODELS, ROOT, USAGE, CommandTest, note_codes
+
+DECODERS = ROOT / "tests" / "golden" / "decoders"
+GPT2 = DECODERS / "gpt2_tied"
+GGUF = ROOT / "tests" / "golden" / "gguf" / "llama.gguf"
+SMOLLM2 = os.environ.get("ATTNFLOW_SMOLLM2")
+YVETTE = "Then, Yvette and Angie were working at the mountain. Yvette decided to give a banana to"
+
+
+class DefaultMixingTest(CommandTest):
+    def report(self, *words):
+        self.run_program(*words, "-o", "a.json")
+        return json.loads((self.folder / "a.json").read_text())
+
+    def test_decoders_are_explained_by_relevance(self):
+        for model, text in ((GPT2, "The key"), (GGUF, "a b c")):
+            with self.subTest(model):
+                report = self.report("explain", text, "--model", model)
+                self.assertEqual(report["settings"]["mixing"], "relevance")
+                self.assertEqual(report["target"]["label"], report["predictions"][0]["choices"][0]["label"])
+                self.assertIn("default-mixing", note_codes(report))
+                self.assertEqual("dequantised-gradients" in note_codes(report), model == GGUF)
+                named = self.report("explain", text, "--model", model, "--mixing", "relevance")
+                self.assertEqual(named["arrays"], report["arrays"])
+                self.assertNotIn("default-mixing", note_codes(named))
+
+    def test_generated_tokens_are_explained_by_relevance_from_the_last_layer(self):
+        report = self.report("generate", "The key", "--model", GPT2, "-n", "3", "--ignore-end")
+        self.assertEqual(report["settings"]["mixing"], "relevance")
+        self.assertEqual(report["settings"]["layers"], [report["model"]["layers"]])
+        for token in report["generation"]["tokens"]:
+            self.assertIn("against", token["target"])
+            self.assertEqual([one["method"] for one in token["agreement"]["maps"]], ["raw", "rollout"])
+        # What agreement says of the first token is what explain says of the prompt.
+        alone = self.report("explain", "The key", "--model", GPT2, "--method", "raw,rollout")
+        first = report["generation"]["tokens"][0]["agreement"]
+        self.assertAlmostEqual(first["value"], alone["agreement"]["value"], places=4)
+        for one, other in zip(first["maps"], alone["agreement"]["maps"], strict=True):
+            self.assertEqual(one["first_token"], other["first_token"])
+            self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
+
+    def test_attention_where_that_is_meant(self):
+        classifier = MODELS / "bert_classification"
+        cases = [
+            (classifier, "the key", []),
+            (MODELS / "bert_masked_lm", "the [MASK] key", []),
+            (GPT2, "The key", ["--residual", "0.3"]),
+            (GPT2, "The key", ["--heads", "max"]),
+            (GPT2, "The key", ["--output-token", "0"]),
+            (GPT2, "The key", ["--only-output-token"]),
+        ]
+        for model, text, more in cases:
+            with self.subTest(model=model.name, more=more):
+                report = self.report("explain", text, "--model", model, *more)
+                self.assertEqual(report["settings"]["mixing"], "attention")
+                self.assertNotIn("default-mixing", note_codes(report))
+
+    def test_a_target_asks_for_relevance(self):
+        report = self.report("explain", "the key", "--model", MODELS / "bert_classification", "--target", "neutral")
+        self.assertEqual(report["settings"]["mixing"], "relevance")
+        self.assertEqual(report["target"]["label"], "neutral")
+        self.refuse(
+            USAGE,
+            ["--target"],
+            *("explain", "the key", "--model", MODELS / "bert_classification", "--mixing", "norm", "--target", "neutral"),
+        )
+
+    @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")
+    def test_the_word_that_decides_is_first(self):
+        report = self.report("generate", YVETTE, "--model", SMOLLM2, "-n", "1", "--words", "--method", "rollout,flow")
+        with np.load(self.saved(YVETTE)) as arrays:
+            words = list(arrays["prompt_tokens"])
+            for method in ("rollout", "flow"):
+                values = arrays[method][0, :, -1]
+                # The first token is a sink, and set aside.
+                self.assertEqual(words[1 + int(np.argmax(values[1:]))].strip(), "Angie", method)
+        (agreement,) = (token["agreement"] for token in report["generation"]["tokens"])
+        for one in agreement["maps"]:
+            self.assertEqual(report["input"]["tokens"][one["first_token"]]["text"].strip(), "Angie")
+            self.assertLess(one["blanked_value"], agreement["value"] - 1.0)
+
+    def saved(self, prompt):
+        words = ["-n", "1", "--words", "--method", "rollout,flow", "-o", "a.npz"]
+        self.run_program("generate", prompt, "--model", SMOLLM2, *words)
+        return self.folder / "a.npz"
+
+
+if __name__ == "__main__":
+    unittest.main()
