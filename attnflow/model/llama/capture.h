@@ -44,7 +44,12 @@ class AttentionCapture {
 
   // Follows the next chunks for their terms as for a sink that wants them, and keeps what is found for check_terms().
   // The sink is given attention alone.
-  void try_terms(bool trying) { trying_terms_ = trying; }
+  void try_terms(bool trying) {
+    trying_terms_ = trying;
+    terms_.record_rests(trying);
+  }
+  // What sinks' LayerTerms::rest is computed by; `threads` may be null.
+  void use_threads(int count, ggml_threadpool* threads) { terms_.use_threads(count, threads); }
   // Throws Error(kUnsupportedModel) where it has been found that this model's layers cannot be taken apart into terms.
   void check_terms() const;
 

@@ -16,9 +16,10 @@ std::size_t ne(const ggml_tensor& tensor, std::size_t dimension) {
   return static_cast<std::size_t>(tensor.ne[dimension]);
 }
 
-// A leaf of the graph: a weight, not an activation.
+// A leaf of the graph that is no input: a weight.
 bool is_weight(const ggml_tensor* tensor) {
-  return tensor != nullptr && tensor->op == GGML_OP_NONE && tensor->view_src == nullptr;
+  return tensor != nullptr && tensor->op == GGML_OP_NONE && tensor->view_src == nullptr &&
+         (tensor->flags & GGML_TENSOR_FLAG_INPUT) == 0;
 }
 
 bool is_plain(const ggml_tensor& tensor) {
@@ -52,10 +53,12 @@ void TermsCapture::begin(std::size_t query_begin, std::size_t queries) {
   queries_ = queries;
   layers_seen_ = 0;
   step_ = Step::kNone;
+  if (recording_) rests_.clear();
 }
 
 void TermsCapture::end(std::size_t layers) {
   if (problem_.empty() && layers_seen_ != layers) refuse("attention that is not added to a residual stream");
+  if (problem_.empty() && recording_ && layers > 1) rests_.push_back(recorder_.end_as(rests_.back()));
 }
 
 void TermsCapture::weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention) {
@@ -75,6 +78,7 @@ void TermsCapture::weights(std::size_t layer, const ggml_tensor& node, TensorVie
 }
 
 bool TermsCapture::is_wanted(const ggml_tensor& node) {
+  if (recording_ && layers_seen_ != 0 && problem_.empty()) recorder_.add(node);
   if (step_ == Step::kNone || step_ == Step::kComplete) return false;
   since_.push_back(&node);
   if (std::find(std::begin(node.src), std::end(node.src), last_) == std::end(node.src)) return false;
@@ -185,6 +189,7 @@ bool TermsCapture::take_residual(const ggml_tensor& x) {
     return refuse(fmt::format("attention beside \"{}\", which is no residual stream,", std::string_view(x.name)));
   if (!is_matrix(x, projection_.hidden, queries_)) return refuse("a residual stream in another layout");
   copy_matrix(x, residual_);
+  if (recording_ && layers_seen_ != 0) rests_.push_back(recorder_.end(x));
   return true;
 }
 
@@ -198,6 +203,7 @@ bool TermsCapture::receive(const ggml_tensor& node) {
   assert(node.op == GGML_OP_ADD && output_.size() == residual_.size());
   for (std::size_t i = 0; i < output_.size(); ++i) output_[i] += residual_[i];
   ++layers_seen_;
+  if (recording_) recorder_.begin(node);
   step_ = Step::kComplete;
   return true;
 }
@@ -212,6 +218,9 @@ LayerTerms TermsCapture::terms() {
   terms.output_projection = projections_.get(projection_);
   terms.residual = {residual_.data(), {queries_, projection_.hidden}};
   terms.output = {output_.data(), {queries_, projection_.hidden}};
+  if (layer_ <= rests_.size() && !rests_[layer_ - 1].empty()) {
+    terms.rest = [this](TensorView<const float> y) { return rests_[layer_ - 1].compute(y, thread_count_, threads_); };
+  }
   return terms;
 }
 

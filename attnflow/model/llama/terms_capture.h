@@ -28,6 +28,7 @@
 
 #include "attnflow/graph/layer_terms.h"
 #include "attnflow/model/llama/output_projections.h"
+#include "attnflow/model/llama/rest_of_layer.h"
 
 namespace attnflow {
 
@@ -36,6 +37,13 @@ class TermsCapture {
   // Keeps a reference.
   explicit TermsCapture(const StoredMatrices& matrices) : projections_(matrices) {}
 
+  // Whether the next chunks are looked at for what LayerTerms::rest needs, too. At least once before terms().
+  void record_rests(bool recording) { recording_ = recording; }
+  // What rests are computed by; `threads` may be null.
+  void use_threads(int count, ggml_threadpool* threads) {
+    thread_count_ = count;
+    threads_ = threads;
+  }
   // Before a chunk of queries is computed.
   void begin(std::size_t query_begin, std::size_t queries);
   // After it: of `layers` layers.
@@ -43,7 +51,7 @@ class TermsCapture {
   // The softmax node of a layer (from 1), computed; `attention` [head, query, key] is its result and outlives the
   // layer.
   void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
-  // Each node between two softmax nodes, in order: whether its result is wanted. What is not understood makes
+  // Each node that is no softmax, in order: whether its result is wanted. What is not understood makes
   // problem() say so; nothing is wanted then.
   bool is_wanted(const ggml_tensor& node);
   // A node that was wanted, computed. True when the layer is complete.
@@ -66,6 +74,11 @@ class TermsCapture {
 
   OutputProjections projections_;
   std::string problem_;
+  bool recording_ = false;
+  RestRecorder recorder_;
+  std::vector<RestOfLayer> rests_;  // of each layer
+  int thread_count_ = 1;
+  ggml_threadpool* threads_ = nullptr;
 
   // Of the present chunk.
   std::size_t query_begin_ = 0;
