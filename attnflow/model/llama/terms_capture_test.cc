@@ -88,6 +88,40 @@ TEST(TermsCapture, AllPositionsComeWhicheverLogitsAreWanted) {
   }
 }
 
+// The stream that the next layer is given, of all layers but the last, and the same rows alone or in another order.
+TEST(TermsCapture, TheRestOfALayerIsWhatTheModelComputes) {
+  class Rests : public AttentionSink {
+   public:
+    bool wants_terms() const override { return true; }
+    void layer(std::size_t, std::size_t, TensorView<const float>) override {}
+    void terms(const LayerTerms& terms) override {
+      ASSERT_TRUE(terms.rest) << terms.layer;
+      if (!expected.empty()) {
+        largest = std::max(largest, largest_difference(expected.span(), terms.residual.span()));
+        ++compared;
+      }
+      expected = terms.rest(terms.output);
+      const Tensor<float> one =
+          terms.rest(TensorView<const float>(terms.output[3].data(), {1, terms.output.extent(1)}));
+      largest_alone = std::max(largest_alone, largest_difference(one.span(), expected[3].span()));
+    }
+    Tensor<float> expected;
+    double largest = 0.0;
+    double largest_alone = 0.0;
+    std::size_t compared = 0;
+  };
+  for (const std::size_t threads : {1U, 2U}) {
+    LoadOptions options;
+    options.threads = threads;
+    const auto decoder = load_small("llama", options);
+    Rests rests;
+    decoder->append(some_ids(40), &rests);
+    EXPECT_EQ(rests.compared, decoder->info().layers - 1);
+    EXPECT_LE(rests.largest, 1e-6);
+    EXPECT_LE(rests.largest_alone, 1e-5);
+  }
+}
+
 AttentionGraph graph_of(Decoder& decoder, const Ids& ids, const std::vector<std::size_t>& cuts, Contribution method) {
   ContributionGraphSink sink(decoder.info().layers, {.contribution = method, .threads = 1}, ids.size());
   decoder.clear();
@@ -103,7 +137,8 @@ AttentionGraph graph_of(Decoder& decoder, const Ids& ids, const std::vector<std:
 TEST(TermsCapture, ChunksChangeRoundingOnly) {
   const auto decoder = load_small("llama");
   const Ids ids = some_ids(200);  // of which the library takes 128 at a time
-  for (const Contribution method : {Contribution::kNorm, Contribution::kAlti, Contribution::kIfr}) {
+  for (const Contribution method :
+       {Contribution::kNorm, Contribution::kAlti, Contribution::kIfr, Contribution::kValueZeroing}) {
     const AttentionGraph whole = graph_of(*decoder, ids, {}, method);
     for (const std::vector<std::size_t>& cuts : {std::vector<std::size_t>{1, 2, 3, 150, 151}, {127, 128, 129}}) {
       const AttentionGraph parts = graph_of(*decoder, ids, cuts, method);
