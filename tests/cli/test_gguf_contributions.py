@@ -1,4 +1,4 @@
-"""`--mixing norm|alti|ifr|value-zeroing` with GGUF files: what libllama computes against the folder of the same weights."""
+"""`--mixing norm|alti|ifr|value-zeroing` with GGUF files: libllama against the folder of the same weights."""
 
 import csv
 import json
@@ -6,7 +6,7 @@ import os
 import unittest
 
 import numpy as np
-from gguf_folder import as_gguf, write_gguf
+from gguf_folder import as_gguf, read_gguf, write_gguf
 from support import ROOT, UNSUPPORTED, CommandTest
 
 DECODERS = ROOT / "tests" / "golden" / "decoders"
@@ -25,17 +25,31 @@ class GgufContributionsTest(CommandTest):
             return dict(arrays)
 
     def explained(self, model, mixing, *more):
-        self.run_program("explain", TEXT, "--model", model, "--mixing", mixing, *more, "-o", "a.npz")
+        self.run_program(
+            "explain", TEXT, "--model", model, "--mixing", mixing, *more, "-o", "a.npz"
+        )
         return self.arrays("a.npz")
 
     def compare(self, file, folder, tolerance=TOLERANCE):
         for mixing in METHODS:
             with self.subTest(mixing=mixing):
-                found, expected = self.explained(file, mixing), self.explained(folder, mixing)
+                found, expected = (
+                    self.explained(file, mixing),
+                    self.explained(folder, mixing),
+                )
                 for method in ("raw", "rollout", "flow"):
-                    if mixing != "value-zeroing":  # which goes through the feed-forward net
-                        np.testing.assert_allclose(found[method][0], expected[method][0], atol=TOLERANCE, rtol=0)
-                    np.testing.assert_allclose(found[method], expected[method], atol=tolerance, rtol=0)
+                    if (
+                        mixing != "value-zeroing"
+                    ):  # which goes through the feed-forward net
+                        np.testing.assert_allclose(
+                            found[method][0],
+                            expected[method][0],
+                            atol=TOLERANCE,
+                            rtol=0,
+                        )
+                    np.testing.assert_allclose(
+                        found[method], expected[method], atol=tolerance, rtol=0
+                    )
                 # Far from attention, which would be found if nothing but that were handed over.
                 attention = self.explained(file, "attention")
                 self.assertGreater(np.abs(found["raw"] - attention["raw"]).max(), 0.01)
@@ -46,10 +60,74 @@ class GgufContributionsTest(CommandTest):
 
     def test_families(self):
         """Query, key and value in one matrix, and biases of all of them (GPT-2); biases of the three (Qwen2)."""
-        for name in ("gpt2_base", "qwen2_tied", "llama_grouped"):
+        for name in ("gpt2_base", "qwen2_tied", "llama_grouped", "llama_scaled"):
             with self.subTest(name):
                 write_gguf(self.folder / f"{name}.gguf", *as_gguf(DECODERS / name))
-                self.compare(f"{name}.gguf", DECODERS / name, GELU_TOLERANCE if "gpt2" in name else TOLERANCE)
+                self.compare(
+                    f"{name}.gguf",
+                    DECODERS / name,
+                    GELU_TOLERANCE if "gpt2" in name else TOLERANCE,
+                )
+
+    def renamed(self, family, **settings):
+        """The small model's metadata, of another architecture."""
+        metadata, tensors = read_gguf(GGUF / "llama.gguf")
+        renamed = {
+            (
+                key.replace("llama.", f"{family}.") if key.startswith("llama.") else key
+            ): value
+            for key, value in metadata.items()
+        }
+        more = {f"{family}.{key}": value for key, value in settings.items()}
+        return renamed | {"general.architecture": family} | more, tensors
+
+    def test_a_factor_behind_the_projection(self):
+        """Granite multiplies what its blocks give; Llama with smaller matrices computes the same."""
+        factor = 0.375
+        write_gguf(
+            self.folder / "granite.gguf",
+            *self.renamed("granite", residual_scale=factor, logit_scale=1.0),
+        )
+        metadata, tensors = read_gguf(GGUF / "llama.gguf")
+        for name in tensors:
+            if name.endswith(("attn_output.weight", "ffn_down.weight")):
+                tensors[name] = np.float32(factor) * tensors[name]
+        write_gguf(self.folder / "llama.gguf", metadata, tensors)
+        self.compare("granite.gguf", "llama.gguf")
+
+    def test_a_feed_forward_net_beside_the_attention(self):
+        metadata, tensors = self.renamed(
+            "falcon", **{"attention.layer_norm_epsilon": 1e-5}
+        )
+        made = {name: tensors[name] for name in tensors if not name.startswith("blk.")}
+        made["output_norm.bias"] = np.zeros_like(tensors["output_norm.weight"])
+        for layer in range(metadata["falcon.block_count"]):
+            for name in (
+                "attn_norm.weight",
+                "attn_output.weight",
+                "ffn_up.weight",
+                "ffn_down.weight",
+            ):
+                made[f"blk.{layer}.{name}"] = tensors[f"blk.{layer}.{name}"]
+            made[f"blk.{layer}.attn_norm.bias"] = made["output_norm.bias"]
+            made[f"blk.{layer}.attn_qkv.weight"] = np.concatenate(
+                [tensors[f"blk.{layer}.attn_{part}.weight"] for part in "qkv"]
+            )
+        write_gguf(self.folder / "falcon.gguf", metadata, made)
+        words = ["no residual stream", "--mixing attention works", "falcon.gguf"]
+        self.refuse(
+            UNSUPPORTED,
+            words,
+            "explain",
+            TEXT,
+            "--model",
+            "falcon.gguf",
+            "--mixing",
+            "ifr",
+        )
+        self.run_program(
+            "explain", TEXT, "--model", "falcon.gguf", "--mixing", "attention"
+        )
 
     def test_generation(self):
         """Token by token with the cache; and the last token's row is that of an explanation of all before it."""
@@ -61,11 +139,17 @@ class GgufContributionsTest(CommandTest):
                 *("-o", f"{number}.npz", "-o", f"{number}.json"),
             )
             made.append(self.arrays(f"{number}.npz"))
-        self.assertEqual(list(made[0]["generated_tokens"]), list(made[1]["generated_tokens"]))
+        self.assertEqual(
+            list(made[0]["generated_tokens"]), list(made[1]["generated_tokens"])
+        )
         self.assertEqual(len(made[0]["generated_tokens"]), 6)
-        np.testing.assert_allclose(made[0]["rollout"], made[1]["rollout"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(
+            made[0]["rollout"], made[1]["rollout"], atol=TOLERANCE, rtol=0
+        )
         first = self.explained(GGUF / "llama.gguf", "alti", "--output-token", "last")
-        np.testing.assert_allclose(made[0]["rollout"][0].T, first["rollout"][:, -1], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(
+            made[0]["rollout"][0].T, first["rollout"][:, -1], atol=TOLERANCE, rtol=0
+        )
 
     def test_evidence(self):
         rows = [("a b c d", "e", "f", "b"), ("the key to the", "a", "b", "key")]
@@ -75,12 +159,27 @@ class GgufContributionsTest(CommandTest):
         values = []
         for model in (GGUF / "llama.gguf", "folder"):
             done = self.run_program(
-                *("evaluate", "evidence", "--model", model, "--data", "e.csv", "--mixing", "alti,norm"),
+                *(
+                    "evaluate",
+                    "evidence",
+                    "--model",
+                    model,
+                    "--data",
+                    "e.csv",
+                    "--mixing",
+                    "alti,norm",
+                ),
                 *("--scores", "blank-out", "--json"),
             )
             report = json.loads(done.stdout)
             self.assertEqual(report["impossible_mixings"], {})
-            values.append([cell for cell in report["cells"] if cell.get("mixing") in ("alti", "norm")])
+            values.append(
+                [
+                    cell
+                    for cell in report["cells"]
+                    if cell.get("mixing") in ("alti", "norm")
+                ]
+            )
         self.assertEqual(*values)
         self.assertGreater(len(values[0]), 0)
 
@@ -88,17 +187,38 @@ class GgufContributionsTest(CommandTest):
         for name in ("gemma2", "olmo3"):
             self.refuse(
                 UNSUPPORTED,
-                ["RMS_NORM behind the output projection", "--mixing attention", "attnflow model FILE.gguf -o FOLDER"],
-                *("explain", TEXT, "--model", GGUF / f"{name}.gguf", "--mixing", "alti"),
+                [
+                    "RMS_NORM behind the output projection",
+                    "--mixing attention",
+                    "attnflow model FILE.gguf -o FOLDER",
+                ],
+                *(
+                    "explain",
+                    TEXT,
+                    "--model",
+                    GGUF / f"{name}.gguf",
+                    "--mixing",
+                    "alti",
+                ),
             )
-            self.run_program("explain", TEXT, "--model", GGUF / f"{name}.gguf", "--mixing", "attention")
+            self.run_program(
+                "explain",
+                TEXT,
+                "--model",
+                GGUF / f"{name}.gguf",
+                "--mixing",
+                "attention",
+            )
         self.refuse(
             UNSUPPORTED,
             ["mixing globenc", "norm behind the attention"],
             *("explain", TEXT, "--model", GGUF / "llama.gguf", "--mixing", "globenc"),
         )
 
-    @unittest.skipUnless(os.environ.get("ATTNFLOW_SMOLLM2"), "ATTNFLOW_SMOLLM2 does not name the model's file")
+    @unittest.skipUnless(
+        os.environ.get("ATTNFLOW_SMOLLM2"),
+        "ATTNFLOW_SMOLLM2 does not name the model's file",
+    )
     def test_smollm2(self):
         """Activations are rounded to 8 bits where weights have 4; the folder's are not."""
         model = os.environ["ATTNFLOW_SMOLLM2"]
