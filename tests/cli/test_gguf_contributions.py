@@ -25,9 +25,7 @@ class GgufContributionsTest(CommandTest):
             return dict(arrays)
 
     def explained(self, model, mixing, *more):
-        self.run_program(
-            "explain", TEXT, "--model", model, "--mixing", mixing, *more, "-o", "a.npz"
-        )
+        self.run_program("explain", TEXT, "--model", model, "--mixing", mixing, *more, "-o", "a.npz")
         return self.arrays("a.npz")
 
     def compare(self, file, folder, tolerance=TOLERANCE):
@@ -38,18 +36,14 @@ class GgufContributionsTest(CommandTest):
                     self.explained(folder, mixing),
                 )
                 for method in ("raw", "rollout", "flow"):
-                    if (
-                        mixing != "value-zeroing"
-                    ):  # which goes through the feed-forward net
+                    if mixing != "value-zeroing":  # which goes through the feed-forward net
                         np.testing.assert_allclose(
                             found[method][0],
                             expected[method][0],
                             atol=TOLERANCE,
                             rtol=0,
                         )
-                    np.testing.assert_allclose(
-                        found[method], expected[method], atol=tolerance, rtol=0
-                    )
+                    np.testing.assert_allclose(found[method], expected[method], atol=tolerance, rtol=0)
                 # Far from attention, which would be found if nothing but that were handed over.
                 attention = self.explained(file, "attention")
                 self.assertGreater(np.abs(found["raw"] - attention["raw"]).max(), 0.01)
@@ -73,9 +67,7 @@ class GgufContributionsTest(CommandTest):
         """The small model's metadata, of another architecture."""
         metadata, tensors = read_gguf(GGUF / "llama.gguf")
         renamed = {
-            (
-                key.replace("llama.", f"{family}.") if key.startswith("llama.") else key
-            ): value
+            (key.replace("llama.", f"{family}.") if key.startswith("llama.") else key): value
             for key, value in metadata.items()
         }
         more = {f"{family}.{key}": value for key, value in settings.items()}
@@ -96,9 +88,7 @@ class GgufContributionsTest(CommandTest):
         self.compare("granite.gguf", "llama.gguf")
 
     def test_a_feed_forward_net_beside_the_attention(self):
-        metadata, tensors = self.renamed(
-            "falcon", **{"attention.layer_norm_epsilon": 1e-5}
-        )
+        metadata, tensors = self.renamed("falcon", **{"attention.layer_norm_epsilon": 1e-5})
         made = {name: tensors[name] for name in tensors if not name.startswith("blk.")}
         made["output_norm.bias"] = np.zeros_like(tensors["output_norm.weight"])
         for layer in range(metadata["falcon.block_count"]):
@@ -125,9 +115,7 @@ class GgufContributionsTest(CommandTest):
             "--mixing",
             "ifr",
         )
-        self.run_program(
-            "explain", TEXT, "--model", "falcon.gguf", "--mixing", "attention"
-        )
+        self.run_program("explain", TEXT, "--model", "falcon.gguf", "--mixing", "attention")
 
     def test_generation(self):
         """Token by token with the cache; and the last token's row is that of an explanation of all before it."""
@@ -139,17 +127,11 @@ class GgufContributionsTest(CommandTest):
                 *("-o", f"{number}.npz", "-o", f"{number}.json"),
             )
             made.append(self.arrays(f"{number}.npz"))
-        self.assertEqual(
-            list(made[0]["generated_tokens"]), list(made[1]["generated_tokens"])
-        )
+        self.assertEqual(list(made[0]["generated_tokens"]), list(made[1]["generated_tokens"]))
         self.assertEqual(len(made[0]["generated_tokens"]), 6)
-        np.testing.assert_allclose(
-            made[0]["rollout"], made[1]["rollout"], atol=TOLERANCE, rtol=0
-        )
+        np.testing.assert_allclose(made[0]["rollout"], made[1]["rollout"], atol=TOLERANCE, rtol=0)
         first = self.explained(GGUF / "llama.gguf", "alti", "--output-token", "last")
-        np.testing.assert_allclose(
-            made[0]["rollout"][0].T, first["rollout"][:, -1], atol=TOLERANCE, rtol=0
-        )
+        np.testing.assert_allclose(made[0]["rollout"][0].T, first["rollout"][:, -1], atol=TOLERANCE, rtol=0)
 
     def test_evidence(self):
         rows = [("a b c d", "e", "f", "b"), ("the key to the", "a", "b", "key")]
@@ -173,13 +155,7 @@ class GgufContributionsTest(CommandTest):
             )
             report = json.loads(done.stdout)
             self.assertEqual(report["impossible_mixings"], {})
-            values.append(
-                [
-                    cell
-                    for cell in report["cells"]
-                    if cell.get("mixing") in ("alti", "norm")
-                ]
-            )
+            values.append([cell for cell in report["cells"] if cell.get("mixing") in ("alti", "norm")])
         self.assertEqual(*values)
         self.assertGreater(len(values[0]), 0)
 
