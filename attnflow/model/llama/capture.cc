@@ -55,6 +55,20 @@ void AttentionCapture::refuse(const std::string& found) const {
                   source_, found));
 }
 
+void AttentionCapture::refuse_terms() const {
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("{}: expected layers whose attention is projected and added to the residual stream, found {}: "
+                  "contributions cannot be read out of this model. --mixing attention works, and "
+                  "attnflow model FILE.gguf -o FOLDER makes a folder, which has contributions, of models of the "
+                  "Llama, Qwen2 and GPT-2 families",
+                  source_, terms_.problem()));
+}
+
+void AttentionCapture::check_terms() const {
+  if (!terms_.problem().empty()) refuse_terms();
+}
+
 void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin,
                              std::size_t queries) {
   sink_ = sink;
@@ -63,10 +77,13 @@ void AttentionCapture::begin(AttentionSink* sink, NodeObserver* observer, std::s
   queries_ = queries;
   layers_seen_ = 0;
   error_ = nullptr;
+  follows_terms_ = sends_terms() || (trying_terms_ && sink_ != nullptr);
+  if (follows_terms_) terms_.begin(query_begin, queries);
 }
 
 void AttentionCapture::end(std::size_t layers) {
   const bool captured = sink_ != nullptr || observer_ != nullptr;
+  const bool wanted_terms = sends_terms();
   sink_ = nullptr;
   observer_ = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -74,22 +91,32 @@ void AttentionCapture::end(std::size_t layers) {
     refuse(
         fmt::format("attention in {} of its {} layers; recurrent layers and the like have none", layers_seen_, layers));
   }
+  if (std::exchange(follows_terms_, false)) terms_.end(layers);
+  if (wanted_terms) check_terms();
 }
 
-bool AttentionCapture::is_wanted(const ggml_tensor& node) const {
+bool AttentionCapture::is_wanted(const ggml_tensor& node) {
   if (error_ || (sink_ == nullptr && observer_ == nullptr)) return false;
   if (node.op == GGML_OP_SOFT_MAX) return std::string_view(node.name).starts_with(kWeightsName);
+  if (follows_terms_) {
+    if (terms_.is_wanted(node)) return true;
+    if (!terms_.problem().empty()) {
+      follows_terms_ = false;
+      if (sends_terms()) refuse_terms();
+    }
+  }
   return observer_ != nullptr && node.op == GGML_OP_MUL_MAT && layer_of(node.name, kScoresName).has_value();
 }
 
 bool AttentionCapture::callback(ggml_tensor* node, bool ask, void* self) {
   auto& capture = *static_cast<AttentionCapture*>(self);
-  if (ask) return capture.is_wanted(*node);
   // The library's frames lie between here and the caller: what is thrown waits in error_ until they are done.
   try {
-    capture.receive(*node);
+    if (ask) return capture.is_wanted(*node);
+    if (!capture.error_) capture.receive(*node);
   } catch (...) {
     capture.error_ = std::current_exception();
+    if (ask) return true;  // so that it stops behind this node
   }
   return !capture.error_;
 }
@@ -101,7 +128,9 @@ void AttentionCapture::receive(const ggml_tensor& node) {
       refuse(fmt::format("\"{}\" where layer {} was expected", std::string_view(node.name), layers_seen_ + 1));
     }
     receive_weights(++layers_seen_, node);
-  } else {
+  } else if (follows_terms_ && terms_.receive(node)) {
+    if (sends_terms()) sink_->terms(terms_.terms());
+  } else if (observer_ != nullptr && layer_of(node.name, kScoresName)) {
     observer_->scores(*layer_of(node.name, kScoresName) + 1, node);
   }
 }
@@ -140,7 +169,8 @@ void AttentionCapture::receive_weights(std::size_t layer, const ggml_tensor& nod
   }
   const TensorView<const float> attention(values_.data(), {heads, queries_, keys});
   if (observer_ != nullptr) observer_->weights(layer, node, attention);
-  if (sink_ != nullptr) sink_->layer(layer, query_begin_, attention);
+  if (follows_terms_) terms_.weights(layer, node, attention);
+  if (sink_ != nullptr && !sends_terms()) sink_->layer(layer, query_begin_, attention);
 }
 
 }  // namespace attnflow

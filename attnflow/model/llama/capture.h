@@ -6,7 +6,8 @@
 // behind the last position come cells that are masked. The node names its layer, from 0: "kq_soft_max-7".
 //
 // A node that is asked for ends a run of nodes that are computed together, so the callback asks for no others, and for
-// none at all when nobody wants attention.
+// none at all when nobody wants attention. A sink that wants the terms of layers makes it ask for two more a layer
+// (terms_capture.h).
 #ifndef ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
 #define ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "attnflow/graph/attention_sink.h"
+#include "attnflow/model/llama/terms_capture.h"
 
 namespace attnflow {
 
@@ -33,30 +35,46 @@ class NodeObserver {
 
 class AttentionCapture {
  public:
-  // `source` names the model in messages.
-  explicit AttentionCapture(std::string source) : source_(std::move(source)) {}
+  // `source` names the model in messages. Keeps a reference to `matrices`.
+  AttentionCapture(std::string source, const StoredMatrices& matrices) : source_(std::move(source)), terms_(matrices) {}
 
   // What a model has, known after the first chunk that was captured; 0 before. Layers differ in their number of heads
   // in some models, which is refused.
   std::size_t heads() const { return heads_; }
 
+  // Follows the next chunks for their terms as for a sink that wants them, and keeps what is found for check_terms().
+  // The sink is given attention alone.
+  void try_terms(bool trying) {
+    trying_terms_ = trying;
+    terms_.record_rests(trying);
+  }
+  // What sinks' LayerTerms::rest is computed by; `threads` may be null.
+  void use_threads(int count, ggml_threadpool* threads) { terms_.use_threads(count, threads); }
+  // Throws Error(kUnsupportedModel) where it has been found that this model's layers cannot be taken apart into terms.
+  void check_terms() const;
+
   // Before a chunk of queries [query_begin, query_begin + queries) is computed; `sink` and `observer` may be null.
   void begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin, std::size_t queries);
   // After it: throws what the sink or the observer threw, and Error(kUnsupportedModel) when attention came otherwise
-  // than was promised: not all of the model's `layers`, or rows that are no distribution over the tokens.
+  // than was promised: not all of the model's `layers`, rows that are no distribution over the tokens, or terms that
+  // are wanted and cannot be had.
   void end(std::size_t layers);
 
   // The library's callback (ggml_backend_sched_eval_callback); `self` is an AttentionCapture.
   static bool callback(ggml_tensor* node, bool ask, void* self);
 
  private:
-  bool is_wanted(const ggml_tensor& node) const;
+  bool is_wanted(const ggml_tensor& node);
   void receive(const ggml_tensor& node);
   void receive_weights(std::size_t layer, const ggml_tensor& node);
+  bool sends_terms() const { return sink_ != nullptr && !trying_terms_ && sink_->wants_terms(); }
   [[noreturn]] void refuse(const std::string& found) const;
+  [[noreturn]] void refuse_terms() const;
 
   std::string source_;
   std::size_t heads_ = 0;
+  TermsCapture terms_;
+  bool trying_terms_ = false;
 
   // Of the present chunk.
   AttentionSink* sink_ = nullptr;
@@ -64,6 +82,7 @@ class AttentionCapture {
   std::size_t query_begin_ = 0;
   std::size_t queries_ = 0;
   std::size_t layers_seen_ = 0;
+  bool follows_terms_ = false;
   std::exception_ptr error_;
 
   std::vector<float> values_;  // [head, query, key]

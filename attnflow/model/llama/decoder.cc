@@ -32,7 +32,7 @@ class NoSink : public AttentionSink {
 LlamaDecoder::LlamaDecoder(LlamaWeights weights, const LoadOptions& options)
     : weights_(std::move(weights)),
       codec_(weights_),
-      capture_(weights_.source),
+      capture_(weights_.source, weights_.matrices),
       session_(weights_, capture_, options.threads, first_positions(weights_, options)) {
   try_out();
 }
@@ -48,7 +48,9 @@ void LlamaDecoder::try_out() {
   }
   const std::vector<std::int64_t> ids(std::min<std::size_t>(2, weights_.info.max_tokens), 0);
   NoSink sink;
+  capture_.try_terms(true);
   append(ids, &sink);
+  capture_.try_terms(false);
   weights_.info.heads = capture_.heads();
   clear();
 }
@@ -66,13 +68,7 @@ void LlamaDecoder::reserve(std::size_t tokens) {
 std::vector<float> LlamaDecoder::append_wanted(std::span<const std::int64_t> ids, std::span<const std::int8_t> wanted,
                                                AttentionSink* sink, NodeObserver* observer,
                                                const std::stop_token& stop_token) {
-  if (sink != nullptr && sink->wants_terms()) {
-    throw Error(
-        ErrorKind::kUnsupportedModel,
-        fmt::format("expected an engine that hands over values and residual stream, found the GGUF file {}; its "
-                    "Hugging Face folder has them, and attnflow model makes one of the file",
-                    weights_.source));
-  }
+  if (sink != nullptr && sink->wants_terms()) capture_.check_terms();
   ++*uses_;
   session_.reserve(session_.length() + ids.size(), stop_token);
   const std::vector<llama_token> tokens(ids.begin(), ids.end());

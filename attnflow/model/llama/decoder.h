@@ -5,6 +5,9 @@
 // rounds what they are multiplied with to 8 bits where they are: attention of a quantised model is that model's, within
 // what its arithmetic allows.
 //
+// Contributions: a sink that wants the terms of layers is given them (terms_capture.h), of architectures whose layers
+// can be taken apart so; others are refused before anything is computed.
+//
 // Same ids in the same calls of append(), same bits, whatever the number of threads.
 #ifndef ATTNFLOW_MODEL_LLAMA_DECODER_H_
 #define ATTNFLOW_MODEL_LLAMA_DECODER_H_

@@ -198,6 +198,7 @@ void LlamaSession::run_chunk(std::span<const llama_token> ids, std::span<const s
   if (stop.stop_possible()) {
     llama_set_abort_callback(context_.get(), must_stop, const_cast<std::stop_token*>(&stop));
   }
+  capture_.use_threads(thread_count_, threads_.get());
   capture_.begin(sink, observer, length_, ids.size());
   take_llama_error();
   std::int32_t status = 0;

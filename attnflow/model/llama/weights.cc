@@ -32,7 +32,7 @@ constexpr std::size_t kMaxFiles = 10000;  // the library's names have five digit
 }
 
 // The other files of a model that was split: their headers are as hostile as the first.
-void check_further_files(const GgufHeader& header, const fs::path& first) {
+void check_further_files(const GgufHeader& header, const fs::path& first, StoredMatrices& matrices) {
   const std::int64_t count = header.number("split.count").value_or(1);
   if (count <= 1) return;
   if (static_cast<std::uint64_t>(count) > kMaxFiles)
@@ -47,7 +47,7 @@ void check_further_files(const GgufHeader& header, const fs::path& first) {
   std::vector<char> path(first.string().size() + 32);
   for (int number = 1; number < files; ++number) {
     llama_split_path(path.data(), path.size(), prefix.data(), number, files);
-    internal::read_gguf(path.data());
+    add_matrices(path.data(), internal::read_gguf(path.data()), matrices);
   }
 }
 
@@ -132,7 +132,8 @@ LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   weights.source = file.path.string();
   check_type(file.header, weights.source);
   check_tokenizer(file.header, weights.source);
-  check_further_files(file.header, file.path);
+  add_matrices(file.path, file.header, weights.matrices);
+  check_further_files(file.header, file.path, weights.matrices);
   weights.model = load(file.path, copy);
   check_kind(*weights.model, weights.source);
   weights.info = info_of(*weights.model, file);

@@ -7,6 +7,7 @@
 
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/llama/handles.h"
+#include "attnflow/model/llama/output_projections.h"
 #include "attnflow/model/model.h"
 
 namespace attnflow {
@@ -16,6 +17,7 @@ struct LlamaWeights {
   LlamaModelHandle model;
   ModelInfo info;             // heads: what the file says of its first layer
   std::size_t cache_row = 0;  // numbers that one position takes in the cache of keys and values, all layers together
+  StoredMatrices matrices;    // of all its files
 };
 
 // The header is checked before the library sees the file; of a model in several files (name-00001-of-00003.gguf), which

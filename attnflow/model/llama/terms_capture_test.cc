@@ -1,0 +1,265 @@
+// Terms of layers out of libllama: complete, whatever the chunks and threads, and refused where they are not.
+// Contributions against those of the folder that attnflow model makes of a file: tests/cli/test_contributions_gguf.py.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "attnflow/base/error.h"
+#include "attnflow/graph/contribution_mixing.h"
+#include "attnflow/model/llama/llama_for_test.h"
+#include "attnflow/model/llama/output_projections.h"
+
+namespace attnflow::terms_capture_test {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+using test::expect_error;
+using test::golden_ids;
+using test::largest_difference;
+using test::load_small;
+
+Ids some_ids(std::size_t count) {
+  Ids ids = golden_ids("llama");
+  ids.resize(count);
+  return ids;
+}
+
+// Looks at every layer, and keeps the streams.
+class LayersSink : public AttentionSink {
+ public:
+  bool wants_terms() const override { return true; }
+  void layer(std::size_t, std::size_t, TensorView<const float>) override { ADD_FAILURE() << "attention alone"; }
+  void terms(const LayerTerms& terms) override {
+    ++count;
+    if (terms.query_begin == 0) error = std::max(error, completeness_error(terms));
+    const auto keep = [](std::vector<float>& to, TensorView<const float> rows) {
+      to.insert(to.end(), rows.span().begin(), rows.span().end());
+    };
+    keep(residuals, terms.residual);
+    keep(outputs, terms.output);
+    keep(values, terms.values);
+    heads = terms.attention.extent(0);
+    key_value_heads = terms.values.extent(1);
+  }
+
+  std::size_t count = 0;
+  std::size_t heads = 0;
+  std::size_t key_value_heads = 0;
+  double error = 0.0;
+  std::vector<float> residuals;  // [layer of a chunk, query, hidden]
+  std::vector<float> outputs;
+  std::vector<float> values;
+};
+
+TEST(TermsCapture, TheyAreComplete) {
+  const auto decoder = load_small("llama");
+  LayersSink sink;
+  decoder->append(some_ids(100), &sink);
+  EXPECT_EQ(sink.count, decoder->info().layers);
+  EXPECT_EQ(sink.heads, decoder->info().heads);
+  EXPECT_EQ(sink.key_value_heads, decoder->info().key_value_heads);
+  EXPECT_LT(sink.key_value_heads, sink.heads);
+  RecordProperty("completeness_error", std::to_string(sink.error));
+  EXPECT_LE(sink.error, 1e-5);
+  EXPECT_GT(sink.error, 0.0);
+}
+
+// The last layer computes only those whose logits are asked for.
+TEST(TermsCapture, AllPositionsComeWhicheverLogitsAreWanted) {
+  const auto decoder = load_small("llama");
+  TextInput input;
+  input.ids = some_ids(60);
+  std::optional<LayersSink> first;
+  for (const std::vector<std::size_t>& wanted : {std::vector<std::size_t>{}, {59}, {3, 7, 50}}) {
+    RunOptions options;
+    options.logit_positions = wanted;
+    LayersSink sink;
+    decoder->run(input, &sink, options);
+    EXPECT_LE(sink.error, 1e-5);
+    if (!first) {
+      first = sink;
+      continue;
+    }
+    EXPECT_EQ(sink.outputs, first->outputs);
+    EXPECT_EQ(sink.residuals, first->residuals);
+  }
+}
+
+// The stream that the next layer is given, of all layers but the last, and the same rows alone or in another order.
+TEST(TermsCapture, TheRestOfALayerIsWhatTheModelComputes) {
+  class Rests : public AttentionSink {
+   public:
+    bool wants_terms() const override { return true; }
+    void layer(std::size_t, std::size_t, TensorView<const float>) override {}
+    void terms(const LayerTerms& terms) override {
+      ASSERT_TRUE(terms.rest) << terms.layer;
+      if (!expected.empty()) {
+        largest = std::max(largest, largest_difference(expected.span(), terms.residual.span()));
+        ++compared;
+      }
+      expected = terms.rest(terms.output);
+      const Tensor<float> one =
+          terms.rest(TensorView<const float>(terms.output[3].data(), {1, terms.output.extent(1)}));
+      largest_alone = std::max(largest_alone, largest_difference(one.span(), expected[3].span()));
+    }
+    Tensor<float> expected;
+    double largest = 0.0;
+    double largest_alone = 0.0;
+    std::size_t compared = 0;
+  };
+  for (const std::size_t threads : {1U, 2U}) {
+    LoadOptions options;
+    options.threads = threads;
+    const auto decoder = load_small("llama", options);
+    Rests rests;
+    decoder->append(some_ids(40), &rests);
+    EXPECT_EQ(rests.compared, decoder->info().layers - 1);
+    EXPECT_LE(rests.largest, 1e-6);
+    EXPECT_LE(rests.largest_alone, 1e-5);
+  }
+}
+
+AttentionGraph graph_of(Decoder& decoder, const Ids& ids, const std::vector<std::size_t>& cuts, Contribution method) {
+  ContributionGraphSink sink(decoder.info().layers, {.contribution = method, .threads = 1}, ids.size());
+  decoder.clear();
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= cuts.size(); ++i) {
+    const std::size_t end = i < cuts.size() ? cuts[i] : ids.size();
+    decoder.append(std::span(ids).subspan(begin, end - begin), &sink);
+    begin = end;
+  }
+  return sink.take();
+}
+
+TEST(TermsCapture, ChunksChangeRoundingOnly) {
+  const auto decoder = load_small("llama");
+  const Ids ids = some_ids(200);  // of which the library takes 128 at a time
+  for (const Contribution method :
+       {Contribution::kNorm, Contribution::kAlti, Contribution::kIfr, Contribution::kValueZeroing}) {
+    const AttentionGraph whole = graph_of(*decoder, ids, {}, method);
+    for (const std::vector<std::size_t>& cuts : {std::vector<std::size_t>{1, 2, 3, 150, 151}, {127, 128, 129}}) {
+      const AttentionGraph parts = graph_of(*decoder, ids, cuts, method);
+      double largest = 0.0;
+      for (std::size_t e = 0; e < whole.weights.size(); ++e)
+        largest = std::max(largest, std::abs(whole.weights.data()[e] - parts.weights.data()[e]));
+      EXPECT_LE(largest, 2e-5) << contribution_name(method);  // as attention
+      EXPECT_GT(*std::max_element(whole.weights.span().begin(), whole.weights.span().end()), 0.1);
+    }
+  }
+}
+
+TEST(TermsCapture, ThreadsAndLookingChangeNothing) {
+  const Ids ids = some_ids(150);
+  std::optional<LayersSink> first;
+  for (const std::size_t threads : {1U, 2U}) {
+    LoadOptions options;
+    options.threads = threads;
+    const auto decoder = load_small("llama", options);
+    LayersSink sink;
+    const Tensor<float> seen = decoder->append(ids, &sink);
+    decoder->clear();
+    const Tensor<float> unseen = decoder->append(ids, nullptr);
+    EXPECT_EQ(std::memcmp(seen.data(), unseen.data(), seen.size() * sizeof(float)), 0);
+    if (!first) {
+      first = sink;
+      continue;
+    }
+    EXPECT_EQ(sink.outputs, first->outputs);
+    EXPECT_EQ(sink.values, first->values);
+  }
+}
+
+// Norms between the output projection and the residual stream: sum_j T_ij is not what is added.
+TEST(TermsCapture, OtherLayersAreRefusedBeforeAnythingIsComputed) {
+  for (const char* name : {"gemma2", "olmo3"}) {
+    const auto decoder = load_small(name);
+    const Ids ids = {1, 2, 3};
+    decoder->append(ids, nullptr);
+    LayersSink sink;
+    expect_error(ErrorKind::kUnsupportedModel,
+                 {"RMS_NORM behind the output projection in layer 1", "--mixing attention works",
+                  "attnflow model FILE.gguf -o FOLDER"},
+                 [&] { decoder->append(ids, &sink); });
+    EXPECT_EQ(sink.count, 0U);
+    EXPECT_EQ(decoder->length(), ids.size());
+    test::RowsSink rows;
+    decoder->clear();
+    decoder->append(ids, &rows);
+    EXPECT_EQ(rows.tokens(), ids.size());
+  }
+}
+
+TEST(TermsCapture, WhatASinkThrowsArrives) {
+  class Throwing : public LayersSink {
+   public:
+    void terms(const LayerTerms& terms) override {
+      if (terms.layer == 2) throw Error(ErrorKind::kOther, "no room for layer 2");
+    }
+  } throwing;
+  const auto decoder = load_small("llama");
+  expect_error(ErrorKind::kOther, {"no room for layer 2"}, [&] { decoder->append(some_ids(9), &throwing); });
+  EXPECT_EQ(decoder->length(), 0U);
+  LayersSink sink;
+  decoder->append(some_ids(9), &sink);
+  EXPECT_LE(sink.error, 1e-5);
+}
+
+TEST(OutputProjections, AreThoseOfTheFile) {
+  const test::TempFolder scratch;
+  const std::filesystem::path file = scratch / "llama.gguf";
+  std::filesystem::copy_file(test::golden_gguf() / "llama.gguf", file);
+  const internal::GgufHeader header = internal::read_gguf(file);
+  StoredMatrices matrices;
+  add_matrices(file, header, matrices);
+  OutputProjections projections(matrices);
+  const StoredMatrix& stored = matrices.at("blk.1.attn_output.weight");
+  OutputProjections::Wanted wanted{.name = "blk.1.attn_output.weight", .heads = 4, .width = stored.columns / 4};
+  wanted.hidden = stored.rows;
+  EXPECT_EQ(projections.problem(wanted), "");
+  const std::string bytes = test::get(file);
+  const TensorView<const float> found = projections.get(wanted);
+  ASSERT_EQ(found.shape(), (Shape{4, stored.columns / 4, stored.rows}));
+  for (std::size_t row = 0; row < stored.rows; ++row) {
+    for (std::size_t column = 0; column < stored.columns; ++column) {
+      float expected = 0.0F;
+      std::memcpy(&expected, bytes.data() + stored.offset + (row * stored.columns + column) * sizeof(float),
+                  sizeof(float));
+      EXPECT_EQ(found(column / wanted.width, column % wanted.width, row), expected);
+    }
+  }
+  EXPECT_EQ(projections.get(wanted).data(), found.data());  // read once
+  OutputProjections::Wanted other = wanted;
+  other.heads = 3;
+  EXPECT_NE(projections.problem(other).find("for 3 heads"), std::string::npos);
+  other.name = "blk.9.attn_output.weight";
+  EXPECT_NE(projections.problem(other).find("no matrix"), std::string::npos);
+  wanted.name = "blk.0.attn_output.weight";
+  std::filesystem::resize_file(file, matrices.at(wanted.name).offset);
+  expect_error(ErrorKind::kBadFile, {"another program has changed it"}, [&] { projections.get(wanted); });
+}
+
+// Weights in 4 bits: products are rounded, so what is handed over is complete within that.
+TEST(SmolLM2Terms, AreCompleteWithinItsArithmetic) {
+  const char* const file = std::getenv("ATTNFLOW_SMOLLM2");
+  if (file == nullptr || *file == '\0') GTEST_SKIP() << "ATTNFLOW_SMOLLM2 does not name the model's file";
+  LoadOptions options;
+  options.threads = 1;
+  const auto decoder = ModelFiles::gguf(file).load_decoder(options);
+  Ids ids;
+  for (const EncodedToken& token : decoder->codec()->encode("The key to the cabinets is on the table.").tokens)
+    ids.push_back(token.id);
+  LayersSink sink;
+  const Tensor<float> seen = decoder->append(ids, &sink);
+  EXPECT_EQ(sink.count, 30U);
+  RecordProperty("completeness_error", std::to_string(sink.error));
+  EXPECT_LE(sink.error, 5e-3);
+  decoder->clear();
+  const Tensor<float> unseen = decoder->append(ids, nullptr);
+  EXPECT_EQ(std::memcmp(seen.data(), unseen.data(), seen.size() * sizeof(float)), 0);
+}
+
+}  // namespace
+}  // namespace attnflow::terms_capture_test
