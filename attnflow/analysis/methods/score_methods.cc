@@ -35,7 +35,7 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
   std::vector<double> scores;
   switch (method) {
     case Method::kBlankOut:
-      scores = blanked->scores();
+      scores = blanked ? blanked->scores() : blank_out(question).scores();
       break;
     case Method::kGradientTimesInput:
       scores = gradient_times_input_scores(question, BackwardRule::kGradient);
@@ -202,6 +202,9 @@ BlankOutAgreement blank_out_agreement(const Report& report, const BlankOut& foun
   }
   return agreement;
 }
+
+MethodScores method_scores(Method method, const TextQuestion& question) { return scores_of(method, question, {}); }
+MethodScores method_scores(Method method, const ImageQuestion& question) { return scores_of(method, question, {}); }
 
 void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }
 void score_methods(Report& report, const ImageQuestion& question) { score_all(report, question); }
