@@ -275,9 +275,6 @@ void add_up(CorrelationReport& report, const std::vector<SampleRelevance>& found
   }
 }
 
-// The class that a target's name is about: "correct" of "difference:correct".
-std::string class_of_target(const std::string& name) { return name.substr(name.find(':') + 1); }
-
 void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guessed_output_token) {
   const SampleCounts& data = report.data;
   std::vector<Note>& notes = report.notes;
@@ -401,7 +398,7 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   }
 
   const ScoringOptions scoring{options.blank, options.progress, options.stop_token};
-  const SampleReader reader(model, tokenizer, report.options, questions.front().target);
+  const SampleReader reader(model, tokenizer, report.options);
   predict(model, encoded, scoring);
   // What the model cannot be given is known before the work.
   if (options.mixings.empty()) {
@@ -414,10 +411,6 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
     }
   }
   report.series = correlation_series(report.options);
-  const bool explains = std::any_of(report.series.begin(), report.series.end(), [](const CorrelationSeries& series) {
-    return !series.mixing || mixing_info(*series.mixing).has_target();
-  });
-  if (explains) report.explained = class_of_target(report.scores.front().target);
   if (report.data.labelled) report.accuracy = accuracies(encoded, samples, options.confidence);
   const ScoreResult scores = importance_scores(model, tokenizer, encoded, questions, scoring);
   report.blank = scores.blank;

@@ -18,9 +18,10 @@
 //     method      raw, rollout, flow
 //     layer
 //
-// Mixings that are made for one prediction explain the class that the scores are about (the one of the first of
-// `targets`: the correct one by default) against all others: its logit minus the mean of the others, which of two
-// classes is the difference of their logits. A sample's graphs come from one pass forward and one back for each rule of
+// Mixings that are made for one prediction explain the class that the model gives the sample, right or wrong, as a map
+// does by default (analysis/explain/prediction_target.h): its logit minus the mean of the others, which of two classes
+// is the difference of their logits; gradient-adjusted attention its logit alone, as published. What is measured are
+// the maps that `attnflow explain` draws. A sample's graphs come from one pass forward and one back for each rule of
 // gradients (analysis/evaluate/mixed_graphs.h).
 //
 // Methods beside the graph (attnlrp, gradient-x-input, integrated-gradients) explain the same. They have one value a
@@ -198,7 +199,6 @@ struct CorrelationReport {
   std::string blank;               // the piece that blanks; "" without blank-out
   std::size_t already_blank = 0;   // tokens that were it before
   std::vector<ScoreName> scores;   // in the order of the cells
-  std::string explained;           // the class of mixings and methods with a target: correct, ...; "" without any
   // By mixing and method, then those beside the graph.
   std::vector<CorrelationSeries> series;
   // Order: relevance, score, tokens, formula, series, layer, the last fastest.

@@ -172,7 +172,6 @@ std::string correlations_json(const CorrelationReport& report) {
   for (const ScoreName& one : report.scores) {
     document["scores"].push_back({{"score", one.score}, {"target", one.target}});
   }
-  document["explained"] = report.explained.empty() ? Json() : Json(report.explained);
   document["impossible_mixings"] = Json(report.impossible);
   document["series"] = Json::array();
   for (const CorrelationSeries& one : report.series) {

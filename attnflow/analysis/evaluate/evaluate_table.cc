@@ -169,15 +169,6 @@ void each_question(const CorrelationReport& report, const Body& body) {
   }
 }
 
-// Of which prediction mixings and methods with a target speak.
-std::string explained_words(const CorrelationReport& report) {
-  const std::string which = clean_line(report.explained);
-  return fmt::format(
-      "Mixings and methods that explain one prediction explain the logit of {}, against the mean of the "
-      "others.",
-      which == "correct" || which == "predicted" ? "the " + which + " class" : which);
-}
-
 std::string padded(const std::string& text, std::size_t cells) {
   const std::size_t width = display_width(text);
   return width < cells ? std::string(cells - width, ' ') + text : text;
@@ -399,7 +390,9 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
   }
   for (const SeriesGroup& group : groups) {
     if (!group.mixing) continue;
-    text += fmt::format("\nWhat the output token draws on itself{} (mean over samples)\n", group_words(report, group));
+    text += '\n' + wrapped(fmt::format("What the output token draws on itself{} (mean over samples)",
+                                       group_words(report, group)),
+                           width);
     text += terminal_rows(report, group.methods, width, [&](std::size_t m, std::size_t l) {
       return two_places(own_share(report, group.places[m], l));
     });
@@ -414,7 +407,7 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
       return percent(one.degenerate(), one.values);
     });
   }
-  if (!report.explained.empty()) text += '\n' + wrapped(explained_words(report), width);
+  if (!report.impossible.empty()) text += '\n';
   for (const std::string& line : impossible_texts(report.impossible)) text += wrapped(line, width);
   if (!report.notes.empty()) text += '\n';
   for (const Note& note : report.notes) text += wrapped("note: " + clean_line(note_text(note)), width);
@@ -445,7 +438,6 @@ std::string correlations_markdown(const CorrelationReport& report) {
     }
     text += '\n';
   }
-  if (!report.explained.empty()) text += escaped(explained_words(report)) + "\n\n";
   const auto scored = [](const Summary& one) { return fmt::format("{} ({})", one.count, one.left_out); };
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
     text += fmt::format("## {}\n\n{}.\n\n",

@@ -32,11 +32,8 @@ std::vector<CorrelationSeries> correlation_series(const CorrelationOptions& opti
   return series;
 }
 
-SampleReader::SampleReader(Encoder& model, const TextCodec& tokenizer, const CorrelationOptions& options,
-                           const TargetRule& explained)
-    : model_(model), options_(options), explained_(explained) {
-  // A logit, never a probability: the gradient of one vanishes where the model is sure.
-  explained_.kind = ScoreTarget::Kind::kLogitAgainstRest;
+SampleReader::SampleReader(Encoder& model, const TextCodec& tokenizer, const CorrelationOptions& options)
+    : model_(model), options_(options) {
   for (const std::string& name : options.relevance) kinds_.push_back(find_relevance(name).value());
   for (const Method method : options.settings.methods) {
     (method_info(method).aggregates() ? aggregations_ : beside_).push_back(method);
@@ -90,21 +87,21 @@ SampleRelevance SampleReader::read(const EncodedSample& sample) const {
 void SampleReader::attempt(const EncodedSample& sample, Mixing mixing) const { graphs(sample, {mixing}); }
 
 MixedGraphs SampleReader::graphs(const EncodedSample& sample, const std::vector<Mixing>& mixings) const {
-  const MixedGraphsQuestion question{.input = sample.input,
-                                     .tokens = sample.tokens,
-                                     .target = target_of(sample),
-                                     .threads = 1,
-                                     .stop_token = options_.stop_token};
+  const MixedGraphsQuestion question{
+      .input = sample.input,
+      .tokens = sample.tokens,
+      .target = {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = sample.predicted},
+      .gradient_target = ScoreTarget{.kind = ScoreTarget::Kind::kLogit, .label = sample.predicted},
+      .threads = 1,
+      .stop_token = options_.stop_token};
   return mixed_graphs(model_, settings_of_mixings(options_.settings, mixings), question);
 }
-
-ScoreTarget SampleReader::target_of(const EncodedSample& sample) const { return resolve_target(explained_, sample); }
 
 Relevance SampleReader::beside(Method method, const EncodedSample& sample) const {
   const std::size_t n = sample.tokens.size();
   TextQuestion question{.model = model_,
                         .input = sample.input,
-                        .target = target_of(sample),
+                        .target = {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = sample.predicted},
                         .groups = single_tokens(n),
                         .blanked = {},
                         .blank = {},

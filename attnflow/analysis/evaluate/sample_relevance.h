@@ -33,13 +33,12 @@ struct SampleRelevance {
 
 class SampleReader {
  public:
-  // `explained`: whose class is explained, of mixings and methods with a target. What is given must outlive the reader.
-  // Throws Error(kUnsupportedModel) for methods that the model has nothing for, Error(kUsage) for
-  // integrated-gradients without a token that says nothing.
-  SampleReader(Encoder& model, const TextCodec& tokenizer, const CorrelationOptions& options,
-               const TargetRule& explained);
+  // What is given must outlive the reader. Throws Error(kUnsupportedModel) for methods that the model has nothing for,
+  // Error(kUsage) for integrated-gradients without a token that says nothing.
+  SampleReader(Encoder& model, const TextCodec& tokenizer, const CorrelationOptions& options);
 
-  // Throws as mixed_graphs(), attribute() and method_scores() do. Same bits whatever the number of threads.
+  // Of a sample whose prediction is known. Throws as mixed_graphs(), attribute() and method_scores() do. Same bits
+  // whatever the number of threads.
   SampleRelevance read(const EncodedSample& sample) const;
 
   // Makes the graph of one mixing, to see whether the model can be given it.
@@ -47,12 +46,10 @@ class SampleReader {
 
  private:
   MixedGraphs graphs(const EncodedSample& sample, const std::vector<Mixing>& mixings) const;
-  ScoreTarget target_of(const EncodedSample& sample) const;
   Relevance beside(Method method, const EncodedSample& sample) const;
 
   Encoder& model_;
   const CorrelationOptions& options_;
-  TargetRule explained_;
   std::vector<RelevanceKind> kinds_;
   std::vector<Method> aggregations_;
   std::vector<Method> beside_;
