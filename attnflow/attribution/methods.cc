@@ -51,6 +51,11 @@ Method parse_method(std::string_view text) {
   const auto found =
       std::find_if(kMethods.begin(), kMethods.end(), [&](const MethodInfo& info) { return info.name == text; });
   if (found != kMethods.end()) return found->method;
+  // What methods over gradient-adjusted attention were called by 'evaluate image'.
+  if (text == "gradient-rollout" || text == "gradient-flow") {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--method: {} is now {} with --mixing gradient", text, text.substr(text.find('-') + 1)));
+  }
   throw Error(ErrorKind::kUsage,
               fmt::format("--method: expected a comma-separated list of {}, found '{}'", method_names(), text));
 }

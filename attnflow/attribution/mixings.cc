@@ -48,6 +48,12 @@ const MixingInfo& mixing_info(Mixing mixing) { return kMixings.at(static_cast<st
 
 std::string to_text(Mixing mixing) { return mixing_info(mixing).name; }
 
+std::vector<std::string> to_texts(const std::vector<Mixing>& mixings) {
+  std::vector<std::string> texts;
+  for (const Mixing mixing : mixings) texts.push_back(to_text(mixing));
+  return texts;
+}
+
 Mixing parse_mixing(std::string_view text) {
   const auto found =
       std::find_if(kMixings.begin(), kMixings.end(), [&](const MixingInfo& info) { return info.name == text; });

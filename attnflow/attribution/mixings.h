@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
@@ -62,6 +63,8 @@ std::span<const MixingInfo> all_mixings();
 const MixingInfo& mixing_info(Mixing mixing);
 
 std::string to_text(Mixing mixing);
+// The names of mixings, for messages and documents.
+std::vector<std::string> to_texts(const std::vector<Mixing>& mixings);
 // Throws Error(kUsage) for what is no mixing.
 Mixing parse_mixing(std::string_view text);
 

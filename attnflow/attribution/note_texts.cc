@@ -321,8 +321,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "attention sink anyway, and which 'first token masked' rules out.",
      "--begin puts another token in front."},
     {Code::kHeadsUnused, "heads-unused", "",
-     "--heads and --residual do not apply to the gradient methods, which average over heads and add the identity "
-     "whole."},
+     "--heads applies to --mixing attention alone, and --residual to attention and value-zeroing: the other mixings "
+     "put the heads together in their own way, and measure what stays at a position or add all of it."},
 });
 
 }  // namespace

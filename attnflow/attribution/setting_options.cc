@@ -97,7 +97,7 @@ std::vector<SettingOption> make_table() {
   constexpr unsigned kAll = kGraph | kForImageCurves;
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   std::vector<SettingOption> table = {
-      row<&Settings::methods>("method", kGraph, method_help(), names_of(all_methods())),
+      row<&Settings::methods>("method", kAll, method_help(), names_of(all_methods())),
       row<&Settings::mixing>("mixing", kReport | kForGenerate, mixing_help(), names_of(all_mixings())),
       row<&Settings::target>("target", kReport,
                              "With a mixing or method that explains one prediction: the class (label or "

@@ -40,6 +40,20 @@ std::string whole_number(const std::string& text) {
 
 CLI::Option* comma_list(CLI::Option* option) { return option->delimiter(',')->take_all()->allow_extra_args(false); }
 
+CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names) {
+  return comma_list(command->add_option("--mixing", names,
+                                        "Matrix of each layer, as in explain; comma-separated, or all: those that the "
+                                        "model can be given"))
+      ->capture_default_str();
+}
+
+std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
+  std::vector<Mixing> mixings;
+  if (names == std::vector<std::string>{"all"}) return mixings;
+  for (const std::string& name : names) mixings.push_back(parse_mixing(name));
+  return mixings;
+}
+
 ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use, const SettingGroups& groups,
                           const std::map<std::string, const char*>& helps) {
   struct Given {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/setting_options.h"
 
 namespace CLI {
@@ -40,6 +41,11 @@ using ReadSettings = std::function<void(Settings& settings)>;
 [[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, SettingUse use,
                                         const SettingGroups& groups = {},
                                         const std::map<std::string, const char*>& helps = {});
+
+// --mixing of evaluations that compare several: a comma-separated list, or all.
+CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names);
+// None for all: those that the model can be given. Throws Error(kUsage) for what is no mixing.
+std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
 
 // --allow-unused-weights, in the help's group `group` (null: the usual one): for commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed, const char* group = nullptr);

@@ -34,6 +34,7 @@ struct EvaluateArguments {
   std::optional<std::string> model;
   std::vector<std::string> data;
   std::vector<std::string> outputs;
+  std::vector<std::string> mixings = {"attention"};
   std::string device = "cpu";
   bool allow_unused_weights = false;
   bool json = false;
@@ -113,6 +114,7 @@ Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder,
 void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
   arguments.read_settings(options.settings);
+  options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   if (options.keep_samples && arguments.outputs.empty() && !arguments.json) {
     throw Error(ErrorKind::kUsage, "--per-sample requires -o FILE.json or --json");
@@ -195,7 +197,12 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
 
   const char* how = "Analysis";
   arguments.read_settings = add_settings(command, settings, kForCorrelations, {.compute = how},
-                                         {{"output_token", "auto, cls, mask, last or a position"}});
+                                         {{"method",
+                                           "Comma-separated list of raw, rollout, flow, and of attnlrp, "
+                                           "gradient-x-input, integrated-gradients, whose values are taken without "
+                                           "their signs"},
+                                          {"output_token", "auto, cls, mask, last or a position"}});
+  add_mixings_option(command, arguments.mixings)->group(how);
   comma_list(command->add_option(
                  "--relevance", options.relevance,
                  "Comma-separated list of row (of the output token), column-max, column-sum (over output tokens)"))

@@ -35,14 +35,6 @@ struct EvidenceArguments {
   EvidenceOptions options;
 };
 
-// "all" stands for none in particular.
-std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
-  std::vector<Mixing> mixings;
-  if (names == std::vector<std::string>{"all"}) return mixings;
-  for (const std::string& name : names) mixings.push_back(parse_mixing(name));
-  return mixings;
-}
-
 void run_evidence(EvidenceArguments& arguments) {
   EvidenceOptions& options = arguments.options;
   arguments.read_settings(options.settings);
@@ -102,12 +94,7 @@ void add_evidence_task(CLI::App& evaluate) {
       ->capture_default_str();
   const char* how = "Analysis";
   arguments->read_settings = add_settings(task, options.settings, kForEvidence, {.compute = how});
-  comma_list(
-      task->add_option("--mixing", arguments->mixings,
-                       "Matrix of each layer, as in explain; comma-separated, or all: those that the model can be "
-                       "given"))
-      ->capture_default_str()
-      ->group(how);
+  add_mixings_option(task, arguments->mixings)->group(how);
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers that flow starts from; default: a quarter, half, three quarters and all of them")
       ->group(how);

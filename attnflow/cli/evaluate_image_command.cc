@@ -28,6 +28,7 @@ struct ImageEvaluationArguments {
   std::optional<std::string> model;
   std::string data;
   std::vector<std::string> outputs;
+  std::vector<std::string> mixings;
   std::string blank = "mean";
   std::string scored = "predicted";
   bool json = false;
@@ -59,6 +60,7 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
 void run_image_evaluation(ImageEvaluationArguments& arguments) {
   ImageEvaluationOptions& options = arguments.options;
   arguments.read_settings(options.settings);
+  options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   if (arguments.blank != "mean" && arguments.blank != "black") {
     throw Error(ErrorKind::kUsage, fmt::format("--blank: expected mean or black, found '{}'", arguments.blank));
@@ -111,13 +113,11 @@ void add_image_evaluation_task(CLI::App& evaluate) {
       ->check(whole_number)
       ->capture_default_str();
   const char* how = "Analysis";
-  comma_list(task->add_option("--method", options.methods,
-                              "Comma-separated list of raw, rollout, flow, gradient-rollout, gradient-flow"))
-      ->capture_default_str()
-      ->group(how);
   arguments->read_settings = add_settings(task, options.settings, kForImageCurves, {.compute = how},
                                           {{"layers", "The last of these is used; default: the model's last layer"},
                                            {"mask_columns", "Same as for attnflow image"}});
+  arguments->mixings = to_texts(options.mixings);
+  add_mixings_option(task, arguments->mixings)->group(how);
   task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")
       ->capture_default_str()
       ->group(how);

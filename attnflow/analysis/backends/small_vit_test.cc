@@ -81,7 +81,8 @@ TEST(SmallVisionTransformers, CurvesBeginAndEndAtWhatTheModelSays) {
     set.entries = {{"a", 0}, {"b", 2}};
     set.read = [](std::size_t i) { return random_picture(20, 20, i + 1); };
     ImageEvaluationOptions options;
-    options.methods = {"raw", "rollout", "gradient-rollout"};
+    options.settings.methods = {Method::kRaw, Method::kRollout, Method::kAttnLrp};
+    options.mixings = {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance};
     options.own_class = true;
     options.steps = 5;
     options.resampling.resamples = 100;

@@ -10,10 +10,11 @@
 #include <span>
 #include <utility>
 
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/evaluate/sample_relevance.h"
 #include "attnflow/analysis/explain/degeneracy_note.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/text_input.h"
-#include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/degeneracy.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -21,9 +22,7 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/rank_correlation.h"
-#include "attnflow/evaluate/relevance.h"
 #include "attnflow/graph/layers.h"
-#include "attnflow/graph/mixing.h"
 
 namespace attnflow {
 namespace {
@@ -31,13 +30,6 @@ namespace {
 constexpr std::array<const char*, 2> kTokenSets = {"all", "without-special"};
 constexpr std::array<std::pair<const char*, SpearmanFormula>, 2> kFormulas = {
     {{"spearman", SpearmanFormula::kStandard}, {"dense-ranks", SpearmanFormula::kDenseRanks}}};
-
-std::optional<RelevanceKind> find_relevance(const std::string& name) {
-  if (name == "row") return RelevanceKind::kOutputToken;
-  if (name == "column-max") return RelevanceKind::kMaximum;
-  if (name == "column-sum") return RelevanceKind::kSum;
-  return std::nullopt;
-}
 
 void expect_once(const std::vector<std::string>& names, const char* option) {
   if (names.empty()) throw Error(ErrorKind::kUsage, fmt::format("{}: expected at least one, found none", option));
@@ -138,78 +130,17 @@ std::vector<Accuracy> accuracies(const std::vector<EncodedSample>& encoded,
   return result;
 }
 
-// What the methods say of one sample.
-struct SampleMethods {
-  std::size_t output_token = 0;
-  std::vector<Relevance> relevance;  // [relevance][method][layer]
-  std::vector<double> own;           // [method][layer]
-  std::vector<DegeneracyCounts> degeneracy;
-};
-
-class Correlator {
- public:
-  Correlator(Encoder& model, const CorrelationOptions& options, std::vector<std::size_t> layers)
-      : model_(model), options_(options), layers_(std::move(layers)) {
-    for (const std::string& name : options.relevance) kinds_.push_back(find_relevance(name).value());
-  }
-
-  SampleMethods methods(const EncodedSample& sample) const {
-    const Settings& settings = options_.settings;
-    std::vector<Note> ignored;
-    SampleMethods result;
-    result.output_token =
-        resolve_token(settings.output_token, "output-token", sample.tokens, model_.info().causal, ignored);
-    GraphSink sink(model_.info().layers, mixing_options(settings, sample.tokens, model_.info().heads));
-    model_.run(sample.input, &sink);
-    GraphSource source(sink.take(), model_.info().causal);
-    result.relevance.resize(kinds_.size() * settings.methods.size() * layers_.size());
-    const bool only_row = std::all_of(kinds_.begin(), kinds_.end(),
-                                      [](RelevanceKind kind) { return kind == RelevanceKind::kOutputToken; });
-    for (std::size_t m = 0; m < settings.methods.size(); ++m) {
-      Query query{.method = settings.methods[m], .layers = layers_, .start_layer = settings.start_layer};
-      const bool one_row = only_row && query.method == Method::kFlow;
-      query.outputs = one_row ? TokenGroups{{result.output_token}} : single_tokens(sample.tokens.size());
-      query.flow_tolerance = settings.flow_tolerance;
-      add(result, m, attribute(source, query, {.threads = 1, .stop_token = options_.stop_token}));
-    }
-    return result;
-  }
-
- private:
-  void add(SampleMethods& result, std::size_t m, const Attribution& found) const {
-    const std::size_t methods = options_.settings.methods.size();
-    // Of flow there may be one row only.
-    const std::size_t row = found.values.extent(1) == 1 ? 0 : result.output_token;
-    for (std::size_t l = 0; l < layers_.size(); ++l) {
-      const TensorView<const double> values = found.values[l];
-      for (std::size_t r = 0; r < kinds_.size(); ++r) {
-        const RelevanceOptions how{kinds_[r], row};
-        result.relevance[(r * methods + m) * layers_.size() + l] =
-            found.gap.empty() ? relevance(values, how) : relevance(values, found.gap[l], how);
-      }
-      result.own.push_back(values(row, result.output_token));
-      if (found.method == Method::kFlow) result.degeneracy.push_back(count_degenerate(found, l));
-    }
-  }
-
-  Encoder& model_;
-  const CorrelationOptions& options_;
-  std::vector<std::size_t> layers_;
-  std::vector<RelevanceKind> kinds_;
-};
-
 // The cells in their order, without numbers.
-std::vector<CorrelationCell> make_cells(const CorrelationOptions& options,
-                                        const std::vector<ScoreQuestion>& questions) {
+std::vector<CorrelationCell> make_cells(const CorrelationReport& report) {
   std::vector<CorrelationCell> cells;
-  for (const std::string& relevance : options.relevance) {
-    for (const ScoreQuestion& question : questions) {
+  for (const std::string& relevance : report.options.relevance) {
+    for (const ScoreName& score : report.scores) {
       for (const char* const tokens : kTokenSets) {
         for (const auto& formula : kFormulas) {
-          for (const std::string& method : to_texts(options.settings.methods)) {
-            for (const std::size_t layer : options.settings.layers) {
-              cells.push_back({relevance, question.method_name, question.target_name, tokens, formula.first, method,
-                               layer, Summary{}});
+          for (const CorrelationSeries& series : report.series) {
+            for (const std::size_t layer : series.layers) {
+              cells.push_back({relevance, score.score, score.target, tokens, formula.first, series.method, layer,
+                               Summary{}, series.mixing});
             }
           }
         }
@@ -220,9 +151,9 @@ std::vector<CorrelationCell> make_cells(const CorrelationOptions& options,
 }
 
 // One sample's correlation in every cell, NaN where it has none. `scores` is [score][token].
-std::vector<double> correlate(const SampleMethods& methods, const std::vector<const std::vector<double>*>& scores,
+std::vector<double> correlate(const SampleRelevance& methods, const std::vector<const std::vector<double>*>& scores,
                               const std::vector<bool>& keep, std::size_t relevances) {
-  const std::size_t per_relevance = methods.relevance.size() / relevances;  // methods times layers
+  const std::size_t per_relevance = methods.relevance.size() / relevances;  // series times layers
   std::vector<double> result;
   for (std::size_t r = 0; r < relevances; ++r) {
     for (const std::vector<double>* const score : scores) {
@@ -245,19 +176,35 @@ std::vector<double> correlate(const SampleMethods& methods, const std::vector<co
   return result;
 }
 
-// Every two methods at every layer, later minus earlier: a positive difference speaks for the later one.
+// The pairs of a table's cells that are compared, as places in it: every two methods over one mixing, the later minus
+// the earlier, and each method over every other mixing minus the same over the first; at every layer.
+std::vector<std::pair<std::size_t, std::size_t>> compared_cells(const std::vector<CorrelationSeries>& series) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  std::size_t begin_b = 0;
+  for (const CorrelationSeries& b : series) {
+    std::size_t begin_a = 0;
+    for (const CorrelationSeries& a : series) {
+      if (begin_a == begin_b || !b.mixing || !a.mixing) break;
+      const bool first_mixing = a.mixing == series.front().mixing;
+      if (a.mixing == b.mixing || (first_mixing && a.method == b.method)) {
+        for (std::size_t l = 0; l < b.layers.size(); ++l) pairs.emplace_back(begin_b + l, begin_a + l);
+      }
+      begin_a += a.layers.size();
+    }
+    begin_b += b.layers.size();
+  }
+  return pairs;
+}
+
+// A positive difference speaks for the first of a pair.
 void compare_methods(CorrelationReport& report, const Tensor<double>& values, const ResamplingOptions& resampling) {
-  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
-  const std::size_t layers = report.options.settings.layers.size();
-  const std::size_t block = methods.size() * layers;
+  std::size_t block = 0;
+  for (const CorrelationSeries& series : report.series) block += series.layers.size();
+  const std::vector<std::pair<std::size_t, std::size_t>> compared = compared_cells(report.series);
   std::vector<std::pair<std::size_t, std::size_t>> cells;
   for (std::size_t begin = 0; begin < report.cells.size(); begin += block) {
     if (report.cells[begin].formula != kFormulas[0].first) continue;
-    for (std::size_t a = 0; a < methods.size(); ++a) {
-      for (std::size_t b = a + 1; b < methods.size(); ++b) {
-        for (std::size_t l = 0; l < layers; ++l) cells.emplace_back(begin + b * layers + l, begin + a * layers + l);
-      }
-    }
+    for (const auto& [first, second] : compared) cells.emplace_back(begin + first, begin + second);
   }
   if (cells.empty()) return;
   const std::size_t samples = values.extent(1);
@@ -270,8 +217,9 @@ void compare_methods(CorrelationReport& report, const Tensor<double>& values, co
   const std::vector<PairedComparison> found = compare_paired(first.view(), second.view(), resampling);
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const CorrelationCell& one = report.cells[cells[c].first];
-    report.comparisons.push_back({one.relevance, one.score, one.target, one.tokens, one.method,
-                                  report.cells[cells[c].second].method, one.layer, found[c]});
+    const CorrelationCell& other = report.cells[cells[c].second];
+    report.comparisons.push_back({one.relevance, one.score, one.target, one.tokens, one.method, other.method, one.layer,
+                                  found[c], *one.mixing, *other.mixing});
   }
 }
 
@@ -293,11 +241,38 @@ void drop_intervals(CorrelationReport& report) {
   }
 }
 
+// Of several mixings the tables say it: a note for each would bury everything else.
 void note_degenerate_share(CorrelationReport& report) {
+  if (report.options.mixings.size() != 1) return;
   DegeneracyQuestion question;
   question.start_layer = report.options.settings.start_layer;
-  question.layers = report.degeneracy;
+  question.mixing = report.options.mixings.front();
+  question.layers.assign(report.degeneracy.begin(), report.degeneracy.end());
   if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
+}
+
+// What the output token keeps and how much of flow is degenerate, over all samples.
+void add_up(CorrelationReport& report, const std::vector<SampleRelevance>& found) {
+  std::size_t at = 0;
+  for (const CorrelationSeries& series : report.series) {
+    if (!series.mixing) continue;
+    for (const std::size_t layer : series.layers) {
+      double sum = 0.0;
+      for (const SampleRelevance& one : found) sum += one.own[at];
+      report.own_share.push_back({series.method, layer, sum / static_cast<double>(found.size()), *series.mixing});
+      ++at;
+    }
+  }
+  for (std::size_t i = 0; i < found.front().degeneracy.size(); ++i) {
+    MixingDegeneracy sum = found.front().degeneracy[i];
+    for (std::size_t s = 1; s < found.size(); ++s) {
+      const MixingDegeneracy& one = found[s].degeneracy[i];
+      sum.values += one.values;
+      sum.first_layer_column += one.first_layer_column;
+      sum.top_row += one.top_row;
+    }
+    report.degeneracy.push_back(sum);
+  }
 }
 
 void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guessed_output_token) {
@@ -325,13 +300,28 @@ void add_notes(CorrelationReport& report, const ScoreResult& scores, bool guesse
                       {"of", data.used}}});
   }
   if (guessed_output_token) notes.emplace_back(NoteCode::kOutputTokensGuessed);
+  if (leaves_heads_or_residual(report.options.settings, report.options.mixings)) {
+    notes.emplace_back(NoteCode::kHeadsUnused);
+  }
+}
+
+// The methods that rank a sample's tokens here.
+void check_ranking_methods(const std::vector<Method>& methods) {
+  for (const Method method : methods) {
+    if (method_info(method).aggregates() || method_info(method).needs == MethodNeeds::kGradients) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--method: expected raw, rollout, flow, attnlrp, gradient-x-input or integrated-gradients, "
+                            "found {}{}",
+                            to_text(method), method == Method::kBlankOut ? ", which is one of --scores" : ""));
+  }
 }
 
 }  // namespace
 
 void validate_options(const CorrelationOptions& options) {
   validate(options.settings);
-  require_aggregations(options.settings.methods, "this evaluation");
+  check_ranking_methods(options.settings.methods);
+  check_mixings(options.mixings);
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
     throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all; see --relevance column-max");
   }
@@ -408,26 +398,37 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   }
 
   const ScoringOptions scoring{options.blank, options.progress, options.stop_token};
+  const SampleReader reader(model, tokenizer, report.options);
   predict(model, encoded, scoring);
+  // What the model cannot be given is known before the work.
+  if (options.mixings.empty()) {
+    PossibleMixings possible = possible_mixings([&](Mixing mixing) { reader.attempt(encoded.front(), mixing); });
+    report.options.mixings = std::move(possible.mixings);
+    report.impossible = std::move(possible.impossible);
+  } else {
+    for (const Mixing mixing : options.mixings) {
+      if (mixing != Mixing::kAttention) reader.attempt(encoded.front(), mixing);
+    }
+  }
+  report.series = correlation_series(report.options);
   if (report.data.labelled) report.accuracy = accuracies(encoded, samples, options.confidence);
   const ScoreResult scores = importance_scores(model, tokenizer, encoded, questions, scoring);
   report.blank = scores.blank;
   report.already_blank = scores.already_blank;
 
-  report.cells = make_cells(report.options, questions);
+  report.cells = make_cells(report);
   const std::size_t count = encoded.size();
   Tensor<double> correlations({report.cells.size(), count});
-  std::vector<SampleMethods> found(count);
+  std::vector<SampleRelevance> found(count);
   if (options.keep_samples) report.samples.resize(count);
-  const Correlator correlator(model, report.options, report.options.settings.layers);
   ParallelOptions parallel;
   parallel.threads = options.threads;
   parallel.stop_token = options.stop_token;
   if (options.progress) parallel.progress = options.progress("attention");
   parallel_for(count, parallel, [&](std::size_t s, std::size_t) {
     const EncodedSample& one = encoded[s];
-    SampleMethods& methods = found[s];
-    methods = correlator.methods(one);
+    SampleRelevance& methods = found[s];
+    methods = reader.read(one);
     std::vector<const std::vector<double>*> of_sample;
     for (const SampleScores& score : scores.scores) of_sample.push_back(&score.values[s]);
     std::vector<bool> special;
@@ -472,24 +473,7 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   if (options.progress) resampling.parallel.progress = options.progress("comparisons");
   compare_methods(report, correlations, resampling);
 
-  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
-  const std::vector<std::size_t>& layers = report.options.settings.layers;
-  for (std::size_t m = 0; m < methods.size(); ++m) {
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      double sum = 0.0;
-      for (const SampleMethods& one : found) sum += one.own[m * layers.size() + l];
-      report.own_share.push_back({methods[m], layers[l], sum / static_cast<double>(count)});
-    }
-  }
-  for (std::size_t l = 0; l < found.front().degeneracy.size(); ++l) {
-    DegeneracyCounts sum{layers[l], 0, 0, 0};
-    for (const SampleMethods& one : found) {
-      sum.values += one.degeneracy[l].values;
-      sum.first_layer_column += one.degeneracy[l].first_layer_column;
-      sum.top_row += one.degeneracy[l].top_row;
-    }
-    report.degeneracy.push_back(sum);
-  }
+  add_up(report, found);
   add_notes(report, scores, guessed_output_token);
   drop_intervals(report);
   note_degenerate_share(report);

@@ -14,8 +14,19 @@
 //     tokens      all, or without the special ones: part of what a method shows by depth is CLS's own weight fading, so
 //                 every number comes both ways
 //     formula     spearman (average ranks), or dense-ranks: the formula of the paper's code, for replication
+//     mixing      what the layers' matrices are made of (attribution/mixings.h)
 //     method      raw, rollout, flow
 //     layer
+//
+// Mixings that are made for one prediction explain the class that the model gives the sample, right or wrong, as a map
+// does by default (analysis/explain/prediction_target.h): its logit minus the mean of the others, which of two classes
+// is the difference of their logits; gradient-adjusted attention its logit alone, as published. What is measured are
+// the maps that `attnflow explain` draws. A sample's graphs come from one pass forward and one back for each rule of
+// gradients (analysis/evaluate/mixed_graphs.h).
+//
+// Methods beside the graph (attnlrp, gradient-x-input, integrated-gradients) explain the same. They have one value a
+// token, neither mixing nor layer, and the same whatever `relevance` is. Their values have signs; importance has none,
+// since blank-out is how far the target moves either way, so what is correlated is their absolute value.
 //
 // A vector whose values are all tied orders nothing: the sample is left out of that cell and counted. Flow values
 // closer than their gaps are ties.
@@ -24,18 +35,24 @@
 // raw attention and rollout differ at the output token alone for `row` (so without special tokens they agree, when the
 // output token is one), and rank alike for `column-sum`.
 //
-// Beside the correlations: the model's accuracy on these samples with Wilson's interval; by layer, how many flow values
-// are degenerate (flow/flow.h), which is where flat rows of a flow table come from; and what share of its own relevance
+// Compared on the same samples: every two methods over one mixing, and each method over every other mixing with the
+// same method over the first.
+//
+// Beside the correlations: the model's accuracy on these samples with Wilson's interval; by mixing and layer, how many
+// flow values are degenerate (flow/flow.h), which is where flat rows of a flow table come from; and how much of itself
 // the output token keeps (V[i, i], a mean over samples).
 //
 // Cost for N samples of n tokens: N (n + 1) sequences for blank-out, N backward passes for each target, N runs with
-// attention, rollout and flow of N graphs; samples are shared out among the threads. Memory: the scores, and one number
-// for each cell and sample. Deterministic: same input, same bits, whatever the number of threads.
+// attention, N backward passes for each rule of gradients that a mixing or a method beside the graph needs (52 for
+// integrated-gradients), rollout and flow of N graphs for each mixing; samples are shared out among the threads.
+// Memory: the scores, and one number for each cell and sample. Deterministic: same input, same bits, whatever the
+// number of threads.
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_
 #define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -57,8 +74,11 @@ namespace attnflow {
 inline constexpr std::size_t kFewestForInterval = 10;
 
 struct CorrelationOptions {
-  // Those of SettingUse::kForCorrelations are looked at.
+  // Those of SettingUse::kForCorrelations are looked at. Methods: raw, rollout, flow, attnlrp, gradient-x-input,
+  // integrated-gradients.
   Settings settings;
+  // Each once, not auto; empty: all that the model can be given, tried on the first sample.
+  std::vector<Mixing> mixings = {Mixing::kAttention};
   std::vector<std::string> scores = {"blank-out", "gradient"};
   // As parse_target() reads them. Empty: `probability` for blank-out, `difference` for gradients.
   std::vector<std::string> targets;
@@ -99,6 +119,13 @@ struct Accuracy {
   Interval interval;  // Wilson's
 };
 
+// A row of a table: a method over a mixing at each layer, or a method beside the graph, which has neither.
+struct CorrelationSeries {
+  std::string method;
+  std::optional<Mixing> mixing;
+  std::vector<std::size_t> layers;  // {0} beside the graph
+};
+
 struct CorrelationCell {
   std::string relevance;
   std::string score;
@@ -106,8 +133,9 @@ struct CorrelationCell {
   std::string tokens;   // all, without-special
   std::string formula;  // spearman, dense-ranks
   std::string method;
-  std::size_t layer = 0;
+  std::size_t layer = 0;  // 0 beside the graph
   Summary summary;
+  std::optional<Mixing> mixing = Mixing::kAttention;  // none beside the graph
 };
 
 // Of `first` minus `second`, by Spearman's correlation.
@@ -120,6 +148,8 @@ struct MethodComparison {
   std::string second;
   std::size_t layer = 0;
   PairedComparison comparison;
+  Mixing first_mixing = Mixing::kAttention;
+  Mixing second_mixing = Mixing::kAttention;
 };
 
 struct ScoreName {
@@ -132,6 +162,11 @@ struct OwnShare {
   std::string method;
   std::size_t layer = 0;
   double mean = 0.0;
+  Mixing mixing = Mixing::kAttention;
+};
+
+struct MixingDegeneracy : DegeneracyCounts {
+  Mixing mixing = Mixing::kAttention;
 };
 
 // Everything that was correlated of one sample.
@@ -146,7 +181,7 @@ struct SampleRecord {
   std::vector<std::string> tokens;
   std::vector<bool> special;
   std::vector<std::vector<double>> scores;  // [score][token]
-  // [relevance][method][layer], flattened in this order; gaps are empty where there are none.
+  // [relevance][series][layer], flattened in this order; gaps are empty where there are none.
   std::vector<std::vector<double>> relevance;
   std::vector<std::vector<double>> gaps;
   std::vector<double> correlations;  // one for each of CorrelationReport::cells; NaN where left out
@@ -154,7 +189,9 @@ struct SampleRecord {
 
 struct CorrelationReport {
   std::string task;            // agreement, sentiment, sentences
-  CorrelationOptions options;  // as used: layers are resolved
+  CorrelationOptions options;  // as used: layers and mixings are resolved
+  // Mixings that the model cannot be given, and why, where all are asked.
+  std::map<std::string, std::string> impossible;
   ReportModel model;
   std::vector<std::string> labels;
   SampleCounts data;
@@ -162,11 +199,13 @@ struct CorrelationReport {
   std::string blank;               // the piece that blanks; "" without blank-out
   std::size_t already_blank = 0;   // tokens that were it before
   std::vector<ScoreName> scores;   // in the order of the cells
-  // Order: relevance, score, tokens, formula, method, layer, the last fastest.
+  // By mixing and method, then those beside the graph.
+  std::vector<CorrelationSeries> series;
+  // Order: relevance, score, tokens, formula, series, layer, the last fastest.
   std::vector<CorrelationCell> cells;
   std::vector<MethodComparison> comparisons;
-  std::vector<DegeneracyCounts> degeneracy;  // by layer, of the flow values that relevance is made of; or empty
-  std::vector<OwnShare> own_share;           // by method, then layer
+  std::vector<MixingDegeneracy> degeneracy;  // by mixing and layer, of the flow values that relevance is made of
+  std::vector<OwnShare> own_share;           // by mixing, method and layer
   std::vector<Note> notes;
   std::vector<SampleRecord> samples;  // with keep_samples
 };
@@ -179,9 +218,10 @@ void validate_options(const CorrelationOptions& options);
 // other. The command calls it before it reads samples.
 void check_classifier(const ModelInfo& info);
 
-// Throws what validate_options() and check_classifier() throw, Error(kInputTooLong) when every sample is too long,
-// Error(kUsage) for no samples or options that do not fit them, Error(kBadFile) for a tokenizer of another model,
-// Cancelled. `data` says what the samples are; counts are filled in here.
+// Throws what validate_options() and check_classifier() throw, Error(kUnsupportedModel) for a mixing or a method that
+// the model cannot be given, Error(kInputTooLong) when every sample is too long, Error(kUsage) for no samples or
+// options that do not fit them, Error(kBadFile) for a tokenizer of another model, Cancelled. `data` says what the
+// samples are; counts are filled in here.
 CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokenizer,
                                         const std::vector<EvaluationSample>& samples, SampleCounts data,
                                         const CorrelationOptions& options);

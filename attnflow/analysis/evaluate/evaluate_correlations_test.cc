@@ -326,6 +326,7 @@ TEST(Correlations, NothingIsPrintedAsMinusZero) {
                               {.count = 20, .left_out = 0, .mean = -0.004, .std = 0.1, .low = -0.0004, .high = 0.003}});
     }
   }
+  report.series = {{"raw", Mixing::kAttention, {1}}};
   report.own_share = {{"raw", 1, 0.25}};
   EXPECT_NE(correlations_table(report, 80).find(" 0.00 ±.10"), std::string::npos);
   for (const std::string& text : {correlations_table(report, 80), correlations_markdown(report)}) {

@@ -90,25 +90,6 @@ MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const Mode
   return asked;
 }
 
-// The mixings that the model can be given, tried on one sample, and why it cannot be given the others.
-std::vector<Mixing> possible_mixings(TextModel& model, const EvidenceQuestion& question, const EvidenceOptions& options,
-                                     std::map<std::string, std::string>& impossible) {
-  std::vector<Mixing> possible;
-  for (const MixingInfo& info : all_mixings()) {
-    if (info.mixing == Mixing::kAuto) continue;
-    Settings settings = options.settings;
-    settings.mixing = info.mixing;
-    try {
-      mixed_graphs(model, {&settings, 1}, graphs_question(question, model.info(), options));
-      possible.push_back(info.mixing);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kUnsupportedModel) throw;
-      impossible[info.name] = error.what();
-    }
-  }
-  return possible;
-}
-
 // Whether the right word is the more probable one with the evidence, and the wrong one with the swapped word.
 bool follows_evidence(TextModel& model, const EvidenceQuestion& question, const std::stop_token& stop_token) {
   const auto says_good = [&](const TextInput& input, std::size_t position) {
@@ -279,7 +260,8 @@ class Measurement {
         question.content.insert(question.content.end(), asked.words[w].begin(), asked.words[w].end());
       }
     }
-    return group_scores(method, question);
+    const MethodScores found = method_scores(method, question);
+    return {found.values.span().begin(), found.values.span().end()};
   }
 
   TextModel& model_;
@@ -296,18 +278,8 @@ class Measurement {
 };
 
 void check_evidence_options(const EvidenceOptions& options) {
-  Settings settings = options.settings;
-  for (const Mixing mixing : options.mixings) {
-    if (mixing == Mixing::kAuto) {
-      throw Error(ErrorKind::kUsage,
-                  "--mixing: expected names of mixings, or all, found auto, which is not one of them");
-    }
-    if (std::count(options.mixings.begin(), options.mixings.end(), mixing) != 1) {
-      throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected each once, found {} again", to_text(mixing)));
-    }
-    settings.mixing = mixing;
-    validate(settings);
-  }
+  check_mixings(options.mixings);
+  for (const Settings& settings : settings_of_mixings(options.settings, options.mixings)) validate(settings);
   validate(options.settings);
   require_aggregations(options.settings.methods, "this evaluation");
   const Settings usual;
@@ -463,8 +435,15 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   }
   report.scored = questions.size();
   check_evidence_memory(questions, attention, info);
-  report.mixings = options.mixings.empty() ? possible_mixings(model, questions.front(), options, report.impossible)
-                                           : options.mixings;
+  report.mixings = options.mixings;
+  if (options.mixings.empty()) {
+    PossibleMixings possible = possible_mixings([&](Mixing mixing) {
+      mixed_graphs(model, settings_of_mixings(options.settings, std::span(&mixing, 1)),
+                   graphs_question(questions.front(), info, options));
+    });
+    report.mixings = std::move(possible.mixings);
+    report.impossible = std::move(possible.impossible);
+  }
   const std::vector<EvidenceChoice> choices = evidence_choices(options, report.mixings, info.causal);
   check_evidence_memory(questions, choices, info);
 

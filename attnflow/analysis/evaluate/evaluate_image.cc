@@ -4,28 +4,20 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
-#include "attnflow/analysis/image/blank_patches.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/evaluate/picture_curves.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/perturbation_curve.h"
-#include "attnflow/model/prediction.h"
+#include "attnflow/graph/layers.h"
 
 namespace attnflow {
 namespace {
-
-constexpr std::size_t kMaxSteps = 50;
-constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pictures
-
-bool is_method(const std::string& method) {
-  return method == "raw" || method == "rollout" || method == "flow" || method == "gradient-rollout" ||
-         method == "gradient-flow";
-}
 
 void check_evaluate_image_options(const ImageEvaluationOptions& options, const ModelInfo& info,
                                   const PictureSet& pictures, const ImageProcessor& processor) {
@@ -35,14 +27,9 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
                 fmt::format("expected an image classifier, found {} ({}) without a classification head", info.name,
                             info.architecture));
   }
-  for (const std::string& method : options.methods) {
-    if (!is_method(method)) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("--method: expected raw, rollout, flow, gradient-rollout or gradient-flow, found '{}'", method));
-    }
-  }
-  if (options.methods.empty()) throw Error(ErrorKind::kUsage, "--method: expected at least one, found none");
+  validate(options.settings);
+  check_mixings(options.mixings);
+  if (options.settings.words) throw Error(ErrorKind::kUsage, "--words: expected a text, found images");
   if (options.random_orders == 0) throw Error(ErrorKind::kUsage, "--random-orders: expected at least 1, found 0");
   if (options.settings.output_token.kind == OutputToken::Kind::kAll) {
     throw Error(ErrorKind::kUsage, "--output-token: expected a single token, found all");
@@ -65,178 +52,17 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   }
 }
 
-// A picture's input with patches removed.
-class Perturbation {
- public:
-  Perturbation(const ImageInput& prepared, const ImageInfo& info, const ImageProcessor& processor, PictureBlank blank)
-      : pixels_(prepared.input.pixels), image_(prepared.image), info_(info) {
-    for (std::size_t c = 0; c < info.channels; ++c) {
-      const bool shifted = processor.do_normalize && blank == PictureBlank::kBlack;
-      blank_.push_back(shifted ? static_cast<float>(-processor.image_mean[c] / processor.image_std[c]) : 0.0F);
-    }
+// Each order's difference from one of them, on the same pictures.
+struct CurveAreas {
+  Tensor<double> deletion;  // [order, picture]
+  Tensor<double> insertion;
+
+  PairedComparison deletion_from(std::size_t order, std::size_t other, const ResamplingOptions& options) const {
+    return compare_paired(deletion[order].span(), deletion[other].span(), options);
   }
-
-  std::size_t patches() const { return image_.rows * image_.columns; }
-
-  // Without the patches of order[begin, end).
-  PixelInput without(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end) const {
-    PixelInput input;
-    input.pixels = pixels_;
-    blank_patches(input, image_, info_, std::span(order).subspan(begin, end - begin), blank_);
-    return input;
+  PairedComparison insertion_from(std::size_t order, std::size_t other, const ResamplingOptions& options) const {
+    return compare_paired(insertion[order].span(), insertion[other].span(), options);
   }
-
- private:
-  const Tensor<float>& pixels_;
-  const ReportImage& image_;
-  const ImageInfo& info_;
-  std::vector<float> blank_;
-};
-
-// The values of the patches, and the widths of their enclosures where there are some.
-struct PatchValues {
-  std::vector<double> values;
-  std::vector<double> gaps;
-};
-
-PatchValues patch_values(const Report& report, Method method) {
-  const MethodValues found = method_values(report, method);
-  const ReportImage& image = *report.input.image;
-  const std::size_t n = report.input.tokens.size();
-  const std::size_t row = *row_index(*found.output_tokens, report.output_token);
-  const std::size_t begin = row * n + image.first_patch;  // one layer
-  const std::size_t patches = image.rows * image.columns;
-  PatchValues result;
-  result.values.assign(found.values->data() + begin, found.values->data() + begin + patches);
-  if (method == Method::kFlow)
-    result.gaps.assign(report.flow_gap.data() + begin, report.flow_gap.data() + begin + patches);
-  return result;
-}
-
-struct Curves {
-  std::vector<double> deletion;
-  std::vector<double> insertion;
-};
-
-class Scorer {
- public:
-  Scorer(const ImageModel& model, const ImageEvaluationOptions& options) : model_(model), options_(options) {
-    const auto uses = [&](const std::string& beginning) {
-      std::vector<Method> methods;
-      for (const Method method : kAggregations) {
-        const std::string whole = beginning + to_text(method);
-        if (std::find(options.methods.begin(), options.methods.end(), whole) != options.methods.end()) {
-          methods.push_back(method);
-        }
-      }
-      return methods;
-    };
-    by_attention_ = uses("");
-    by_gradient_ = uses("gradient-");
-  }
-
-  // Curves of the methods in order, then of random. `probabilities` becomes those of the whole picture.
-  std::vector<Curves> score(const Picture& picture, const PictureSet::Entry& entry, std::size_t index,
-                            std::vector<double>& probabilities, std::vector<std::size_t>& points) {
-    const ModelInfo& info = model_.model->info();
-    const ImageInput prepared = image_input(picture, entry.name, model_.processor, info);
-    const Perturbation perturbation(prepared, *info.image, model_.processor, options_.blank);
-    const std::size_t patches = perturbation.patches();
-    points = curve_points(patches, options_.steps == 0 ? std::min(patches, kMaxSteps) : options_.steps);
-
-    BatchOptions batch;
-    batch.stop_token = options_.stop_token;
-    probabilities = softmax(model_.model->classify({&prepared.input, 1}, batch).front().span());
-    const auto best = std::max_element(probabilities.begin(), probabilities.end());
-    const std::size_t label =
-        options_.own_class ? *entry.label : static_cast<std::size_t>(best - probabilities.begin());
-
-    std::vector<Report> reports;
-    for (const auto* methods : {&by_attention_, &by_gradient_}) {
-      if (methods->empty()) {
-        reports.emplace_back();
-        continue;
-      }
-      ExplainOptions explain;
-      explain.settings = options_.settings;
-      explain.settings.methods = *methods;
-      explain.settings.layers = {layer_};
-      explain.settings.mixing = Mixing::kAttention;
-      explain.settings.target = "auto";
-      if (methods == &by_gradient_) {
-        explain.settings.mixing = Mixing::kGradient;
-        explain.settings.target = fmt::format("id:{}", label);
-        // By its definition heads are averaged and the identity is added whole.
-        explain.settings.heads = Settings{}.heads;
-        explain.settings.residual = Settings{}.residual;
-      }
-      explain.threads = options_.threads;
-      explain.stop_token = options_.stop_token;
-      reports.push_back(explain_image(*model_.model, model_.processor, picture, entry.name, explain));
-    }
-
-    const std::uint64_t seed = stream_seed(options_.seed, index);
-    std::vector<std::vector<std::size_t>> orders;
-    for (const std::string& method : options_.methods) {
-      const bool gradient = method.starts_with("gradient-");
-      const std::string name = gradient ? method.substr(std::string("gradient-").size()) : method;
-      const PatchValues found = patch_values(reports[gradient ? 1 : 0], parse_method(name));
-      orders.push_back(importance_order(found.values, seed, found.gaps));
-    }
-    const std::vector<double> nothing(patches, 0.0);
-    for (std::size_t r = 0; r < options_.random_orders; ++r) {
-      orders.push_back(importance_order(nothing, stream_seed(seed, r + 1)));
-    }
-
-    // A few pictures at a time: a curve of a large one would take gigabytes.
-    const auto probability = [&](const std::vector<std::pair<std::size_t, std::size_t>>& removed,
-                                 const std::vector<std::size_t>& of) {
-      const std::size_t at_once =
-          std::max<std::size_t>(1, kBytesAtOnce / (prepared.input.pixels.size() * sizeof(float)));
-      std::vector<double> found;
-      for (std::size_t begin = 0; begin < removed.size(); begin += at_once) {
-        std::vector<PixelInput> inputs;
-        for (std::size_t j = begin; j < std::min(removed.size(), begin + at_once); ++j) {
-          inputs.push_back(perturbation.without(of, removed[j].first, removed[j].second));
-        }
-        for (const Tensor<float>& logits : model_.model->classify(inputs, batch)) {
-          found.push_back(softmax(logits.span())[label]);
-        }
-      }
-      return found;
-    };
-    std::vector<Curves> curves;
-    for (const auto& order : orders) {
-      std::vector<std::pair<std::size_t, std::size_t>> first;
-      std::vector<std::pair<std::size_t, std::size_t>> rest;
-      for (const std::size_t k : points) {
-        first.emplace_back(0, k);
-        rest.emplace_back(k, patches);
-      }
-      curves.push_back({probability(first, order), probability(rest, order)});
-    }
-    // Random orders become their mean.
-    Curves random{std::vector<double>(points.size(), 0.0), std::vector<double>(points.size(), 0.0)};
-    const auto share = 1.0 / static_cast<double>(options_.random_orders);
-    for (std::size_t o = options_.methods.size(); o < curves.size(); ++o) {
-      for (std::size_t j = 0; j < points.size(); ++j) {
-        random.deletion[j] += share * curves[o].deletion[j];
-        random.insertion[j] += share * curves[o].insertion[j];
-      }
-    }
-    curves.resize(options_.methods.size());
-    curves.push_back(std::move(random));
-    return curves;
-  }
-
-  void set_layer(std::size_t layer) { layer_ = layer; }
-
- private:
-  const ImageModel& model_;
-  const ImageEvaluationOptions& options_;
-  std::vector<Method> by_attention_;
-  std::vector<Method> by_gradient_;
-  std::size_t layer_ = 0;
 };
 
 }  // namespace
@@ -247,9 +73,8 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   check_evaluate_image_options(options, info, pictures, model.processor);
   ImageEvaluationReport report;
   report.settings = options.settings;
-  report.methods = options.methods;
-  const std::size_t layer = options.settings.layers.empty() ? info.layers : options.settings.layers.back();
-  report.settings.layers = {layer};
+  report.settings.layers = {options.settings.layers.empty() ? info.layers : options.settings.layers.back()};
+  resolve_layers(report.settings.layers, report.settings.start_layer, info.layers);
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.notes = info.notes_for(1);
   report.source = pictures.source;
@@ -258,76 +83,87 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   report.seed = options.seed;
   report.available = pictures.entries.size();
 
-  std::vector<std::size_t> order(pictures.entries.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Random(stream_seed(options.seed, "pictures")).shuffle(order);
-  if (options.samples != 0 && order.size() > options.samples) order.resize(options.samples);
-  report.scored = order.size();
+  std::vector<std::size_t> drawn(pictures.entries.size());
+  std::iota(drawn.begin(), drawn.end(), std::size_t{0});
+  Random(stream_seed(options.seed, "pictures")).shuffle(drawn);
+  if (options.samples != 0 && drawn.size() > options.samples) drawn.resize(options.samples);
+  report.scored = drawn.size();
 
-  const bool adjusted = std::any_of(options.methods.begin(), options.methods.end(),
-                                    [](const std::string& method) { return method.starts_with("gradient-"); });
-  if (adjusted && (options.settings.heads != Settings{}.heads || options.settings.residual != Settings{}.residual)) {
-    report.notes.emplace_back(NoteCode::kHeadsUnused);
+  ImageEvaluationOptions used = options;
+  used.settings = report.settings;
+  const PictureScorer scorer(model, used);
+  if (options.mixings.empty()) {
+    const Picture picture = pictures.read(drawn.front());
+    PossibleMixings possible =
+        possible_mixings([&](Mixing mixing) { scorer.attempt(picture, pictures.entries[drawn.front()], mixing); });
+    used.mixings = std::move(possible.mixings);
+    report.impossible = std::move(possible.impossible);
   }
-  Scorer scorer(model, options);
-  scorer.set_layer(layer);
-  const std::size_t methods = options.methods.size() + 1;
-  Tensor<double> deletion({methods, order.size()});
-  Tensor<double> insertion({methods, order.size()});
-  std::vector<Curves> sums(methods);
-  const auto share = 1.0 / static_cast<double>(order.size());
-  for (std::size_t s = 0; s < order.size(); ++s) {
-    const auto& entry = pictures.entries[order[s]];
-    std::vector<double> probabilities;
-    std::vector<std::size_t> points;
-    const std::vector<Curves> curves = scorer.score(pictures.read(order[s]), entry, order[s], probabilities, points);
+  report.mixings = used.mixings;
+  if (leaves_heads_or_residual(used.settings, used.mixings)) report.notes.emplace_back(NoteCode::kHeadsUnused);
+
+  for (const PatchOrder& order : patch_orders(used)) {
+    ImageCurve& curve = report.curves.emplace_back();
+    curve.method = to_text(order.method);
+    curve.mixing = order.mixing;
+  }
+  report.curves.emplace_back().method = "random";
+  const std::size_t random = report.curves.size() - 1;
+  CurveAreas areas{Tensor<double>({random + 1, drawn.size()}), Tensor<double>({random + 1, drawn.size()})};
+  const auto share = 1.0 / static_cast<double>(drawn.size());
+  for (std::size_t s = 0; s < drawn.size(); ++s) {
+    const auto& entry = pictures.entries[drawn[s]];
+    const PictureCurves found = scorer.score(pictures.read(drawn[s]), entry, drawn[s]);
+    const std::vector<std::size_t>& points = found.points;
     if (entry.label) {
       ++report.with_label;
-      const auto best = std::max_element(probabilities.begin(), probabilities.end());
-      report.right += static_cast<std::size_t>(best - probabilities.begin()) == *entry.label ? 1 : 0;
+      const auto best = std::max_element(found.probabilities.begin(), found.probabilities.end());
+      report.right += static_cast<std::size_t>(best - found.probabilities.begin()) == *entry.label ? 1 : 0;
     }
     if (report.removed.empty()) {
       report.patches = points.back();
       for (const std::size_t k : points) {
         report.removed.push_back(static_cast<double>(k) / static_cast<double>(points.back()));
       }
-      for (Curves& sum : sums) sum.deletion = sum.insertion = std::vector<double>(points.size(), 0.0);
+      for (ImageCurve& curve : report.curves)
+        curve.deletion = curve.insertion = std::vector<double>(points.size(), 0.0);
     }
-    const bool same = report.removed.size() == points.size();
-    if (points.back() != report.patches) report.patches = 0;
-    for (std::size_t m = 0; m < methods; ++m) {
-      deletion(m, s) = area_under_curve(points, curves[m].deletion);
-      insertion(m, s) = area_under_curve(points, curves[m].insertion);
-      for (std::size_t j = 0; same && j < points.size(); ++j) {
-        sums[m].deletion[j] += share * curves[m].deletion[j];
-        sums[m].insertion[j] += share * curves[m].insertion[j];
-      }
-    }
-    if (!same) {
+    if (report.removed.size() != points.size()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{}: expected images with as many patches as the previous one ({} points per curve), "
                               "found {}; set --steps to a number that fits all of them",
                               entry.name, report.removed.size(), points.size()));
     }
-    report.probability += share * curves.back().deletion.front();
-    report.blank_probability += share * curves.back().deletion.back();
-    if (options.progress) options.progress(s + 1, order.size());
+    if (points.back() != report.patches) report.patches = 0;
+    for (std::size_t m = 0; m < report.curves.size(); ++m) {
+      areas.deletion(m, s) = area_under_curve(points, found.curves[m].deletion);
+      areas.insertion(m, s) = area_under_curve(points, found.curves[m].insertion);
+      for (std::size_t j = 0; j < points.size(); ++j) {
+        report.curves[m].deletion[j] += share * found.curves[m].deletion[j];
+        report.curves[m].insertion[j] += share * found.curves[m].insertion[j];
+      }
+    }
+    report.probability += share * found.curves[random].deletion.front();
+    report.blank_probability += share * found.curves[random].deletion.back();
+    if (options.progress) options.progress(s + 1, drawn.size());
     if (options.stop_token.stop_requested()) throw Cancelled();
   }
 
-  const std::vector<Summary> deleted = summarize(deletion.view(), options.resampling);
-  const std::vector<Summary> inserted = summarize(insertion.view(), options.resampling);
-  for (std::size_t m = 0; m < methods; ++m) {
-    ImageCurve& curve = report.curves.emplace_back();
-    curve.method = m < options.methods.size() ? options.methods[m] : "random";
-    curve.deletion = std::move(sums[m].deletion);
-    curve.insertion = std::move(sums[m].insertion);
+  const std::vector<Summary> deleted = summarize(areas.deletion.view(), options.resampling);
+  const std::vector<Summary> inserted = summarize(areas.insertion.view(), options.resampling);
+  const auto chefer = std::find_if(report.curves.begin(), report.curves.end(), [](const ImageCurve& curve) {
+    return curve.method == to_text(Method::kRollout) && curve.mixing == Mixing::kGradient;
+  });
+  const auto usual = static_cast<std::size_t>(chefer - report.curves.begin());
+  for (std::size_t m = 0; m < report.curves.size(); ++m) {
+    ImageCurve& curve = report.curves[m];
     curve.deletion_area = deleted[m];
     curve.insertion_area = inserted[m];
-    curve.deletion_from_random = compare_paired(std::as_const(deletion)[m].span(),
-                                                std::as_const(deletion)[methods - 1].span(), options.resampling);
-    curve.insertion_from_random = compare_paired(std::as_const(insertion)[m].span(),
-                                                 std::as_const(insertion)[methods - 1].span(), options.resampling);
+    curve.deletion_from_random = areas.deletion_from(m, random, options.resampling);
+    curve.insertion_from_random = areas.insertion_from(m, random, options.resampling);
+    if (usual > random || m == usual || m == random) continue;
+    curve.deletion_from_gradient = areas.deletion_from(m, usual, options.resampling);
+    curve.insertion_from_gradient = areas.insertion_from(m, usual, options.resampling);
   }
   return report;
 }

@@ -6,16 +6,27 @@
 //
 // What orders the patches:
 //
-//     raw, rollout, flow               of the last layer asked for, by attention
-//     gradient-rollout, gradient-flow  the same by gradient-adjusted attention of the class (graph/gradient_mixing.h),
-//                                      whatever heads and residual say
-//     random                           random orders: the mean over several
+//     raw, rollout, flow   of the last layer asked for, over every mixing that is asked for (attribution/mixings.h):
+//                          "rollout over relevance"
+//     attnlrp, gradient-x-input, integrated-gradients, logit, blank-out
+//                          beside the graph, by their signed scores: what speaks for the class comes first, what speaks
+//                          against it last
+//     random               random orders: the mean over several
 //
-// The class is the one that the model gives the whole picture, unless the picture's own is asked for. A removed patch
-// is blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black.
+// The class is the one that the model gives the whole picture, unless the picture's own is asked for. What is made for
+// one prediction explains that class as it does by default (analysis/explain/prediction_target.h): gradient-adjusted
+// attention its logit alone, as published, everything else its logit against the mean of all others. A removed patch is
+// blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black; so it is to blank-out.
 //
 // Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and each
-// method's paired difference from random (evaluate/statistics.h). Deterministic.
+// method's paired difference from random and, where that is asked for, from rollout over gradient-adjusted attention
+// (Chefer et al. 2021), the usual choice of those who explain one class (evaluate/statistics.h). Deterministic.
+//
+// Cost of a picture: one pass forward and one back for each rule of gradients, whatever the number of mixings
+// (analysis/evaluate/mixed_graphs.h), and for each order two runs a point of its curves.
+//
+// References:
+//   H. Chefer, S. Gur and L. Wolf, Generic Attention-model Explainability, ICCV 2021: https://arxiv.org/abs/2103.15679
 #ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_
 #define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_
 
@@ -23,6 +34,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -52,13 +64,17 @@ struct PictureSet {
 enum class PictureBlank { kMean, kBlack };
 
 struct ImageEvaluationOptions {
-  Settings settings;  // heads, residual, layers (the last counts), start_layer, mask_columns, discard, output_token
-  std::vector<std::string> methods = {"raw", "rollout", "flow", "gradient-rollout"};
+  // methods, heads, residual, layers (the last counts), start_layer, mask_columns, discard, output_token,
+  // flow_tolerance
+  Settings settings;
+  // Each once, not auto; empty: all that the model can be given, tried on the first picture.
+  std::vector<Mixing> mixings = {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance};
   bool own_class = false;  // the probability of the picture's own class instead of the predicted one
   PictureBlank blank = PictureBlank::kMean;
-  std::size_t samples = 500;      // drawn by the seed; 0: all
-  std::size_t steps = 0;          // of each curve; 0: one for each patch, 50 at most
-  std::size_t random_orders = 3;  // of each picture
+  std::size_t samples = 500;           // drawn by the seed; 0: all
+  std::size_t steps = 0;               // of each curve; 0: one for each patch, 50 at most
+  std::size_t random_orders = 3;       // of each picture
+  std::size_t integration_steps = 50;  // of integrated-gradients
   std::uint64_t seed = 1;
   ResamplingOptions resampling;
   std::size_t threads = 0;
@@ -67,7 +83,8 @@ struct ImageEvaluationOptions {
 };
 
 struct ImageCurve {
-  std::string method;
+  std::string method;             // or random
+  std::optional<Mixing> mixing;   // of methods that aggregate layers
   std::vector<double> deletion;   // [points], means over pictures
   std::vector<double> insertion;  // the same
   Summary deletion_area;
@@ -75,11 +92,16 @@ struct ImageCurve {
   // From random: below 0 speaks for the method in deletion, above 0 in insertion.
   PairedComparison deletion_from_random;
   PairedComparison insertion_from_random;
+  // From rollout over gradient, where that is asked for, of all but itself and random.
+  std::optional<PairedComparison> deletion_from_gradient = {};
+  std::optional<PairedComparison> insertion_from_gradient = {};
 };
 
 struct ImageEvaluationReport {
   Settings settings;
-  std::vector<std::string> methods;  // as asked
+  std::vector<Mixing> mixings;
+  // Mixings that the model cannot be given, and why, where all are asked.
+  std::map<std::string, std::string> impossible;
   ReportModel model;
   std::string source;
   std::string blank;
@@ -93,12 +115,13 @@ struct ImageEvaluationReport {
   double probability = 0.0;        // of the class, whole pictures, the mean
   double blank_probability = 0.0;  // the same with everything removed
   std::vector<double> removed;     // [points]: shares of the patches
-  std::vector<ImageCurve> curves;  // as the methods were asked for, random last
+  std::vector<ImageCurve> curves;  // by mixing and method, then those beside the graph, random last
   std::vector<Note> notes;
 };
 
 // Throws Error(kUsage) for options out of range, Error(kUnsupportedModel) for a model that does not classify pictures,
-// Error(kBadFile) for a set without pictures, or a label that the model does not have; and as explain_image() does.
+// or that cannot be given a mixing or a method; Error(kBadFile) for a set without pictures, or a label that the model
+// does not have; Error(kOther) before the model runs when a picture's matrices would not fit into memory; Cancelled.
 ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& pictures,
                                      const ImageEvaluationOptions& options);
 

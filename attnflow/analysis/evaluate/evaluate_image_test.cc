@@ -23,6 +23,8 @@ namespace {
 using Json = nlohmann::json;
 using test::expect_error;
 
+const std::vector<Method> kAll = {Method::kRaw, Method::kRollout, Method::kFlow};
+
 constexpr std::size_t kPatches = 12;
 constexpr std::size_t kFavourite = 6;
 constexpr std::size_t kBoot = 1;  // the class that the favourite speaks for
@@ -35,9 +37,11 @@ PictureSet pictures(std::size_t count, std::optional<std::size_t> label = std::n
   return set;
 }
 
-ImageEvaluationOptions quick(std::vector<std::string> methods = {"raw"}) {
+ImageEvaluationOptions quick(std::vector<Method> methods = {Method::kRaw},
+                             std::vector<Mixing> mixings = {Mixing::kAttention}) {
   ImageEvaluationOptions options;
-  options.methods = std::move(methods);
+  options.settings.methods = std::move(methods);
+  options.mixings = std::move(mixings);
   options.resampling.resamples = 200;
   return options;
 }
@@ -62,9 +66,12 @@ std::vector<std::size_t> all_patches() {
   return patches;
 }
 
-const ImageCurve& curve_of(const ImageEvaluationReport& report, const std::string& method) {
-  const auto found = std::find_if(report.curves.begin(), report.curves.end(),
-                                  [&](const ImageCurve& curve) { return curve.method == method; });
+// Of methods over a mixing, those over attention unless another is named.
+const ImageCurve& curve_of(const ImageEvaluationReport& report, const std::string& method,
+                           Mixing mixing = Mixing::kAttention) {
+  const auto found = std::find_if(report.curves.begin(), report.curves.end(), [&](const ImageCurve& curve) {
+    return curve.method == method && curve.mixing.value_or(mixing) == mixing;
+  });
   EXPECT_NE(found, report.curves.end()) << method;
   return *found;
 }
@@ -72,7 +79,9 @@ const ImageCurve& curve_of(const ImageEvaluationReport& report, const std::strin
 TEST(EvaluateImage, CurvesBeginAndEndAtTheWholeAndTheBlankPicture) {
   const ImageModel model = picture_model(kFavourite);
   for (const PictureBlank blank : {PictureBlank::kMean, PictureBlank::kBlack}) {
-    ImageEvaluationOptions options = quick({"raw", "rollout", "flow", "gradient-rollout", "gradient-flow"});
+    ImageEvaluationOptions options = quick({Method::kRaw, Method::kRollout, Method::kFlow, Method::kAttnLrp,
+                                            Method::kGradientTimesInput, Method::kBlankOut},
+                                           {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance});
     options.own_class = true;
     options.blank = blank;
     const ImageEvaluationReport report = evaluate_image(model, pictures(3, kBoot), options);
@@ -86,7 +95,7 @@ TEST(EvaluateImage, CurvesBeginAndEndAtTheWholeAndTheBlankPicture) {
     EXPECT_NEAR(report.probability, whole, 1e-12);
     EXPECT_NEAR(report.blank_probability, nothing, 1e-12);
     EXPECT_EQ(report.blank, blank == PictureBlank::kMean ? "mean" : "black");
-    ASSERT_EQ(report.curves.size(), 6U);
+    ASSERT_EQ(report.curves.size(), 3U * 3U + 3U + 1U);
     EXPECT_EQ(report.curves.back().method, "random");
     ASSERT_EQ(report.removed.size(), kPatches + 1);
     EXPECT_EQ(report.removed.front(), 0.0);
@@ -102,7 +111,7 @@ TEST(EvaluateImage, CurvesBeginAndEndAtTheWholeAndTheBlankPicture) {
 
 TEST(EvaluateImage, TheMostImportantPatchGoesFirst) {
   const ImageModel model = picture_model(kFavourite);
-  const ImageEvaluationReport report = evaluate_image(model, pictures(4), quick({"raw", "rollout", "flow"}));
+  const ImageEvaluationReport report = evaluate_image(model, pictures(4), quick(kAll));
   double without = 0.0;
   double alone = 0.0;
   std::vector<std::size_t> others = all_patches();
@@ -124,7 +133,7 @@ TEST(EvaluateImage, TheMostImportantPatchGoesFirst) {
 
 TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
   const ImageModel model = picture_model();  // no two patches get the same attention: no ties to shuffle
-  ImageEvaluationOptions options = quick({"raw", "gradient-rollout"});
+  ImageEvaluationOptions options = quick({Method::kRaw, Method::kRollout}, {Mixing::kAttention, Mixing::kGradient});
   options.random_orders = 2;
   const ImageEvaluationReport together = evaluate_image(model, pictures(5), options);
   const std::vector<std::size_t> points = curve_points(kPatches, kPatches);
@@ -138,6 +147,18 @@ TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
     EXPECT_NEAR(curve.insertion_from_random.difference.mean, curve.insertion_area.mean - random.insertion_area.mean,
                 1e-12);
     EXPECT_EQ(curve.deletion_from_random.difference.count, 5U);
+  }
+  // From rollout over gradient: all but itself and random.
+  const ImageCurve& gradient = curve_of(together, "rollout", Mixing::kGradient);
+  for (const ImageCurve& curve : together.curves) {
+    const bool compared = &curve != &gradient && &curve != &random;
+    ASSERT_EQ(curve.deletion_from_gradient.has_value(), compared) << curve.method;
+    ASSERT_EQ(curve.insertion_from_gradient.has_value(), compared) << curve.method;
+    if (!compared) continue;
+    EXPECT_NEAR(curve.deletion_from_gradient->difference.mean, curve.deletion_area.mean - gradient.deletion_area.mean,
+                1e-12);
+    EXPECT_NEAR(curve.insertion_from_gradient->difference.mean,
+                curve.insertion_area.mean - gradient.insertion_area.mean, 1e-12);
   }
   EXPECT_EQ(random.deletion_from_random.difference.std, 0.0);
   // One by one, the pictures give the areas whose mean and spread are reported.
@@ -164,7 +185,7 @@ TEST(EvaluateImage, RandomIsTheMeanOfOrdersThatOnlySeedAndPictureDecide) {
   ImageEvaluationOptions options = quick();
   options.random_orders = 1;
   const ImageEvaluationReport one = evaluate_image(model, pictures(2), options);
-  options.methods = {"rollout", "flow"};
+  options.settings.methods = {Method::kRollout, Method::kFlow};
   const ImageEvaluationReport others = evaluate_image(model, pictures(2), options);
   EXPECT_EQ(curve_of(one, "random").deletion, curve_of(others, "random").deletion);
   options.seed = 2;
@@ -177,9 +198,18 @@ TEST(EvaluateImage, RandomIsTheMeanOfOrdersThatOnlySeedAndPictureDecide) {
 TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
   const ImageModel model = picture_model(kFavourite);
   auto& made_up = dynamic_cast<PictureModel&>(*model.model);
-  ImageEvaluationOptions options = quick({"gradient-rollout"});
+  ImageEvaluationOptions options = quick({Method::kRollout, Method::kFlow}, {Mixing::kGradient});
   evaluate_image(model, pictures(2, 2), options);
   EXPECT_EQ(made_up.targets, (std::vector<std::size_t>{kBoot, kBoot}));  // what the model says
+  EXPECT_EQ(made_up.kinds, std::vector(2, ScoreTarget::Kind::kLogit));   // as published
+  made_up.targets.clear();
+  made_up.kinds.clear();
+  // One pass back for each rule, whatever the number of mixings and methods; relevance explains against the others.
+  options.mixings = {Mixing::kGradient, Mixing::kRelevance, Mixing::kGradientRenormalized};
+  evaluate_image(model, pictures(1, 2), options);
+  EXPECT_EQ(made_up.targets, (std::vector<std::size_t>{kBoot, kBoot}));
+  EXPECT_EQ(made_up.kinds, (std::vector{ScoreTarget::Kind::kLogit, ScoreTarget::Kind::kLogitAgainstRest}));
+  options.mixings = {Mixing::kGradient};
   made_up.targets.clear();
   options.own_class = true;
   evaluate_image(model, pictures(2, 2), options);
@@ -192,6 +222,34 @@ TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
   options.settings.heads = parse_heads("max");
   const ImageEvaluationReport report = evaluate_image(model, pictures(2, 2), options);
   EXPECT_EQ(test::codes_of(report.notes), (std::vector{NoteCode::kHeadsUnused}));
+}
+
+TEST(EvaluateImage, MethodsBesideTheGraphOrderByWhatSpeaksForTheClass) {
+  const ImageModel model = picture_model();
+  // The model adds up its patches, so that blank-out is gradient x input, and both know the best order there is.
+  const ImageEvaluationReport report =
+      evaluate_image(model, pictures(3), quick({Method::kBlankOut, Method::kGradientTimesInput, Method::kRollout}));
+  ASSERT_EQ(report.curves.size(), 4U);
+  EXPECT_EQ(report.curves[0].method, "rollout");  // those over mixings come first
+  const ImageCurve& blanked = curve_of(report, "blank-out");
+  EXPECT_FALSE(blanked.mixing);
+  for (std::size_t j = 0; j < blanked.deletion.size(); ++j) {
+    EXPECT_NEAR(blanked.deletion[j], curve_of(report, "gradient-x-input").deletion[j], 1e-6);
+    EXPECT_LE(blanked.deletion[j], curve_of(report, "rollout").deletion[j] + 1e-6);
+  }
+  EXPECT_LT(blanked.deletion_area.mean, curve_of(report, "random").deletion_area.mean);
+}
+
+TEST(EvaluateImage, AllMixingsAreThoseThatTheModelCanBeGiven) {
+  const ImageModel model = picture_model();
+  const ImageEvaluationReport report = evaluate_image(model, pictures(2), quick({Method::kRollout}, {}));
+  using M = Mixing;
+  EXPECT_EQ(report.mixings, (std::vector{M::kAttention, M::kGradient, M::kGradientRenormalized, M::kRelevance}));
+  EXPECT_EQ(report.curves.size(), 5U);
+  ASSERT_EQ(report.impossible.size(), 5U);
+  for (const auto& [name, reason] : report.impossible) EXPECT_FALSE(reason.empty()) << name;
+  EXPECT_NE(image_evaluation_table(report).find("Without --mixing alti: "), std::string::npos);
+  EXPECT_NE(image_evaluation_markdown(report).find("Without --mixing alti: "), std::string::npos);
 }
 
 TEST(EvaluateImage, CountsWhatTheModelIsRightAbout) {
@@ -215,7 +273,7 @@ TEST(EvaluateImage, PicturesOfSeveralGridsNeedAsManySteps) {
   const ImageModel model = picture_model();
   PictureSet set = pictures(3);
   set.read = [](std::size_t i) { return random_picture(i == 0 ? 8 : 12, 16, i + 1); };
-  ImageEvaluationOptions options = quick({"raw", "rollout"});
+  ImageEvaluationOptions options = quick({Method::kRaw, Method::kRollout});
   expect_error(ErrorKind::kUsage, {"as many patches", "--steps"}, [&] { evaluate_image(model, set, options); });
   options.steps = 4;
   const ImageEvaluationReport report = evaluate_image(model, set, options);
@@ -242,8 +300,15 @@ TEST(EvaluateImage, RefusesWhatItCannotScore) {
   refuses(ErrorKind::kUnsupportedModel, "expected an image classifier", [](ImageModel& m, Options&, PictureSet&) {
     dynamic_cast<PictureModel&>(*m.model).changeable_info().image.reset();  // a model of text
   });
-  refuses(ErrorKind::kUsage, "'saliency'", [](ImageModel&, Options& o, PictureSet&) { o.methods = {"saliency"}; });
-  refuses(ErrorKind::kUsage, "at least one", [](ImageModel&, Options& o, PictureSet&) { o.methods.clear(); });
+  refuses(ErrorKind::kUsage, "at least one", [](ImageModel&, Options& o, PictureSet&) { o.settings.methods.clear(); });
+  refuses(ErrorKind::kUsage, "found auto", [](ImageModel&, Options& o, PictureSet&) { o.mixings = {Mixing::kAuto}; });
+  refuses(ErrorKind::kUsage, "found gradient again", [](ImageModel&, Options& o, PictureSet&) {
+    o.mixings = {Mixing::kGradient, Mixing::kAttention, Mixing::kGradient};
+  });
+  refuses(ErrorKind::kUnsupportedModel, "alti",
+          [](ImageModel&, Options& o, PictureSet&) { o.mixings = {Mixing::kAlti}; });
+  refuses(ErrorKind::kUnsupportedModel, "integrated-gradients",
+          [](ImageModel&, Options& o, PictureSet&) { o.settings.methods = {Method::kIntegratedGradients}; });
   refuses(ErrorKind::kUsage, "--random-orders", [](ImageModel&, Options& o, PictureSet&) { o.random_orders = 0; });
   refuses(ErrorKind::kUsage, "found all",
           [](ImageModel&, Options& o, PictureSet&) { o.settings.output_token = parse_output_token("all"); });
@@ -331,7 +396,9 @@ TEST_F(PictureList, ReadsPicturesBesideTheList) {
 }
 
 ImageEvaluationReport small_report() {
-  return evaluate_image(picture_model(kFavourite), pictures(3, kBoot), quick({"raw", "gradient-flow"}));
+  return evaluate_image(
+      picture_model(kFavourite), pictures(3, kBoot),
+      quick({Method::kRaw, Method::kRollout}, {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance}));
 }
 
 TEST(ImageEvaluationOutput, JsonHoldsEverything) {
@@ -341,12 +408,16 @@ TEST(ImageEvaluationOutput, JsonHoldsEverything) {
   EXPECT_EQ(json.at("pictures").at("scored"), 3);
   EXPECT_EQ(json.at("pictures").at("right"), 3);
   EXPECT_EQ(json.at("settings").at("layer"), 3);
-  EXPECT_EQ(json.at("settings").at("method"), (Json{"raw", "gradient-flow"}));
+  EXPECT_EQ(json.at("settings").at("method"), (Json{"raw", "rollout"}));
+  EXPECT_EQ(json.at("settings").at("mixing"), (Json{"attention", "gradient", "relevance"}));
   EXPECT_EQ(json.at("removed").get<std::vector<double>>(), report.removed);
   ASSERT_EQ(json.at("curves").size(), report.curves.size());
   for (std::size_t c = 0; c < report.curves.size(); ++c) {
     const Json& curve = json.at("curves").at(c);
     EXPECT_EQ(curve.at("method"), report.curves[c].method);
+    const auto& mixing = report.curves[c].mixing;
+    EXPECT_EQ(curve.at("mixing"), mixing ? Json(to_text(*mixing)) : Json());
+    EXPECT_EQ(curve.contains("deletion_from_gradient"), report.curves[c].deletion_from_gradient.has_value());
     EXPECT_EQ(curve.at("deletion").get<std::vector<double>>(), report.curves[c].deletion);
     EXPECT_EQ(curve.at("insertion").get<std::vector<double>>(), report.curves[c].insertion);
     EXPECT_EQ(curve.at("deletion_area").at("mean"), report.curves[c].deletion_area.mean);
@@ -363,14 +434,22 @@ TEST(ImageEvaluationOutput, JsonHoldsEverything) {
 TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
   const ImageEvaluationReport report = small_report();
   const std::string csv = image_evaluation_csv(report);
-  EXPECT_TRUE(csv.starts_with("method,removed,deletion,insertion\nraw,0,"));
+  EXPECT_TRUE(csv.starts_with("method,mixing,removed,deletion,insertion\nraw,attention,0,"));
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')),
             1 + report.curves.size() * report.removed.size());
   for (const std::string& text : {image_evaluation_markdown(report), image_evaluation_table(report)}) {
-    for (const ImageCurve& curve : report.curves) EXPECT_NE(text.find(curve.method), std::string::npos) << text;
+    for (const char* const name : {"raw over attention", "rollout over gradient", "rollout over relevance", "random",
+                                   "Difference from rollout over gradient"}) {
+      EXPECT_NE(text.find(name), std::string::npos) << text;
+    }
     EXPECT_NE(text.find("3 of 3 pictures of made-up pictures, 12 patches each"), std::string::npos) << text;
     EXPECT_NE(text.find("right about 3 of 3 (100.0%)"), std::string::npos) << text;
   }
+  // Where attention is all, its name says nothing.
+  const std::string plain = image_evaluation_table(evaluate_image(picture_model(), pictures(2), quick()));
+  EXPECT_NE(plain.find("\nraw  "), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("over attention"), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("Difference"), std::string::npos) << plain;
   // A name that a terminal would take for a command.
   ImageEvaluationReport hostile = report;
   hostile.source = "\x1b[2J";

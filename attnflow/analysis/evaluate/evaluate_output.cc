@@ -15,9 +15,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// null for what has none: methods beside the graph.
+Json mixing_json(const std::optional<Mixing>& mixing) { return mixing ? Json(to_text(*mixing)) : Json(); }
+Json layer_json(std::size_t layer) { return layer > 0 ? Json(layer) : Json(); }
+
 Json settings_json(const CorrelationOptions& options) {
   const Settings& settings = options.settings;
   return {{"method", to_texts(settings.methods)},
+          {"mixing", to_texts(options.mixings)},
           {"heads", to_text(settings.heads)},
           {"residual", settings.residual},
           {"discard", settings.discard},
@@ -64,6 +69,8 @@ void add_summary(Json& json, const Summary& summary) {
 Json comparison_json(const MethodComparison& one) {
   Json json = {{"relevance", one.relevance}, {"score", one.score},   {"target", one.target}, {"tokens", one.tokens},
                {"first", one.first},         {"second", one.second}, {"layer", one.layer}};
+  json["first_mixing"] = to_text(one.first_mixing);
+  json["second_mixing"] = to_text(one.second_mixing);
   add_summary(json, one.comparison.difference);
   json["sign_flip_p"] = one.comparison.sign_flip_p;
   json["wilcoxon"] = nullptr;
@@ -73,18 +80,18 @@ Json comparison_json(const MethodComparison& one) {
   return json;
 }
 
-// Vectors in [relevance][method][layer] order as nested lists.
-Json nested(const CorrelationOptions& options, const std::vector<std::vector<double>>& values) {
+// Vectors in [relevance][series][layer] order as nested lists.
+Json nested(const CorrelationReport& report, const std::vector<std::vector<double>>& values) {
   Json result = Json::array();
   std::size_t at = 0;
-  for (std::size_t r = 0; r < options.relevance.size(); ++r) {
-    Json methods = Json::array();
-    for (std::size_t m = 0; m < options.settings.methods.size(); ++m) {
+  for (std::size_t r = 0; r < report.options.relevance.size(); ++r) {
+    Json of_relevance = Json::array();
+    for (const CorrelationSeries& series : report.series) {
       Json layers = Json::array();
-      for (std::size_t l = 0; l < options.settings.layers.size(); ++l) layers.push_back(values[at++]);
-      methods.push_back(std::move(layers));
+      for (std::size_t l = 0; l < series.layers.size(); ++l) layers.push_back(values[at++]);
+      of_relevance.push_back(std::move(layers));
     }
-    result.push_back(std::move(methods));
+    result.push_back(std::move(of_relevance));
   }
   return result;
 }
@@ -101,8 +108,8 @@ Json sample_json(const CorrelationReport& report, const SampleRecord& sample) {
   json["tokens"] = sample.tokens;
   json["special"] = sample.special;
   json["scores"] = sample.scores;
-  json["relevance"] = nested(report.options, sample.relevance);
-  json["gaps"] = nested(report.options, sample.gaps);
+  json["relevance"] = nested(report, sample.relevance);
+  json["gaps"] = nested(report, sample.gaps);
   json["correlations"] = sample.correlations;
   return json;
 }
@@ -165,25 +172,38 @@ std::string correlations_json(const CorrelationReport& report) {
   for (const ScoreName& one : report.scores) {
     document["scores"].push_back({{"score", one.score}, {"target", one.target}});
   }
+  document["impossible_mixings"] = Json(report.impossible);
+  document["series"] = Json::array();
+  for (const CorrelationSeries& one : report.series) {
+    document["series"].push_back({{"method", one.method}, {"mixing", mixing_json(one.mixing)}});
+  }
   document["cells"] = Json::array();
   for (const CorrelationCell& one : report.cells) {
-    Json json = {{"relevance", one.relevance}, {"score", one.score},   {"target", one.target}, {"tokens", one.tokens},
-                 {"formula", one.formula},     {"method", one.method}, {"layer", one.layer}};
+    Json json = {{"relevance", one.relevance},
+                 {"score", one.score},
+                 {"target", one.target},
+                 {"tokens", one.tokens},
+                 {"formula", one.formula},
+                 {"method", one.method},
+                 {"mixing", mixing_json(one.mixing)},
+                 {"layer", layer_json(one.layer)}};
     add_summary(json, one.summary);
     document["cells"].push_back(std::move(json));
   }
   document["comparisons"] = Json::array();
   for (const MethodComparison& one : report.comparisons) document["comparisons"].push_back(comparison_json(one));
   document["degeneracy"] = Json::array();
-  for (const DegeneracyCounts& one : report.degeneracy) {
-    document["degeneracy"].push_back({{"layer", one.layer},
+  for (const MixingDegeneracy& one : report.degeneracy) {
+    document["degeneracy"].push_back({{"mixing", to_text(one.mixing)},
+                                      {"layer", one.layer},
                                       {"values", one.values},
                                       {"first_layer_column", one.first_layer_column},
                                       {"top_row", one.top_row}});
   }
   document["own_share"] = Json::array();
   for (const OwnShare& one : report.own_share) {
-    document["own_share"].push_back({{"method", one.method}, {"layer", one.layer}, {"mean", one.mean}});
+    document["own_share"].push_back(
+        {{"method", one.method}, {"mixing", to_text(one.mixing)}, {"layer", one.layer}, {"mean", one.mean}});
   }
   document["notes"] = internal::notes_json(report.notes);
   if (report.options.keep_samples) {
@@ -194,11 +214,12 @@ std::string correlations_json(const CorrelationReport& report) {
 }
 
 std::string correlations_csv(const CorrelationReport& report) {
-  std::string text = "relevance,score,target,tokens,formula,method,layer,mean,std,low,high,count,left_out\n";
+  std::string text = "relevance,score,target,tokens,formula,method,mixing,layer,mean,std,low,high,count,left_out\n";
   for (const CorrelationCell& one : report.cells) {
     const Summary& summary = one.summary;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score, quoted(one.target),
-                        one.tokens, one.formula, one.method, one.layer, number(summary.mean), number(summary.std),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score, quoted(one.target),
+                        one.tokens, one.formula, one.method, one.mixing ? to_text(*one.mixing) : "",
+                        one.layer > 0 ? std::to_string(one.layer) : "", number(summary.mean), number(summary.std),
                         number(summary.low), number(summary.high), summary.count, summary.left_out);
   }
   return text;

@@ -17,15 +17,17 @@ inline constexpr int kCorrelationsVersion = 2;
 // same double; null where there is none. One line for each cell, comparison and sample.
 std::string correlations_json(const CorrelationReport& report);
 
-// A row for each cell: relevance, score, target, tokens, formula, method, layer, mean, std, low, high, count, left_out.
+// A row for each cell: relevance, score, target, tokens, formula, method, mixing, layer, mean, std, low, high, count,
+// left_out. Mixing and layer are empty beside the graph.
 std::string correlations_csv(const CorrelationReport& report);
 
 // A page in GitHub's Markdown: the tables in the form of the paper (a row for each method, a column for each layer),
 // with intervals, the formula of the paper's code, paired tests, accuracy, degeneracy and settings.
 std::string correlations_markdown(const CorrelationReport& report);
 
-// The tables in the form of the paper, mean and standard deviation, with all tokens and without special ones; then what
-// must be known to read them. Lines take at most `width` cells, as far as layers can be split into blocks.
+// The tables in the form of the paper, mean and standard deviation, with all tokens and without special ones, one for
+// each mixing and one for what stands beside the graph; then what must be known to read them. Lines take at most
+// `width` cells, as far as layers can be split into blocks.
 std::string correlations_table(const CorrelationReport& report, std::size_t width = 80);
 
 // The endings are those of evaluation_file.h.

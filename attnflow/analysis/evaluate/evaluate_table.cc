@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_output.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/unicode/display_width.h"
 
@@ -105,26 +107,58 @@ std::string accuracy_words(const Accuracy& one) {
                      one.interval.high, one.correct, one.count);
 }
 
+// "rollout", or "rollout over relevance" where there is more than attention.
+std::string series_name(const CorrelationReport& report, const std::string& method,
+                        const std::optional<Mixing>& mixing) {
+  const bool plain = !mixing || report.options.mixings == std::vector<Mixing>{Mixing::kAttention};
+  return plain ? method : method + " over " + to_text(*mixing);
+}
+
+// The series over one mixing, or beside the graph, as places in CorrelationReport::series.
+struct SeriesGroup {
+  std::optional<Mixing> mixing;
+  std::vector<std::size_t> places;
+  std::vector<std::string> methods;  // what the places are called inside the group
+};
+
+// In order; those beside the graph last.
+std::vector<SeriesGroup> series_groups(const CorrelationReport& report) {
+  std::vector<SeriesGroup> groups;
+  for (std::size_t s = 0; s < report.series.size(); ++s) {
+    const CorrelationSeries& series = report.series[s];
+    if (groups.empty() || groups.back().mixing != series.mixing) groups.push_back({series.mixing, {}, {}});
+    groups.back().places.push_back(s);
+    groups.back().methods.push_back(series.method);
+  }
+  return groups;
+}
+
+// What is said of a group after the words of a heading: ", over relevance"; nothing where there is one of attention.
+std::string group_words(const CorrelationReport& report, const SeriesGroup& group) {
+  if (!group.mixing) return ", beside the graph";
+  if (report.options.mixings == std::vector<Mixing>{Mixing::kAttention}) return "";
+  return ", over " + to_text(*group.mixing);
+}
+
 // Cells of one table: relevance, score, tokens and formula are fixed.
 class Block {
  public:
   Block(const CorrelationReport& report, const std::string& relevance, const ScoreName& score,
-        const std::string& tokens, const std::string& formula)
-      : methods_(to_texts(report.options.settings.methods)), layers_(report.options.settings.layers.size()) {
+        const std::string& tokens, const std::string& formula) {
     const auto belongs = [&](const CorrelationCell& cell) {
       return cell.relevance == relevance && cell.score == score.score && cell.target == score.target &&
              cell.tokens == tokens && cell.formula == formula;
     };
-    begin_ = &*std::find_if(report.cells.begin(), report.cells.end(), belongs);
+    const CorrelationCell* cell = &*std::find_if(report.cells.begin(), report.cells.end(), belongs);
+    for (const CorrelationSeries& series : report.series) {
+      begins_.push_back(cell);
+      cell += series.layers.size();
+    }
   }
-  const Summary& at(std::size_t method, std::size_t layer) const { return begin_[method * layers_ + layer].summary; }
-  std::size_t layers() const { return layers_; }
-  const std::vector<std::string>& methods() const { return methods_; }
+  const Summary& at(std::size_t series, std::size_t layer) const { return begins_[series][layer].summary; }
 
  private:
-  std::vector<std::string> methods_;
-  std::size_t layers_;
-  const CorrelationCell* begin_ = nullptr;
+  std::vector<const CorrelationCell*> begins_;
 };
 
 // Calls body(relevance, score) for every pair of them.
@@ -158,24 +192,31 @@ std::string wrapped(std::string_view text, std::size_t width) {
   return result + line + '\n';
 }
 
-constexpr std::size_t kNameCells = 9;
+constexpr std::size_t kNameCells = 9;  // at least
 constexpr std::size_t kNumberCells = 11;
+
+std::size_t name_cells(const std::vector<std::string>& names) {
+  std::size_t cells = kNameCells;
+  for (const std::string& name : names) cells = std::max(cells, name.size() + 2);
+  return cells;
+}
 
 // Rows of `cell(row, layer)` under the numbers of the layers, in blocks that fit the width.
 template <typename Cell>
 std::string terminal_rows(const CorrelationReport& report, const std::vector<std::string>& names, std::size_t width,
                           const Cell& cell) {
   const std::vector<std::size_t>& layers = report.options.settings.layers;
-  const std::size_t usable = std::max(width, kNameCells + kNumberCells);
-  const std::size_t fit = (usable - kNameCells) / kNumberCells;
+  const std::size_t indent = name_cells(names);
+  const std::size_t usable = std::max(width, indent + kNumberCells);
+  const std::size_t fit = (usable - indent) / kNumberCells;
   std::string text;
   for (std::size_t begin = 0; begin < layers.size(); begin += fit) {
     const std::size_t end = std::min(layers.size(), begin + fit);
-    text += std::string(kNameCells, ' ');
+    text += std::string(indent, ' ');
     for (std::size_t l = begin; l < end; ++l) text += padded(fmt::format("layer {}", layers[l]), kNumberCells);
     text += '\n';
     for (std::size_t row = 0; row < names.size(); ++row) {
-      text += fmt::format("{:<{}}", names[row], kNameCells);
+      text += fmt::format("{:<{}}", names[row], indent);
       for (std::size_t l = begin; l < end; ++l) text += padded(cell(row, l), kNumberCells);
       text += '\n';
     }
@@ -200,8 +241,28 @@ std::size_t most_left_out(const CorrelationReport& report) {
   return most;
 }
 
-double own_share(const CorrelationReport& report, std::size_t method, std::size_t layer) {
-  return report.own_share[method * report.options.settings.layers.size() + layer].mean;
+// The same of what stands beside the graph: one number for each name.
+template <typename Cell>
+std::string terminal_list(const std::vector<std::string>& names, const Cell& cell) {
+  std::string text;
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    text += fmt::format("{:<{}}{}\n", names[row], name_cells(names), padded(cell(row), kNumberCells));
+  }
+  return text;
+}
+
+// CorrelationReport::own_share has the series over mixings alone, which come first.
+double own_share(const CorrelationReport& report, std::size_t series, std::size_t layer) {
+  return report.own_share[series * report.options.settings.layers.size() + layer].mean;
+}
+
+// The mixings that flow was looked at over, and the counts of each by layer.
+std::vector<std::pair<Mixing, const MixingDegeneracy*>> degeneracy_rows(const CorrelationReport& report) {
+  std::vector<std::pair<Mixing, const MixingDegeneracy*>> rows;
+  for (std::size_t i = 0; i < report.degeneracy.size(); i += report.options.settings.layers.size()) {
+    rows.emplace_back(report.degeneracy[i].mixing, &report.degeneracy[i]);
+  }
+  return rows;
 }
 
 // A Markdown table whose first column names rows and whose others are layers.
@@ -248,6 +309,9 @@ std::string settings_markdown(const CorrelationReport& report) {
   }
   text += row("tokens", fmt::format("{}, {} of them special; {:.1f} a sample", data.tokens, data.special_tokens,
                                     static_cast<double>(data.tokens) / static_cast<double>(data.used)));
+  if (options.mixings != std::vector<Mixing>{Mixing::kAttention}) {
+    text += row("mixings", fmt::format("{}", fmt::join(to_texts(options.mixings), ", ")));
+  }
   text += row("heads, residual", fmt::format("{}, {}", to_text(settings.heads), settings.residual));
   if (settings.column_mask != ColumnMask{}) text += row("masked columns", to_text(settings.column_mask));
   if (settings.discard > 0.0) {
@@ -270,10 +334,11 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
       continue;
     }
     const Summary& difference = one.comparison.difference;
-    text += fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n", one.first, one.second, one.layer,
-                        three_places(difference.mean), interval_text(difference.low, difference.high),
-                        p_text(one.comparison.sign_flip_p),
-                        one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
+    text +=
+        fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n", series_name(report, one.first, one.first_mixing),
+                    series_name(report, one.second, one.second_mixing), one.layer, three_places(difference.mean),
+                    interval_text(difference.low, difference.high), p_text(one.comparison.sign_flip_p),
+                    one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
   }
   if (text.empty()) return text;
   return "| difference | layer | mean | interval | p (sign flip) | p (Wilcoxon) | samples |\n"
@@ -284,7 +349,7 @@ std::string comparison_markdown(const CorrelationReport& report, const std::stri
 }  // namespace
 
 std::string correlations_table(const CorrelationReport& report, std::size_t width) {
-  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
+  const std::vector<SeriesGroup> groups = series_groups(report);
   const SampleCounts& data = report.data;
   std::string text = wrapped(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
                                          clean_line(data.source), clean_line(report.model.name)),
@@ -300,9 +365,12 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     text += wrapped(fmt::format("({})", score_words(score)), width);
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
-      text += fmt::format("  {}\n", token_words(tokens));
-      text += terminal_rows(report, methods, width,
-                            [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
+      for (const SeriesGroup& group : groups) {
+        const auto cell = [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(group.places[m], l)); };
+        text += fmt::format("  {}{}\n", token_words(tokens), group_words(report, group));
+        text += group.mixing ? terminal_rows(report, group.methods, width, cell)
+                             : terminal_list(group.methods, [&](std::size_t m) { return cell(m, 0); });
+      }
     }
   });
   const double widest = widest_interval(report);
@@ -320,23 +388,38 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
                             most, data.used),
                 width);
   }
-  text += "\nWhat the output token draws on itself (mean over samples)\n";
-  text += terminal_rows(report, methods, width,
-                        [&](std::size_t m, std::size_t l) { return two_places(own_share(report, m, l)); });
-  if (!report.degeneracy.empty()) {
-    text += "\nFlow values that do not depend on the layers between (degenerate)\n";
-    text += terminal_rows(report, {"flow"}, width, [&](std::size_t, std::size_t l) {
-      const DegeneracyCounts& one = report.degeneracy[l];
-      return percent(one.first_layer_column + one.top_row, one.values);
+  for (const SeriesGroup& group : groups) {
+    if (!group.mixing) continue;
+    text += '\n' + wrapped(fmt::format("What the output token draws on itself{} (mean over samples)",
+                                       group_words(report, group)),
+                           width);
+    text += terminal_rows(report, group.methods, width, [&](std::size_t m, std::size_t l) {
+      return two_places(own_share(report, group.places[m], l));
     });
   }
+  if (!report.degeneracy.empty()) {
+    const auto rows = degeneracy_rows(report);
+    std::vector<std::string> names;
+    for (const auto& [mixing, counts] : rows) names.push_back(rows.size() == 1 ? "flow" : to_text(mixing));
+    text += "\nFlow values that do not depend on the layers between (degenerate)\n";
+    text += terminal_rows(report, names, width, [&](std::size_t row, std::size_t l) {
+      const DegeneracyCounts& one = rows[row].second[l];
+      return percent(one.degenerate(), one.values);
+    });
+  }
+  if (!report.impossible.empty()) text += '\n';
+  for (const std::string& line : impossible_texts(report.impossible)) text += wrapped(line, width);
   if (!report.notes.empty()) text += '\n';
   for (const Note& note : report.notes) text += wrapped("note: " + clean_line(note_text(note)), width);
   return text;
 }
 
 std::string correlations_markdown(const CorrelationReport& report) {
-  const std::vector<std::string> methods = to_texts(report.options.settings.methods);
+  std::vector<std::string> layered;  // series over mixings, which come first
+  std::vector<std::string> beside;
+  for (const CorrelationSeries& series : report.series) {
+    (series.mixing ? layered : beside).push_back(series_name(report, series.method, series.mixing));
+  }
   const std::string confidence = fmt::format("{:g}%", 100.0 * report.options.confidence);
   std::string text = fmt::format("# Correlation of attention with importance: {}\n\n", report.task);
   text += fmt::format(
@@ -355,6 +438,7 @@ std::string correlations_markdown(const CorrelationReport& report) {
     }
     text += '\n';
   }
+  const auto scored = [](const Summary& one) { return fmt::format("{} ({})", one.count, one.left_out); };
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
     text += fmt::format("## {}\n\n{}.\n\n",
                         escaped(first_upper(relevance_title(relevance) + ", against " + score_title(score))),
@@ -364,18 +448,28 @@ std::string correlations_markdown(const CorrelationReport& report) {
       const Block dense(report, relevance, score, tokens, "dense-ranks");
       text += fmt::format("### {}\n\nCorrelation: mean ± standard deviation over samples.\n\n",
                           first_upper(token_words(tokens)));
-      text += layer_table(report, methods, [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
+      text += layer_table(report, layered, [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
       text += fmt::format("{} bootstrap interval of that mean:\n\n", confidence);
-      text += layer_table(report, methods, [&](std::size_t m, std::size_t l) {
+      text += layer_table(report, layered, [&](std::size_t m, std::size_t l) {
         return interval_text(block.at(m, l).low, block.at(m, l).high);
       });
       text += "Mean by the formula of the paper's code (dense ranks; for replication):\n\n";
       text +=
-          layer_table(report, methods, [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
+          layer_table(report, layered, [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
       text += "Samples scored (in brackets those left out, because all their values are the same):\n\n";
-      text += layer_table(report, methods, [&](std::size_t m, std::size_t l) {
-        return fmt::format("{} ({})", block.at(m, l).count, block.at(m, l).left_out);
-      });
+      text += layer_table(report, layered, [&](std::size_t m, std::size_t l) { return scored(block.at(m, l)); });
+      if (!beside.empty()) {
+        text += "Methods beside the graph, which have no layers:\n\n";
+        text += fmt::format("| | mean ± std | {} interval | dense ranks | samples |\n", confidence);
+        text += "| --- | ---: | ---: | ---: | ---: |\n";
+        for (std::size_t m = 0; m < beside.size(); ++m) {
+          const Summary& one = block.at(layered.size() + m, 0);
+          text += fmt::format("| {} | {} | {} | {} | {} |\n", beside[m], mean_and_std(one),
+                              interval_text(one.low, one.high), two_places(dense.at(layered.size() + m, 0).mean),
+                              scored(one));
+        }
+        text += '\n';
+      }
       const std::string compared = comparison_markdown(report, relevance, score, tokens);
       if (!compared.empty()) {
         text += fmt::format(
@@ -386,17 +480,31 @@ std::string correlations_markdown(const CorrelationReport& report) {
       }
     }
   });
-  text += "## What the output token draws on itself\n\nMean over samples:\n\n";
-  text +=
-      layer_table(report, methods, [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
+  if (!layered.empty()) {
+    text += "## What the output token draws on itself\n\nMean over samples:\n\n";
+    text += layer_table(report, layered,
+                        [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
+  }
   if (!report.degeneracy.empty()) {
     text +=
         "## Flow values that do not depend on the layers between\n\nShare of the values that repeat the first layer's "
         "attention, or are as large as what leaves the output token (degenerate):\n\n";
-    text += layer_table(report, {"repeat the first layer", "as large as can be"}, [&](std::size_t row, std::size_t l) {
-      const DegeneracyCounts& one = report.degeneracy[l];
-      return percent(row == 0 ? one.first_layer_column : one.top_row, one.values);
+    const auto rows = degeneracy_rows(report);
+    std::vector<std::string> names;
+    for (const auto& [mixing, counts] : rows) {
+      const std::string over = rows.size() == 1 ? "" : to_text(mixing) + ": ";
+      names.push_back(over + "repeat the first layer");
+      names.push_back(over + "as large as can be");
+    }
+    text += layer_table(report, names, [&](std::size_t row, std::size_t l) {
+      const DegeneracyCounts& one = rows[row / 2].second[l];
+      return percent(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
     });
+  }
+  if (!report.impossible.empty()) {
+    text += "## Mixings that this model cannot be given\n\n";
+    for (const std::string& line : impossible_texts(report.impossible)) text += "- " + escaped(line) + '\n';
+    text += '\n';
   }
   if (!report.notes.empty()) {
     text += "## Notes\n\n";

@@ -8,6 +8,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
@@ -63,17 +64,9 @@ std::string evidence_about(const EvidenceReport& report) {
 std::vector<std::string> remarks(const EvidenceReport& report) {
   std::vector<std::string> lines;
   for (const auto& [reason, count] : report.left_out) lines.push_back(fmt::format("Left out: {} ({}).", count, reason));
-  for (const auto& [mixing, reason] : report.impossible) {
-    lines.push_back(fmt::format("Without --mixing {}: {}.", mixing, clean_line(reason)));
-  }
+  for (std::string& text : impossible_texts(report.impossible)) lines.push_back(std::move(text));
   for (std::string& text : note_texts(report.notes)) lines.push_back(std::move(text));
   return lines;
-}
-
-std::vector<std::string> mixing_names_of(const EvidenceReport& report) {
-  std::vector<std::string> names;
-  for (const Mixing mixing : report.mixings) names.push_back(to_text(mixing));
-  return names;
 }
 
 Json evidence_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -122,7 +115,7 @@ std::string evidence_json(const EvidenceReport& report) {
                        {"heads", report.model.heads}}},
                      {"settings",
                       {{"method", to_texts(report.settings.methods)},
-                       {"mixing", mixing_names_of(report)},
+                       {"mixing", to_texts(report.mixings)},
                        {"heads", to_text(report.settings.heads)},
                        {"residual", report.settings.residual},
                        {"start_layer", report.settings.start_layer},

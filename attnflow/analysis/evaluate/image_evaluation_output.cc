@@ -4,9 +4,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/unicode/display_width.h"
@@ -52,10 +55,29 @@ std::string image_evaluation_about(const ImageEvaluationReport& report) {
   return text;
 }
 
+// "rollout", or "rollout over relevance" where there is more than attention.
+std::string order_name(const ImageEvaluationReport& report, const ImageCurve& curve) {
+  const bool plain = !curve.mixing || report.mixings == std::vector<Mixing>{Mixing::kAttention};
+  return plain ? curve.method : curve.method + " over " + to_text(*curve.mixing);
+}
+
+bool compares_with_gradient(const ImageEvaluationReport& report) {
+  return std::any_of(report.curves.begin(), report.curves.end(),
+                     [](const ImageCurve& curve) { return curve.deletion_from_gradient.has_value(); });
+}
+
+std::vector<std::string> remarks_of(const ImageEvaluationReport& report) {
+  std::vector<std::string> lines = impossible_texts(report.impossible);
+  for (std::string& text : note_texts(report.notes)) lines.push_back(std::move(text));
+  return lines;
+}
+
 constexpr const char* kWhat =
     "Area under the class's probability while patches are removed, the most important first (deletion: lower is "
     "better), and while they come back, the most important first (insertion: higher is better), with bootstrap 95% "
     "intervals";
+
+constexpr const char* kFromGradient = "Difference from rollout over gradient on the same pictures";
 
 }  // namespace
 
@@ -63,12 +85,17 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
   Json curves = Json::array();
   for (const ImageCurve& curve : report.curves) {
     curves.push_back({{"method", curve.method},
+                      {"mixing", curve.mixing ? Json(to_text(*curve.mixing)) : Json(nullptr)},
                       {"deletion_area", summary_json(curve.deletion_area)},
                       {"insertion_area", summary_json(curve.insertion_area)},
                       {"deletion_from_random", image_comparison_json(curve.deletion_from_random)},
                       {"insertion_from_random", image_comparison_json(curve.insertion_from_random)},
                       {"deletion", curve.deletion},
                       {"insertion", curve.insertion}});
+    if (curve.deletion_from_gradient) {
+      curves.back()["deletion_from_gradient"] = image_comparison_json(*curve.deletion_from_gradient);
+      curves.back()["insertion_from_gradient"] = image_comparison_json(*curve.insertion_from_gradient);
+    }
   }
   const Json json = {{"format", "attnflow-image-evaluation"},
                      {"version", 2},
@@ -79,7 +106,8 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                        {"layers", report.model.layers},
                        {"heads", report.model.heads}}},
                      {"settings",
-                      {{"method", report.methods},
+                      {{"method", to_texts(report.settings.methods)},
+                       {"mixing", to_texts(report.mixings)},
                        {"heads", to_text(report.settings.heads)},
                        {"residual", report.settings.residual},
                        {"layer", report.settings.layers.back()},
@@ -98,16 +126,18 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                        {"probability", report.probability},
                        {"blank_probability", report.blank_probability}}},
                      {"removed", report.removed},
+                     {"impossible_mixings", report.impossible},
                      {"curves", std::move(curves)},
                      {"notes", internal::notes_json(report.notes)}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string image_evaluation_csv(const ImageEvaluationReport& report) {
-  std::string out = "method,removed,deletion,insertion\n";
+  std::string out = "method,mixing,removed,deletion,insertion\n";
   for (const ImageCurve& curve : report.curves) {
     for (std::size_t j = 0; j < report.removed.size(); ++j) {
-      out += fmt::format("{},{},{},{}\n", curve.method, report.removed[j], curve.deletion[j], curve.insertion[j]);
+      out += fmt::format("{},{},{},{},{}\n", curve.method, curve.mixing ? to_text(*curve.mixing) : "",
+                         report.removed[j], curve.deletion[j], curve.insertion[j]);
     }
   }
   return out;
@@ -119,24 +149,44 @@ std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
   out += "| ordered by | deletion | from random | insertion | from random |\n| --- | ---: | ---: | ---: | ---: |\n";
   for (const ImageCurve& curve : report.curves) {
     const bool random = curve.method == "random";
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", curve.method, area_text(curve.deletion_area),
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", order_name(report, curve), area_text(curve.deletion_area),
                        random ? "" : difference_text(curve.deletion_from_random), area_text(curve.insertion_area),
                        random ? "" : difference_text(curve.insertion_from_random));
   }
-  for (const std::string& line : note_texts(report.notes)) out += "\n" + line + "\n";
+  if (compares_with_gradient(report)) {
+    out += fmt::format("\n{}:\n\n| ordered by | deletion | insertion |\n| --- | ---: | ---: |\n", kFromGradient);
+    for (const ImageCurve& curve : report.curves) {
+      if (!curve.deletion_from_gradient) continue;
+      out +=
+          fmt::format("| {} | {} | {} |\n", order_name(report, curve), difference_text(*curve.deletion_from_gradient),
+                      difference_text(*curve.insertion_from_gradient));
+    }
+  }
+  for (const std::string& line : remarks_of(report)) out += "\n" + line + "\n";
   return out;
 }
 
 std::string image_evaluation_table(const ImageEvaluationReport& report) {
   std::size_t width = 10;
-  for (const ImageCurve& curve : report.curves) width = std::max(width, curve.method.size());
-  std::string out = fmt::format("{}\n\n{}\n{:<{}}  {:<24}  {}\n", image_evaluation_about(report), kWhat, "ordered by",
-                                width, "deletion", "insertion");
+  for (const ImageCurve& curve : report.curves) width = std::max(width, order_name(report, curve).size());
+  const auto row = [&](const std::string& name, const std::string& deletion, const std::string& insertion) {
+    return fmt::format("{:<{}}  {:<26}  {}\n", name, width, deletion, insertion);
+  };
+  std::string out =
+      fmt::format("{}\n\n{}\n{}", image_evaluation_about(report), kWhat, row("ordered by", "deletion", "insertion"));
   for (const ImageCurve& curve : report.curves) {
-    out += fmt::format("{:<{}}  {:<24}  {}\n", curve.method, width, area_text(curve.deletion_area),
-                       area_text(curve.insertion_area));
+    out += row(order_name(report, curve), area_text(curve.deletion_area), area_text(curve.insertion_area));
   }
-  for (const std::string& line : note_texts(report.notes)) out += line + "\n";
+  if (compares_with_gradient(report)) {
+    out += fmt::format("\n{}\n{}", kFromGradient, row("ordered by", "deletion", "insertion"));
+    for (const ImageCurve& curve : report.curves) {
+      if (!curve.deletion_from_gradient) continue;
+      out += row(order_name(report, curve), difference_text(*curve.deletion_from_gradient),
+                 difference_text(*curve.insertion_from_gradient));
+    }
+    out += '\n';
+  }
+  for (const std::string& line : remarks_of(report)) out += line + "\n";
   return out;
 }
 

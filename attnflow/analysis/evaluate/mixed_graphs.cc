@@ -1,5 +1,8 @@
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/model/decoder.h"
+#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {
@@ -30,9 +34,10 @@ class GradientTee : public AttentionGradientSink {
   std::stop_token stop_token_;
 };
 
-// The logits at a position, [vocabulary], attention going to `sink`.
+// The logits at a position, [vocabulary], or of classes, attention going to `sink`.
 Tensor<float> run_for_logits(TextModel& model, const TextInput& input, std::size_t position, AttentionSink* sink,
                              const std::stop_token& stop_token) {
+  if (model.info().head == ModelHead::kClassification) return model.run(input, sink).logits;
   if (Decoder* const decoder = model.decoder()) {
     decoder->clear();
     return decoder->append(input.ids, sink, stop_token);
@@ -42,25 +47,35 @@ Tensor<float> run_for_logits(TextModel& model, const TextInput& input, std::size
   return Tensor<float>({row.size()}, {row.begin(), row.end()});
 }
 
-// Heads are those of attention; other mixings have no choice of them.
-ResolvedMixing mixing_of(Settings choice, const MixedGraphsQuestion& question, std::size_t heads) {
-  if (choice.mixing != Mixing::kAttention) choice.heads = {};
-  return resolve_mixing(choice, question.tokens, heads);
+Tensor<float> run_for_logits(VisionModel& model, const PixelInput& input, std::size_t, AttentionSink* sink,
+                             const std::stop_token&) {
+  return model.run(input, sink).logits;
 }
 
-}  // namespace
+// Decoders hand their attention over in chunks of queries, of so many tokens in all.
+std::size_t tokens_in_chunks(const ModelInfo& info, const TextInput& input) {
+  return info.causal ? input.ids.size() : 0;
+}
+std::size_t tokens_in_chunks(const ModelInfo&, const PixelInput&) { return 0; }
 
-MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, const MixedGraphsQuestion& question) {
+// Heads are those of attention; other mixings have no choice of them.
+ResolvedMixing mixing_of(Settings choice, const std::vector<InputToken>& tokens, std::size_t heads) {
+  if (choice.mixing != Mixing::kAttention) choice.heads = {};
+  return resolve_mixing(choice, tokens, heads);
+}
+
+template <typename ModelType, typename Input>
+MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
+                      const MixedGraphsQuestionOf<Input>& question) {
   const ModelInfo& info = model.info();
-  // Decoders hand their attention over in chunks of queries.
-  const std::size_t in_chunks = info.causal ? question.input.ids.size() : 0;
+  const std::size_t in_chunks = tokens_in_chunks(info, question.input);
   std::vector<std::unique_ptr<GraphSink>> attention(choices.size());
   std::vector<std::unique_ptr<ContributionGraphSink>> contributions(choices.size());
   std::vector<std::unique_ptr<GraphOfGradientsSink>> gradients(choices.size());
   std::vector<AttentionSink*> forward;
   std::map<BackwardRule, std::vector<AttentionGradientSink*>> back;
   for (std::size_t c = 0; c < choices.size(); ++c) {
-    const ResolvedMixing mixing = mixing_of(choices[c], question, info.heads);
+    const ResolvedMixing mixing = mixing_of(choices[c], question.tokens, info.heads);
     if (mixing.kind == Mixing::kAuto) {
       throw Error(ErrorKind::kUsage, "--mixing: expected one that says what a layer's matrix is, found auto");
     }
@@ -86,7 +101,9 @@ MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, co
   result.logits = run_for_logits(model, question.input, question.position, looks ? &tee : nullptr, question.stop_token);
   for (const auto& [rule, sinks] : back) {
     GradientTee gradient_tee(sinks, question.stop_token);
-    gradients_of(model).attention_gradients(question.input, question.target, gradient_tee, rule);
+    const ScoreTarget& target =
+        rule == BackwardRule::kGradient && question.gradient_target ? *question.gradient_target : question.target;
+    gradients_of(model).attention_gradients(question.input, target, gradient_tee, rule);
   }
   for (std::size_t c = 0; c < choices.size(); ++c) {
     result.graphs.push_back(attention[c]       ? attention[c]->take()
@@ -96,9 +113,70 @@ MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, co
   return result;
 }
 
+}  // namespace
+
+MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, const MixedGraphsQuestion& question) {
+  return graphs_of(model, choices, question);
+}
+MixedGraphs mixed_graphs(VisionModel& model, std::span<const Settings> choices, const PictureGraphsQuestion& question) {
+  return graphs_of(model, choices, question);
+}
+
 Tensor<float> token_logits(TextModel& model, const TextInput& input, std::size_t position,
                            const std::stop_token& stop_token) {
   return run_for_logits(model, input, position, nullptr, stop_token);
+}
+
+std::vector<Settings> settings_of_mixings(const Settings& settings, std::span<const Mixing> mixings) {
+  std::vector<Settings> result;
+  for (const Mixing mixing : mixings) {
+    result.push_back(settings);
+    result.back().mixing = mixing;
+  }
+  return result;
+}
+
+void check_mixings(std::span<const Mixing> mixings) {
+  for (const Mixing mixing : mixings) {
+    if (mixing == Mixing::kAuto) {
+      throw Error(ErrorKind::kUsage,
+                  "--mixing: expected names of mixings, or all, found auto, which is not one of them");
+    }
+    if (std::count(mixings.begin(), mixings.end(), mixing) != 1) {
+      throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected each once, found {} again", to_text(mixing)));
+    }
+  }
+}
+
+bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> mixings) {
+  const Settings usual;
+  return std::any_of(mixings.begin(), mixings.end(), [&](Mixing mixing) {
+    return (settings.heads != usual.heads && mixing != Mixing::kAttention) ||
+           (settings.residual != usual.residual && !mixing_info(mixing).takes_residual());
+  });
+}
+
+PossibleMixings possible_mixings(const std::function<void(Mixing)>& attempt) {
+  PossibleMixings result;
+  for (const MixingInfo& info : all_mixings()) {
+    if (info.mixing == Mixing::kAuto) continue;
+    try {
+      attempt(info.mixing);
+      result.mixings.push_back(info.mixing);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUnsupportedModel) throw;
+      result.impossible[info.name] = error.what();
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible) {
+  std::vector<std::string> lines;
+  for (const auto& [mixing, reason] : impossible) {
+    lines.push_back(fmt::format("Without --mixing {}: {}.", mixing, clean_line(reason)));
+  }
+  return lines;
 }
 
 }  // namespace attnflow

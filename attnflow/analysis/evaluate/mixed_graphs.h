@@ -9,8 +9,12 @@
 #define ATTNFLOW_ANALYSIS_EVALUATE_MIXED_GRAPHS_H_
 
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "attnflow/attribution/input.h"
@@ -20,28 +24,55 @@
 
 namespace attnflow {
 
-struct MixedGraphsQuestion {
-  const TextInput& input;
+template <typename Input>
+struct MixedGraphsQuestionOf {
+  const Input& input;
   const std::vector<InputToken>& tokens;
   std::size_t position = 0;  // whose logits are wanted: the last of a decoder, any of a masked language model
   ScoreTarget target = {};   // of mixings that have one
-  std::size_t threads = 0;   // 0: one per hardware thread
+  std::optional<ScoreTarget> gradient_target = {};  // of gradient-adjusted attention, where it has one of its own
+  std::size_t threads = 0;                          // 0: one per hardware thread
   std::stop_token stop_token = {};
 };
 
+using MixedGraphsQuestion = MixedGraphsQuestionOf<TextInput>;
+using PictureGraphsQuestion = MixedGraphsQuestionOf<PixelInput>;
+
 struct MixedGraphs {
-  Tensor<float> logits;                // [vocabulary], at the position
+  Tensor<float> logits;                // of a classifier [classes]; otherwise [vocabulary], at the position
   std::vector<AttentionGraph> graphs;  // one for each choice
 };
 
-// `choices`: of each its mixing, heads, residual, column mask and discard are looked at. Throws Error(kUsage) for heads
-// or columns that are not there, Error(kUnsupportedModel) for a mixing that the model cannot be given, and as the model
-// does; Cancelled.
+// `choices`: of each its mixing, residual, column mask and discard are looked at, of attention its heads, too. Throws
+// Error(kUsage) for heads or columns that are not there, Error(kUnsupportedModel) for a mixing that the model cannot be
+// given, and as the model does; Cancelled.
 MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, const MixedGraphsQuestion& question);
+MixedGraphs mixed_graphs(VisionModel& model, std::span<const Settings> choices, const PictureGraphsQuestion& question);
 
 // The logits alone.
 Tensor<float> token_logits(TextModel& model, const TextInput& input, std::size_t position,
                            const std::stop_token& stop_token = {});
+
+// The settings once for each mixing.
+std::vector<Settings> settings_of_mixings(const Settings& settings, std::span<const Mixing> mixings);
+
+// Throws Error(kUsage) for auto and for a mixing that comes twice: lists of mixings to compare have neither.
+void check_mixings(std::span<const Mixing> mixings);
+
+// Whether --heads or --residual were chosen, and some of the mixings have none.
+bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> mixings);
+
+struct PossibleMixings {
+  std::vector<Mixing> mixings;                    // in the order of all_mixings()
+  std::map<std::string, std::string> impossible;  // the others by name, and why
+};
+
+// The mixings that a model can be given. `attempt` makes the graph of one, such as of the first sample, and throws
+// Error(kUnsupportedModel) where it cannot be had.
+PossibleMixings possible_mixings(const std::function<void(Mixing)>& attempt);
+
+// "Without --mixing globenc: ...", a line for each, for people.
+std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible);
 
 }  // namespace attnflow
 

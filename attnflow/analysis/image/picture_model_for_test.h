@@ -17,6 +17,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
+#include "attnflow/model/prediction.h"
 
 namespace attnflow {
 
@@ -57,14 +58,39 @@ class PictureModel : public VisionModel, public Gradients<PixelInput> {
     return logits;
   }
   void attention_gradients(const PixelInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
-                           BackwardRule) override {
+                           BackwardRule rule) override {
     targets.push_back(target.label);
+    kinds.push_back(target.kind);
     const AttentionStack stack = stack_for(patches_of(input));
-    send_down(stack, random_gradient(stack, 2.0, target.label + 1), sink);
+    const Tensor<float> gradient = random_gradient(stack, 2.0, target.label + 1);
+    const std::size_t n = stack.tokens();
+    const Tensor<float> stream({n, 1}, std::vector<float>(n, 0.5F));
+    for (std::size_t l = stack.layers(); l >= 1; --l) {
+      LayerGradients layer{.layer = l, .attention = stack.layer(l), .attention_gradient = gradient[l - 1]};
+      if (rule == BackwardRule::kAttnLrp) layer.residual = layer.output_gradient = stream.view();
+      sink.layer(layer);
+    }
   }
-  std::vector<InputGradient> input_gradients(std::span<const PixelInput>, std::span<const ScoreTarget>,
+  // The embedding of a patch is its mean, of the other tokens 0.
+  std::vector<InputGradient> input_gradients(std::span<const PixelInput> inputs, std::span<const ScoreTarget> asked,
                                              const BatchOptions&) override {
-    throw Error(ErrorKind::kUnsupportedModel, "not part of this test");
+    std::vector<InputGradient> all;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::size_t patches = patches_of(inputs[i]);
+      const double share = -1.0 / static_cast<double>(info_.labels.size() - 1);  // of a class among the rest
+      InputGradient one{target_value(asked[i], logits_of(inputs[i]).span()), Tensor<float>({kLeading + patches, 1}),
+                        Tensor<float>({kLeading + patches, 1})};
+      for (std::size_t p = 0; p < patches; ++p) {
+        double slope = 0.0;
+        for (std::size_t label = 0; label < info_.labels.size(); ++label) {
+          slope += (label == asked[i].label ? 1.0 : share) * effect(label, p);
+        }
+        one.embedding(kLeading + p, 0) = static_cast<float>(mean_of(inputs[i], p));
+        one.gradient(kLeading + p, 0) = static_cast<float>(slope);
+      }
+      all.push_back(std::move(one));
+    }
+    return all;
   }
 
   AttentionStack stack_for(std::size_t patches) const {
@@ -89,28 +115,30 @@ class PictureModel : public VisionModel, public Gradients<PixelInput> {
   }
 
   std::optional<std::size_t> favourite;
-  std::vector<std::size_t> targets;  // labels that gradients were taken of
+  std::vector<std::size_t> targets;      // labels that gradients of attention were taken of
+  std::vector<ScoreTarget::Kind> kinds;  // and what of them
 
  private:
   static std::size_t patches_of(const PixelInput& input) {
     return input.pixels.extent(1) / kPatch * (input.pixels.extent(2) / kPatch);
   }
-  Tensor<float> logits_of(const PixelInput& input) const {
+  static double mean_of(const PixelInput& input, std::size_t patch) {
     const std::size_t columns = input.pixels.extent(2) / kPatch;
+    double mean = 0.0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (std::size_t y = 0; y < kPatch; ++y) {
+        for (std::size_t x = 0; x < kPatch; ++x) {
+          mean += static_cast<double>(input.pixels(c, patch / columns * kPatch + y, patch % columns * kPatch + x));
+        }
+      }
+    }
+    return mean / (3.0 * kPatch * kPatch);
+  }
+  Tensor<float> logits_of(const PixelInput& input) const {
     Tensor<float> logits({info_.labels.size()});
     for (std::size_t label = 0; label < info_.labels.size(); ++label) {
       double sum = 0.0;
-      for (std::size_t p = 0; p < patches_of(input); ++p) {
-        double mean = 0.0;
-        for (std::size_t c = 0; c < 3; ++c) {
-          for (std::size_t y = 0; y < kPatch; ++y) {
-            for (std::size_t x = 0; x < kPatch; ++x) {
-              mean += static_cast<double>(input.pixels(c, p / columns * kPatch + y, p % columns * kPatch + x));
-            }
-          }
-        }
-        sum += effect(label, p) * mean / (3.0 * kPatch * kPatch);
-      }
+      for (std::size_t p = 0; p < patches_of(input); ++p) sum += effect(label, p) * mean_of(input, p);
       logits(label) = static_cast<float>(sum);
     }
     return logits;

@@ -37,7 +37,7 @@ MethodScores scores_of(Method method, const Question& question, const std::optio
   std::vector<double> scores;
   switch (method) {
     case Method::kBlankOut:
-      scores = blanked->scores();
+      scores = blanked ? blanked->scores() : blank_out(question).scores();
       break;
     case Method::kGradientTimesInput:
       scores = gradient_times_input_scores(question, BackwardRule::kGradient);
@@ -143,11 +143,6 @@ void check_methods(const Settings& settings, ModelOf<Input>& model) {
 template void check_methods(const Settings& settings, ModelOf<TextInput>& model);
 template void check_methods(const Settings& settings, ModelOf<PixelInput>& model);
 
-std::vector<double> group_scores(Method method, const TextQuestion& question) {
-  const MethodScores found = scores_of(method, question, std::nullopt);
-  return {found.values.span().begin(), found.values.span().end()};
-}
-
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups) {
   const double runs = static_cast<double>(groups) + 1.0;
   return 2.0 * static_cast<double>(info.parameters) * static_cast<double>(tokens) * runs <= kAgreementWork;
@@ -222,6 +217,9 @@ void note_agreement(const BlankOutAgreement& agreement, const InputText& input, 
   }
   notes.insert(notes.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
+
+MethodScores method_scores(Method method, const TextQuestion& question) { return scores_of(method, question, {}); }
+MethodScores method_scores(Method method, const ImageQuestion& question) { return scores_of(method, question, {}); }
 
 void score_methods(Report& report, const TextQuestion& question) { score_all(report, question); }
 void score_methods(Report& report, const ImageQuestion& question) { score_all(report, question); }

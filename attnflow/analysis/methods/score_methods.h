@@ -31,8 +31,9 @@ extern template void check_methods(const Settings& settings, ModelOf<PixelInput>
 // Whether blanking each of `groups` in an input of `tokens` stays within kAgreementWork.
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups);
 
-// The scores of one method but blank-out, one a group.
-std::vector<double> group_scores(Method method, const TextQuestion& question);
+// What one method beside the graph says. Throws as the method does, and Error(kUsage) for one that aggregates.
+MethodScores method_scores(Method method, const TextQuestion& question);
+MethodScores method_scores(Method method, const ImageQuestion& question);
 
 // Fills Report::scores in the order of settings.methods, and Report::agreement with its notes. A question without
 // `blanked` has no agreement. Throws as the methods do; Cancelled.

@@ -1,0 +1,244 @@
+#include "attnflow/analysis/evaluate/picture_curves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/image/blank_patches.h"
+#include "attnflow/analysis/image/explain_image.h"
+#include "attnflow/analysis/methods/score_methods.h"
+#include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/base/checked_size.h"
+#include "attnflow/base/random.h"
+#include "attnflow/evaluate/perturbation_curve.h"
+#include "attnflow/model/prediction.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kMaxSteps = 50;
+constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pictures
+
+std::vector<double> probabilities_of(VisionModel& model, const PixelInput& input, const std::stop_token& stop_token) {
+  BatchOptions batch;
+  batch.stop_token = stop_token;
+  return softmax(model.classify({&input, 1}, batch).front().span());
+}
+
+}  // namespace
+
+std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options) {
+  std::vector<PatchOrder> orders;
+  for (const Mixing mixing : options.mixings) {
+    for (const Method method : options.settings.methods) {
+      if (method_info(method).aggregates()) orders.push_back({method, mixing});
+    }
+  }
+  for (const Method method : options.settings.methods) {
+    if (!method_info(method).aggregates()) orders.push_back({method, std::nullopt});
+  }
+  return orders;
+}
+
+// A picture as the model is given it, whole and with patches removed, and the class that is looked at.
+class PictureScorer::Prepared {
+ public:
+  Prepared(const ImageModel& model, const ImageEvaluationOptions& options, const Picture& picture,
+           const PictureSet::Entry& entry)
+      : made_(image_input(picture, entry.name, model.processor, model.model->info())), info_(model.model->info()) {
+    for (std::size_t c = 0; c < info_.image->channels; ++c) {
+      const ImageProcessor& processor = model.processor;
+      const bool shifted = processor.do_normalize && options.blank == PictureBlank::kBlack;
+      blank_.push_back(shifted ? static_cast<float>(-processor.image_mean[c] / processor.image_std[c]) : 0.0F);
+    }
+    const std::size_t n = made_.tokens.size();
+    const std::array<std::size_t, 5> extents = {options.mixings.size() + 1, info_.layers, n, n, sizeof(double)};
+    require_memory(checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
+                   fmt::format("the matrices of {} layers between {} patches and tokens", info_.layers, n),
+                   "A smaller image size in preprocessor_config.json, or fewer of --mixing, needs less");
+    probabilities_ = probabilities_of(*model.model, made_.input, options.stop_token);
+    const auto best = std::max_element(probabilities_.begin(), probabilities_.end());
+    label_ = options.own_class ? *entry.label : static_cast<std::size_t>(best - probabilities_.begin());
+  }
+
+  const PixelInput& input() const { return made_.input; }
+  const std::vector<InputToken>& tokens() const { return made_.tokens; }
+  const std::vector<double>& probabilities() const { return probabilities_; }
+  std::size_t label() const { return label_; }
+  std::size_t patches() const { return made_.image.rows * made_.image.columns; }
+  std::size_t first_patch() const { return made_.image.first_patch; }
+
+  // Without these patches.
+  PixelInput without(std::span<const std::size_t> patches) const {
+    PixelInput input{.pixels = made_.input.pixels};
+    blank_patches(input, made_.image, *info_.image, patches, blank_);
+    return input;
+  }
+  // Without the patches at these positions of the sequence; those of other tokens stay as they are.
+  PixelInput without_positions(const std::vector<std::size_t>& positions) const {
+    std::vector<std::size_t> removed;
+    for (const std::size_t position : positions) {
+      if (position >= first_patch() && position - first_patch() < patches())
+        removed.push_back(position - first_patch());
+    }
+    return without(removed);
+  }
+
+  std::size_t output_token(const OutputToken& asked) const {
+    InputText text;
+    text.kind = "image";
+    text.tokens = made_.tokens;
+    std::vector<Note> ignored;
+    return resolve_output_token(asked, text, info_.causal, /*merges_words=*/false, ignored);
+  }
+
+  // The class against all others; of gradient-adjusted attention its logit alone.
+  ScoreTarget target(ScoreTarget::Kind kind) const { return {.kind = kind, .label = label_}; }
+  PictureGraphsQuestion graphs_question(const ImageEvaluationOptions& options) const {
+    return {.input = made_.input,
+            .tokens = made_.tokens,
+            .target = target(ScoreTarget::Kind::kLogitAgainstRest),
+            .gradient_target = target(ScoreTarget::Kind::kLogit),
+            .threads = options.threads,
+            .stop_token = options.stop_token};
+  }
+
+ private:
+  ImageInput made_;
+  const ModelInfo& info_;
+  std::vector<float> blank_;
+  std::vector<double> probabilities_;
+  std::size_t label_ = 0;
+};
+
+PictureScorer::PictureScorer(const ImageModel& model, const ImageEvaluationOptions& options)
+    : model_(model), options_(options) {
+  check_methods(options.settings, *model.model);
+}
+
+void PictureScorer::attempt(const Picture& picture, const PictureSet::Entry& entry, Mixing mixing) const {
+  const Prepared prepared(model_, options_, picture, entry);
+  mixed_graphs(*model_.model, settings_of_mixings(options_.settings, std::span(&mixing, 1)),
+               prepared.graphs_question(options_));
+}
+
+std::vector<PictureScorer::PatchValues> PictureScorer::values_of_orders(const Prepared& prepared) const {
+  const auto of_patches = [&](std::span<const double> values) {
+    const auto some = values.subspan(prepared.first_patch(), prepared.patches());
+    return std::vector<double>(some.begin(), some.end());
+  };
+  const Settings& settings = options_.settings;
+  const ModelInfo& info = model_.model->info();
+  const std::size_t output = prepared.output_token(settings.output_token);
+  std::vector<PatchValues> result;
+  if (settings.wants_aggregation()) {
+    MixedGraphs found = mixed_graphs(*model_.model, settings_of_mixings(settings, options_.mixings),
+                                     prepared.graphs_question(options_));
+    for (AttentionGraph& graph : found.graphs) {
+      GraphSource source(std::move(graph), info.causal);
+      for (const Method method : settings.methods) {
+        if (!method_info(method).aggregates()) continue;
+        const Query query{.method = method,
+                          .layers = settings.layers,
+                          .start_layer = settings.start_layer,
+                          .outputs = {{output}},
+                          .flow_tolerance = settings.flow_tolerance};
+        const Attribution answer =
+            attribute(source, query, {.threads = options_.threads, .stop_token = options_.stop_token});
+        PatchValues& one = result.emplace_back();
+        one.values = of_patches(std::as_const(answer.values)[0][0].span());
+        if (!answer.gap.empty()) one.gaps = of_patches(std::as_const(answer.gap)[0][0].span());
+      }
+    }
+  }
+  ImageQuestion question{.model = *model_.model,
+                         .input = prepared.input(),
+                         .target = prepared.target(ScoreTarget::Kind::kLogitAgainstRest),
+                         .groups = single_tokens(prepared.tokens().size()),
+                         .blanked = {},
+                         .blank = options_.blank == PictureBlank::kMean ? "mean color" : "black",
+                         .content = {}};
+  question.blanked = [&](const std::vector<std::size_t>& positions) { return prepared.without_positions(positions); };
+  for (std::size_t t = 0; t < prepared.tokens().size(); ++t) {
+    if (!prepared.tokens()[t].special) question.content.push_back(t);
+  }
+  question.steps = options_.integration_steps;
+  question.stop_token = options_.stop_token;
+  for (const Method method : settings.methods) {
+    if (method_info(method).aggregates()) continue;
+    result.push_back({of_patches(method_scores(method, question).values.span()), {}});
+  }
+  return result;
+}
+
+PictureCurves PictureScorer::score(const Picture& picture, const PictureSet::Entry& entry, std::size_t index) const {
+  const Prepared prepared(model_, options_, picture, entry);
+  const std::size_t patches = prepared.patches();
+  PictureCurves result;
+  result.probabilities = prepared.probabilities();
+  result.points = curve_points(patches, options_.steps == 0 ? std::min(patches, kMaxSteps) : options_.steps);
+
+  const std::uint64_t seed = stream_seed(options_.seed, index);
+  std::vector<std::vector<std::size_t>> orders;
+  for (const PatchValues& found : values_of_orders(prepared)) {
+    orders.push_back(importance_order(found.values, seed, found.gaps));
+  }
+  const std::size_t methods = orders.size();
+  const std::vector<double> nothing(patches, 0.0);
+  for (std::size_t r = 0; r < options_.random_orders; ++r) {
+    orders.push_back(importance_order(nothing, stream_seed(seed, r + 1)));
+  }
+
+  // A few pictures at a time: a curve of a large one would take gigabytes. `removed`: ranges of the order.
+  BatchOptions batch;
+  batch.stop_token = options_.stop_token;
+  const std::size_t bytes = prepared.input().pixels.size() * sizeof(float);
+  const std::size_t at_once = std::max<std::size_t>(1, kBytesAtOnce / bytes);
+  const auto probability = [&](const std::vector<std::pair<std::size_t, std::size_t>>& removed,
+                               const std::vector<std::size_t>& order) {
+    std::vector<double> found;
+    for (std::size_t begin = 0; begin < removed.size(); begin += at_once) {
+      std::vector<PixelInput> inputs;
+      for (std::size_t j = begin; j < std::min(removed.size(), begin + at_once); ++j) {
+        const auto [first, last] = removed[j];
+        inputs.push_back(prepared.without(std::span(order).subspan(first, last - first)));
+      }
+      for (const Tensor<float>& logits : model_.model->classify(inputs, batch)) {
+        found.push_back(softmax(logits.span())[prepared.label()]);
+      }
+    }
+    return found;
+  };
+  std::vector<std::pair<std::size_t, std::size_t>> first;
+  std::vector<std::pair<std::size_t, std::size_t>> rest;
+  for (const std::size_t k : result.points) {
+    first.emplace_back(0, k);
+    rest.emplace_back(k, patches);
+  }
+  for (const std::vector<std::size_t>& order : orders) {
+    result.curves.push_back({probability(first, order), probability(rest, order)});
+  }
+  // Random orders become their mean.
+  const std::size_t points = result.points.size();
+  PictureCurves::Pair random{std::vector<double>(points, 0.0), std::vector<double>(points, 0.0)};
+  const auto share = 1.0 / static_cast<double>(options_.random_orders);
+  for (std::size_t o = methods; o < result.curves.size(); ++o) {
+    for (std::size_t j = 0; j < points; ++j) {
+      random.deletion[j] += share * result.curves[o].deletion[j];
+      random.insertion[j] += share * result.curves[o].insertion[j];
+    }
+  }
+  result.curves.resize(methods);
+  result.curves.push_back(std::move(random));
+  return result;
+}
+
+}  // namespace attnflow

@@ -1,0 +1,62 @@
+// The deletion and insertion curves of one picture, by every order of its patches that evaluate_image.h measures.
+#ifndef ATTNFLOW_ANALYSIS_EVALUATE_PICTURE_CURVES_H_
+#define ATTNFLOW_ANALYSIS_EVALUATE_PICTURE_CURVES_H_
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "attnflow/analysis/evaluate/evaluate_image.h"
+#include "attnflow/analysis/loaded_model.h"
+#include "attnflow/image/picture.h"
+
+namespace attnflow {
+
+// What orders the patches: a method, over a mixing if it aggregates layers.
+struct PatchOrder {
+  Method method = Method::kRollout;
+  std::optional<Mixing> mixing;
+};
+
+// By mixing and method, then those beside the graph. Mixings are resolved.
+std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options);
+
+struct PictureCurves {
+  struct Pair {
+    std::vector<double> deletion;  // [points]
+    std::vector<double> insertion;
+  };
+  std::vector<double> probabilities;  // of the classes, of the whole picture
+  std::vector<std::size_t> points;    // of the curves: patches removed
+  std::vector<Pair> curves;           // one for each order, then random
+};
+
+class PictureScorer {
+ public:
+  // `options`: mixings and layers are resolved. What is given must outlive the scorer. Throws
+  // Error(kUnsupportedModel) for methods that the model has nothing for.
+  PictureScorer(const ImageModel& model, const ImageEvaluationOptions& options);
+
+  // `index`: the picture's place in its set, which with the seed decides what is random.
+  PictureCurves score(const Picture& picture, const PictureSet::Entry& entry, std::size_t index) const;
+
+  // Makes the graph of one mixing, to see whether the model can be given it.
+  void attempt(const Picture& picture, const PictureSet::Entry& entry, Mixing mixing) const;
+
+ private:
+  // The values of the patches, and the widths of their enclosures where there are some.
+  struct PatchValues {
+    std::vector<double> values;
+    std::vector<double> gaps;
+  };
+  class Prepared;
+
+  std::vector<PatchValues> values_of_orders(const Prepared& prepared) const;
+
+  const ImageModel& model_;
+  const ImageEvaluationOptions& options_;
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EVALUATE_PICTURE_CURVES_H_
