@@ -14,7 +14,8 @@ import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
 import { followKeys, SHORTCUTS, type Shortcut } from "./shortcuts";
-import { format } from "./report/text";
+import { targetWords } from "./report/setting_words";
+import { formatOf } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
@@ -129,18 +130,33 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
       )}
       {children}
       <Compare />
-      {!pictured && <LayerMap />}
+      {!pictured && !viewer.scored && <LayerMap />}
       <div class="pair wide">
         <div class="pile">
           {!pictured && <Ranking />}
           <SettingsCard />
         </div>
-        <Matrix />
+        {viewer.scored ? <OneNumber /> : <Matrix />}
       </div>
-      <FlowGraph />
-      <HeadGrid />
+      {!viewer.scored && (
+        <>
+          <FlowGraph />
+          <HeadGrid />
+        </>
+      )}
       <Referents />
     </Page>
+  );
+}
+
+/** In place of what needs a matrix. */
+function OneNumber() {
+  const { report, state } = useViewer();
+  return (
+    <p class="help" id="one-number">
+      {state.choices.method.value} gives one number per {report.document.input.kind === "image" ? "patch" : "token"};
+      all pairs, layers, graph and heads are shown with raw, rollout and flow.
+    </p>
   );
 }
 
@@ -150,7 +166,8 @@ export function announceChoices(viewer: Viewer) {
   let first = true;
   return effect(() => {
     const best = ranking.value.slice(0, 3);
-    const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${format(value)}`).join(", ");
+    const words = formatOf(state.choices.method.value);
+    const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${words(value)}`).join(", ");
     const text = `${viewer.chosenText()}: ${strongest || (viewer.row() ? "nothing" : "not computed")}`;
     const opening = first;
     // Also while tokens arrive: what is there when the last one has come is said.
@@ -171,7 +188,7 @@ function PrintFacts() {
 }
 
 function Heading() {
-  const { report, state } = useViewer();
+  const { report, state, scored } = useViewer();
   const { text, text_pair: pair, kind, image } = report.document.input;
   const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
@@ -184,7 +201,13 @@ function Heading() {
         ))}
       </p>
       <h1 id="heading">
-        What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
+        {scored ? (
+          `What speaks for ${targetWords(report)}`
+        ) : (
+          <>
+            What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
+          </>
+        )}
         {image?.name && (
           <>
             {" in “"}

@@ -2,14 +2,15 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Ends } from "./color/ends";
+import { endsOf, signedEnds, type Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
 import { wholeOf, type Drawn } from "./filters";
-import type { Method } from "./report/document";
+import { isScore, type Method } from "./report/document";
 import { recipeBy, recipeOf, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
+import { targetWords } from "./report/setting_words";
 import type { Numbers } from "./report/values";
 import { WordReport } from "./report/words";
 import { State, wordState } from "./state";
@@ -109,6 +110,7 @@ export class Viewer {
 
   /** In words: "layer 3", "mean over layers 1–6". */
   layersText(method: Method = this.state.choices.method.value): string {
+    if (isScore(method)) return "";
     return `layer ${String(this.layersOf(method))}`;
   }
 
@@ -132,12 +134,13 @@ export class Viewer {
   /** What is chosen, as plain text. */
   chosenText(): string {
     const { method, layer, token } = this.state.choices;
+    if (this.scored) return `${method.value} of ${targetWords(this.report)}`;
     return `Output token ${this.plainName(token.value)}, ${method.value}, layer ${layer.value}`;
   }
 
   protected drawnOn(): Drawn {
     const values = this.row();
-    return { values, whole: wholeOf(values), among: this.report.n };
+    return { values, whole: this.scored ? null : wholeOf(values), among: this.report.n };
   }
 
   /** This viewer, or the one with words merged, as is chosen. */
@@ -146,9 +149,22 @@ export class Viewer {
   }
 
   /** Colours of values between the ends of a scale. */
-  shades({ least, top }: Ends): Shades {
+  shades({ least, top, signed }: Ends): Shades {
     const { fromLeast, threshold } = this.state.choices;
-    return new Shades(this.scale.value, fromLeast.value ? least : 0, threshold.value * top);
+    const cut = threshold.value * top;
+    if (signed) return new Shades(this.scale.value, -top, cut, this.differenceScale.value);
+    return new Shades(this.scale.value, fromLeast.value ? least : 0, cut);
+  }
+
+  /** The ends of the scale of a method's row of the chosen output token. */
+  endsOf(row: Numbers | null, method: Method = this.state.choices.method.value): Ends {
+    const counts = this.state.counts.value;
+    return isScore(method) ? signedEnds(this.report, row, counts) : endsOf(this.report, [row], this.output, counts);
+  }
+
+  /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer or output token. */
+  get scored(): boolean {
+    return isScore(this.state.choices.method.value);
   }
 
   /** What a token is called where one is named: its label and, in grey, its position. */

@@ -5,7 +5,7 @@ import { batch, computed, signal, type ReadonlySignal, type Signal } from "@prea
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
 import { readPattern, reasonsExcluded, toggled, type Filters } from "./filters";
-import type { Method } from "./report/document";
+import { isScore, type Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
 import { recipeOf, type Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
@@ -267,7 +267,9 @@ export function initialChoices(report: Report, served = false): Choices {
     ...USUAL,
     ...recipeOf(report),
     // Rollout's values neither stay in one layer nor saturate. Links without a method mean this one.
-    method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(generation ? 0 : -1) ?? "raw"),
+    method: report.methods.includes("rollout")
+      ? "rollout"
+      : (report.methods.filter((one) => !isScore(one)).at(generation ? 0 : -1) ?? report.methods[0] ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
     token: generation ? (served ? generation.newest : 0) : (document.output_token ?? 0),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.

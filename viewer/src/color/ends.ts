@@ -8,7 +8,12 @@ export interface Ends {
   top: number;
   /** the largest value, which may lie above the scale */
   above: number;
+  /** values have signs: the scale runs from -top to top, and `above` is the largest size */
+  signed?: true;
 }
+
+/** No output token: values that are of none of them. */
+const NONE = -1;
 
 /**
  * Whether a token may have a large value that says little: special tokens and a decoder's first one are attention sinks,
@@ -70,6 +75,12 @@ export const endsOf = (
   counts: readonly boolean[],
 ): Ends => collectEnds(report, rows, output, counts).ends;
 
+/** Of values with signs, which are of a prediction and of no output token; special tokens and sinks as everywhere. */
+export function signedEnds(report: Report, row: Numbers | null, counts: readonly boolean[]): Ends {
+  const { top, above } = collectEnds(report, [row && row.map(Math.abs)], NONE, counts).ends;
+  return { least: -top, top, above, signed: true };
+}
+
 /** The same, to be put together with others. */
 export function collectEnds(
   report: Report,
@@ -88,5 +99,5 @@ export const endsOfEach = (all: Ends, each: readonly Ends[]): Ends => ({
   above: each.some(({ top, above }) => above > top) ? Infinity : all.top,
 });
 
-/** Whether a value lies above its scale, beyond rounding. */
-export const isAbove = (value: number, { top }: Pick<Ends, "top">) => value > top * (1 + 1e-6);
+/** Whether a value lies beyond its scale, not by rounding alone. */
+export const isAbove = (value: number, { top }: Pick<Ends, "top">) => Math.abs(value) > top * (1 + 1e-6);

@@ -1,7 +1,7 @@
 // Whether special tokens count, and how much they hold: one default and the same words in pages of every kind.
 import { useViewer, type Viewer } from "../context";
 import { partOf, specialTokens } from "../filters";
-import { format, percent } from "../report/text";
+import { format, formatSigned, percent } from "../report/text";
 import { CheckBox } from "./check_box";
 
 /** Special tokens that can be drawn on: of a generation nothing comes after the last token. */
@@ -36,8 +36,13 @@ export function SpecialNote() {
   const generation = report.document.generation !== undefined;
   const whose = generation ? "the token drew" : "the output token draws";
   const shared = share !== null && (generation || method.value !== "flow");
+  const sum = [...special].reduce((all, token) => all + (row?.[token] ?? 0), 0);
   const largest = () => format(Math.max(0, ...[...special].map((token) => row?.[token] ?? 0)));
-  const held = shared ? `${percent(share)} of what ${whose} on` : row && `the largest ${largest()}`;
+  const held = shared
+    ? `${percent(share)} of what ${whose} on`
+    : viewer.scored
+      ? row && `together ${formatSigned(sum)}`
+      : row && `the largest ${largest()}`;
   const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">

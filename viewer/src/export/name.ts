@@ -10,6 +10,7 @@ import {
   maskWords,
   normalisationWords,
   residualWords,
+  targetWords,
 } from "../report/setting_words";
 import { excludedOf, readPattern, reasonsExcluded, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
@@ -115,6 +116,12 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
       ["Down to", shown.recipe === false ? "" : down],
     ];
   }
+  if (viewer.scored && shown.method === undefined) {
+    return [
+      ["Method", method.value],
+      ["Explained", targetWords(report)],
+    ];
+  }
   const layers = `${layer.value} of ${report.model.layers}, down to ${down}`;
   return [
     ["Method", own("method", method.value)],
@@ -136,7 +143,8 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
   const words = report instanceof WordReport || report.settings.words;
   const facts = chosenFacts(viewer, shown);
-  if (shown.recipe !== false) {
+  // No setting changes scores of a prediction.
+  if (shown.recipe !== false && !(viewer.scored && shown.method === undefined)) {
     facts.push(
       ["Mixing", report.gradient ? gradientMixing(report) : ""],
       ["Heads", headsWords(recipe.heads)],
@@ -192,7 +200,9 @@ export function savingOf(viewer: Viewer): Saving {
         method.value,
         ...(viewer instanceof GenerationViewer
           ? [`position${token.value}`]
-          : [`layer${layer.value}`, `token${token.value}`]),
+          : viewer.scored
+            ? []
+            : [`layer${layer.value}`, `token${token.value}`]),
       ]),
     about(card) {
       const { model, input, generation } = viewer.report.document;

@@ -1,4 +1,5 @@
 // Settings in words: the settings cards, captions of saved pictures and printed pages say them alike.
+import type { Target } from "./document";
 import type { Report } from "./report";
 import { visible } from "./text";
 
@@ -47,6 +48,16 @@ export const modelWords = ({ name, architecture, layers, heads }: Report["model"
     architecture === name ? "" : architecture,
     layers ? `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} heads` : "",
   ].filter(Boolean);
+
+/** “the next token “Angie” against “Yvette””: one prediction that is explained; "the prediction" where none is named. */
+export function targetWords({ document }: Report, target: Target | undefined = document.target): string {
+  if (!target) return "the prediction";
+  const quoted = (label: string) => `“${visible(label)}”`;
+  const kind = { next: "the next token", masked: "the masked token", class: "class" }[target.kind];
+  const { against } = target;
+  const other = against ? ` against ${against.index === undefined ? "all others" : quoted(against.label)}` : "";
+  return `${kind} ${quoted(target.label)}${other}`;
+}
 
 /** What gradients make of the attention. */
 export function gradientMixing(report: Report): string {

@@ -7,7 +7,7 @@ import { Own, TokenName } from "../components/own_text";
 import { ValueStrip } from "../components/value_strip";
 import { ViewerContext, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
-import { METHODS } from "../report/document";
+import { AGGREGATIONS } from "../report/document";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { dark } from "../theme";
@@ -98,7 +98,7 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
   // The page says the others already.
   const said = notesHere(
     notes.filter(({ text }) => !report.document.notes.some((note) => note.text === text)),
-    { methods: METHODS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
+    { methods: AGGREGATIONS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
   );
   const strips = report.n <= MOST_TOKENS && scores.every(({ values }) => values.length === report.n);
   return (

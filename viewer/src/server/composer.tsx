@@ -1,7 +1,7 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
 import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
-import { METHODS, type Method } from "../report/document";
+import { AGGREGATIONS, type Aggregation } from "../report/document";
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { Popover } from "../components/popover";
@@ -225,7 +225,7 @@ const NumberLine = ({ value, ...rest }: LineProps<number>) => (
   />
 );
 
-const METHOD_HELP: Record<Method, string> = {
+const METHOD_HELP: Record<Aggregation, string> = {
   raw: "",
   rollout: "shown while the text comes",
   flow: "takes longer",
@@ -251,15 +251,15 @@ function PromptOptions({ state }: { state: ServerState }) {
     state.layers.value.trim() !== "" ||
     methods.join() !== "raw,rollout" ||
     state.tokens.value !== USUAL_TOKENS;
-  const check = (method: Method, on: boolean) => {
-    state.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
+  const check = (method: Aggregation, on: boolean) => {
+    state.methods.value = AGGREGATIONS.filter((one) => (one === method ? on : methods.includes(one)));
   };
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
       <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} step={1} />
       <fieldset class="stack" id="ask-methods">
         <legend>Methods</legend>
-        {METHODS.map((method) => (
+        {AGGREGATIONS.map((method) => (
           <CheckBox
             class="check"
             key={method}

@@ -5,7 +5,7 @@ import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../report/recipe";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
-import { METHODS, type Method } from "../report/document";
+import { AGGREGATIONS, type Aggregation } from "../report/document";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import { restoreLink } from "../link";
@@ -65,7 +65,7 @@ export class ServerState {
   readonly tokens = signal(USUAL_TOKENS);
   readonly chat = signal(false);
   readonly system = signal("");
-  readonly methods = signal<readonly Method[]>(METHODS.filter((method) => method !== "flow"));
+  readonly methods = signal<readonly Aggregation[]>(AGGREGATIONS.filter((method) => method !== "flow"));
   readonly maskFirst = signal(false);
   /** as it is typed: "1-6,8"; "" is all */
   readonly layers = signal("");
@@ -209,7 +209,7 @@ export class ServerState {
 
   private explain(body: Record<string, unknown>, what: string) {
     return this.work(what, async (handlers, signal) =>
-      Report.read(await this.client.explain({ method: METHODS, compact: true, ...body }, handlers, signal)),
+      Report.read(await this.client.explain({ method: AGGREGATIONS, compact: true, ...body }, handlers, signal)),
     );
   }
 
@@ -345,7 +345,7 @@ export class ServerState {
       this.take("generation", found.model);
       this.prompt.value = found.prompt;
       this.tokens.value = found.tokens ?? this.tokens.peek();
-      this.methods.value = found.method ?? this.methods.peek();
+      this.methods.value = AGGREGATIONS.filter((one) => (found.method ?? this.methods.peek()).includes(one));
       this.chat.value = found.chat ?? false;
       this.system.value = found.system ?? "";
       this.temperature.value = found.temperature ?? 0;
@@ -471,7 +471,7 @@ export class ServerState {
     this.sent.value = sendingOf(picture, this.sent.peek());
     const options = { model: this.chosen.value?.name ?? "", name: picture.name, compact: "true" };
     const report = await this.work("Explaining the picture", async (handlers, signal) =>
-      Report.read(await this.client.image(picture, { method: METHODS.join(","), ...options }, handlers, signal)),
+      Report.read(await this.client.image(picture, { method: AGGREGATIONS.join(","), ...options }, handlers, signal)),
     );
     if (report) this.show(report, { picture, example, options }, wanted);
     else if (wanted?.there && this.wanted.peek() === wanted) this.wanted.value = null;
@@ -484,7 +484,7 @@ export class ServerState {
     return {
       model: this.chosen.value?.name ?? "",
       prompt: this.prompt.value,
-      method: METHODS.filter((method) => this.methods.value.includes(method)),
+      method: AGGREGATIONS.filter((method) => this.methods.value.includes(method)),
       tokens: this.tokens.value,
       chat: this.chat.value,
       ...(this.chat.value && this.system.value ? { system: this.system.value } : {}),

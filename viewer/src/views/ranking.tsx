@@ -13,10 +13,10 @@ import type { Ranked } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import type { Exporter, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { METHODS } from "../report/document";
+import { isScore, METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
-import { DEGENERATE_WORDS } from "../report/setting_words";
-import { format, percent } from "../report/text";
+import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { AGAINST, FOR, formatOf, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 
 /** How many lines a table shows at most. A longer one, with every method's values, would make each choice slow. */
@@ -26,9 +26,10 @@ export const mostLines = ({ document: { input } }: Report) =>
 /** A column of numbers. */
 interface Column {
   /** "" where it is no method's own */
-  method: string;
+  method: Method | "";
   title: string;
   row: Numbers | null;
+  words(value: number | undefined): string;
   /** the ranking goes by it */
   by: boolean;
 }
@@ -37,17 +38,19 @@ function columnsOf(viewer: Viewer): Column[] {
   const { report, state } = viewer;
   const method = state.choices.method.value;
   if (!(viewer instanceof GenerationViewer)) {
-    return METHODS.map((name) => ({ method: name, title: name, row: viewer.row(name), by: name === method })).filter(
-      ({ row, title }) => row !== null || report.methods.some((name) => name === title),
-    );
+    return METHODS.filter((name) => viewer.row(name) !== null || report.methods.includes(name)).map((name) => ({
+      ...{ method: name, title: name, row: viewer.row(name), by: name === method },
+      words: formatOf(name),
+    }));
   }
   const { normalized } = viewer;
   const [array, layers, output] = viewer.place;
   const titleOf = (isNormalized: boolean) => (isNormalized ? "normalised" : method);
-  const columns: Column[] = [{ method, title: titleOf(normalized), row: viewer.row(), by: true }];
+  const words = formatOf(method);
+  const columns: Column[] = [{ method, title: titleOf(normalized), row: viewer.row(), words, by: true }];
   if (viewer.report.hasNormalized(method)) {
     const other = viewer.report.row(normalized ? method : `${array}_normalized`, layers, output);
-    columns.push({ method: "", title: titleOf(!normalized), row: other, by: false });
+    columns.push({ method: "", title: titleOf(!normalized), row: other, words, by: false });
   }
   return columns;
 }
@@ -68,6 +71,7 @@ export function helpOf(viewer: Viewer): string {
   const repeated = all.filter(({ degenerate }) => degenerate).length;
   if (repeated > 0)
     help.push(`° ${DEGENERATE_WORDS}: ${repeated} of ${all.length} values; layers between do not matter.`);
+  if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`);
   if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
   if (all.some(({ token }) => token >= report.m)) {
     help.push("Positions count from 0, those with + among the generated tokens.");
@@ -201,7 +205,7 @@ export function Ranking() {
       ]}
       ranking={ranking}
       line={(entry) => (
-        <Line key={entry.token} entry={entry} largest={ranking[0].value} columns={columns} mass={mass} />
+        <Line key={entry.token} entry={entry} largest={Math.abs(ranking[0].value)} columns={columns} mass={mass} />
       )}
       onPick={(token, control) => {
         if (control) state.toggle(token);
@@ -243,16 +247,16 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
           <TokenName {...viewer.name(token)} />
         </th>
       )}
-      {columns.map(({ method, title, row, by }) => (
+      {columns.map(({ method, title, row, words, by }) => (
         <td
           key={title}
-          class={by ? "number by" : "number"}
+          class={by ? `number by${method !== "" && isScore(method) && value < 0 ? " against" : ""}` : "number"}
           data-method={method || undefined}
           data-value={row ? row[token] : ""}
           data-beside={method ? undefined : row?.[token]}
-          style={by ? { "--share": String(largest > 0 ? value / largest : 0) } : undefined}
+          style={by ? { "--share": String(largest > 0 ? Math.abs(value) / largest : 0) } : undefined}
         >
-          {format(row?.[token])}
+          {words(row?.[token])}
           {method === "flow" && degenerate && <Degenerate />}
         </td>
       ))}

@@ -1,6 +1,7 @@
 // How the numbers that are shown were made, in words, and where that is not how the report was made.
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
+import { arrayName } from "../report/document";
 import { recipeOf, type Recipe } from "../report/recipe";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { pictureOf } from "../export/element_picture";
@@ -18,6 +19,7 @@ import {
   normalisationWords,
   pixelWords,
   residualWords,
+  targetWords,
 } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import { maskText, WordReport } from "../report/words";
@@ -39,7 +41,7 @@ function precision({ report, state, explanation }: Viewer): string {
   const result = explanation.value.result(choices.method.value, choices.layer.value, choices.token.value);
   const holder = result?.source === "server" && result.from ? result.from : report;
   const { arrays, output_token: own } = holder.document;
-  const array = holder.methods.includes(choices.method.value) ? arrays[choices.method.value] : undefined;
+  const array = holder.methods.includes(choices.method.value) ? arrays[arrayName(choices.method.value)] : undefined;
   if (result?.source === "page") {
     return result.error > 0
       ? `within ${(100 * result.error).toPrecision(2)}%: so are the layers' weights in the report`
@@ -166,7 +168,20 @@ export function settingsShown(viewer: Viewer): Setting[] {
     return { term, text, report: short(made[name]), back: () => (choice.value = made[name]) };
   };
   const merged = report instanceof WordReport;
+  const words = merged || settings.words;
+  const held = `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`;
   const threshold = choices.threshold.value;
+  const target = targetWords(report);
+  if (viewer.scored) {
+    return telling([
+      ...pictureRows(report).map(plain),
+      { term: "Shown", text: `${method}: what speaks for ${target}, above 0, or against it, below` },
+      { term: "Numbers", text: source(viewer) },
+      { term: "Tokens", text: words ? "pieces of a word merged" : "" },
+      { term: "Excluded", text: excludedText(viewer) },
+      { term: "The report holds", text: held },
+    ]);
+  }
   const rows: Setting[] = [
     ...pictureRows(report).map(plain),
     { term: "Shown", text: `${method} of output token ${tokenWords(token, report.tokens[token].label)}` },
@@ -199,7 +214,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
     { term: "Precision here", text: precision(viewer) },
     {
       term: "The report holds",
-      text: `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`,
+      text: held,
     },
   ];
   return telling(rows);
