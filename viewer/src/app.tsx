@@ -3,6 +3,7 @@
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
+import { AgreementLine } from "./components/agreement_line";
 import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
 import { KeysDialog, type Keys } from "./components/help";
@@ -69,6 +70,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         <header key={`head ${part}`}>
           <Toolbar />
           {heading}
+          <AgreementLine />
           <PrintFacts />
         </header>
         {controls}

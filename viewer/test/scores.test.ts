@@ -3,12 +3,14 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { isAbove } from "../src/color/ends";
 import { pixelOf } from "../src/color/overlay";
 import { DivergingScale } from "../src/color/scale";
+import { agreementShown } from "../src/components/agreement_line";
 import { scoresShown, scoreTable } from "../src/components/score_parts";
 import { Viewer } from "../src/context";
 import { Explanation } from "../src/explanation";
 import { captionOf, savingOf } from "../src/export/name";
 import { readLink, writeLink } from "../src/link";
-import type { Method, PlainArray, ReportDocument, Target } from "../src/report/document";
+import { agreementLevel, effectWords, levelWords } from "../src/report/agreement";
+import type { Agreement, Method, PlainArray, ReportDocument, Target } from "../src/report/document";
 import { recipeOf } from "../src/report/recipe";
 import { Report } from "../src/report/report";
 import { targetWords } from "../src/report/setting_words";
@@ -143,4 +145,41 @@ test("of a word are the sum of its pieces', but not those of blanking them", asy
   const sums = words.groups.map((group) => group.reduce((sum, piece) => sum + SCORES[piece], 0));
   expect([...(words.row("attnlrp", 1, 0) ?? [])]).toEqual(sums);
   expect(words.row("blank_out", 1, 0)).toBeNull();
+});
+
+test("agreement is said of the method, layer and output token that it is of", async () => {
+  const agreement: Agreement = {
+    ...{ quantity: "logit difference", value: 4.1, blank: "[UNK]" },
+    maps: [
+      { method: "rollout", layer: 6, rank_correlation: 0.1, first_token: 1, blanked_value: 4.104 },
+      { method: "attnlrp", rank_correlation: 0.82, first_token: 2, blanked_value: -1.3 },
+    ],
+  };
+  const viewer = new Viewer(await Report.read({ ...scored(), agreement }));
+  const { method, layer, token, residual } = viewer.state.choices;
+  const said = () => {
+    const shown = agreementShown(viewer);
+    return shown && [levelWords(shown.map), effectWords(shown.agreement, shown.map, shown.label)];
+  };
+  const { label } = viewer.report.tokens[1];
+  expect(said()).toEqual([
+    "Agrees with blank-out: none (0.10)",
+    `Blanking its top token, “${label}”, leaves the logit difference at 4.10.`,
+  ]);
+  residual.value = 0.2;
+  expect(said()).toBeNull();
+  residual.value = 0.5;
+  layer.value = 3;
+  expect(said()).toBeNull();
+  layer.value = 6;
+  token.value = 3;
+  expect(said()).toBeNull();
+  method.value = "attnlrp";
+  expect(said()).toEqual([
+    "Agrees with blank-out: strong (0.82)",
+    `Blanking its top token, “${viewer.report.tokens[2].label}”, takes the logit difference from 4.10 to −1.30.`,
+  ]);
+  method.value = "blank-out";
+  expect(said()).toBeNull();
+  expect(agreementLevel({ method: "raw", first_token: 0, blanked_value: 0 })).toBe("unknown");
 });

@@ -88,6 +88,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "second-token-sink": SECOND_TOKEN_SINK,
   "second-token-sink-generated": SECOND_TOKEN_SINK,
+  // Said below the headline, of the method that is shown.
+  "blank-out-agreement": { ofValues: true, applies: () => false },
   "system-turn": { advice: onServer("“System prompt”, under Options, replaces it.") },
 };
 

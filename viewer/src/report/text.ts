@@ -21,7 +21,7 @@ export function visible(text: string): string {
 }
 
 /** A written number with minus signs, which are as wide as a plus, for hyphens. */
-const signed = (number: string): string => number.replaceAll("-", "−");
+export const signed = (number: string): string => number.replaceAll("-", "−");
 
 /** A value for people: four decimals, or two digits when it is small. */
 export function format(value: number | undefined | null): string {
