@@ -15,6 +15,7 @@ import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
 import { followKeys, SHORTCUTS, type Shortcut } from "./shortcuts";
+import { amount } from "./report/agreement";
 import { targetWords } from "./report/setting_words";
 import { formatOf } from "./report/text";
 import { Compare } from "./views/compare";
@@ -70,6 +71,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         <header key={`head ${part}`}>
           <Toolbar />
           {heading}
+          <Explained />
           <AgreementLine />
           <PrintFacts />
         </header>
@@ -148,6 +150,28 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
       )}
       <Referents />
     </Page>
+  );
+}
+
+/** What the layers' matrices are made of where that is not the paper's attention, and the prediction that they explain. */
+function Explained() {
+  const viewer = useViewer();
+  const { report, state, scored } = viewer;
+  const { mixing, document } = report;
+  if (mixing.name === "attention" || scored) return null;
+  const target = document.generation ? document.generation.tokens[state.choices.token.value]?.target : document.target;
+  const logit = target && target.logit - (target.against?.logit ?? 0);
+  const unit = target?.against ? "logit difference" : "logit";
+  return (
+    <p id="explained">
+      {mixing.weights[0].toUpperCase() + mixing.weights.slice(1)}
+      {mixing.needs === "gradients" && target && (
+        <>
+          {" "}
+          for <Own text={targetWords(report, target)} most={120} /> ({unit} {amount(logit ?? 0)})
+        </>
+      )}
+    </p>
   );
 }
 

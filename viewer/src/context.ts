@@ -140,7 +140,7 @@ export class Viewer {
 
   protected drawnOn(): Drawn {
     const values = this.row();
-    return { values, whole: this.scored ? null : wholeOf(values), among: this.report.n };
+    return { values, whole: this.inLogits() ? null : wholeOf(values), among: this.report.n };
   }
 
   /** This viewer, or the one with words merged, as is chosen. */
@@ -160,6 +160,12 @@ export class Viewer {
   endsOf(row: Numbers | null, method: Method = this.state.choices.method.value): Ends {
     const counts = this.state.counts.value;
     return isScore(method) ? signedEnds(this.report, row, counts) : endsOf(this.report, [row], this.output, counts);
+  }
+
+  /** Whether the values that are shown of a method are in logits of a prediction. */
+  inLogits(method: Method = this.state.choices.method.value): boolean {
+    const { explanation, report } = this;
+    return report.inLogits(explanation.value.arrayOf(method)) && explanation.value.recipe.normalize === "none";
   }
 
   /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer or output token. */

@@ -72,7 +72,8 @@ export function readoutOf(
   const draws = generation ? "drew" : "draws";
   if (input === null) {
     const best = viewer.ranking.value[0];
-    const value = best && format(best.value) + (generation && best.degenerate ? "°" : "");
+    const value =
+      best && format(best.value) + (viewer.inLogits() ? " logits" : "") + (generation && best.degenerate ? "°" : "");
     return (
       <>
         {where}
@@ -102,7 +103,8 @@ export function readoutOf(
   return (
     <>
       {where}
-      {named} {draws} <b>{format(row[input])}</b> on {name(input)}
+      {named} {draws} <b>{format(row[input])}</b>
+      {viewer.inLogits() && " logits"} on {name(input)}
       {flag ? " (repeats the first layer, or as large as it can be)" : ""}
       {generation && <Besides viewer={generation} input={input} row={row} />}
     </>

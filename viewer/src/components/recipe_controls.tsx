@@ -110,7 +110,7 @@ export function RecipeControls() {
   };
   return (
     <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
-      {anything && !report.gradient && (
+      {anything && report.mixing.rule === "convex" && (
         <Share
           id="residual"
           label="Residual"

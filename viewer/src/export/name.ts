@@ -5,9 +5,9 @@ import {
   discardWords,
   downToWords,
   drawnWords,
-  gradientMixing,
   headsWords,
   maskWords,
+  mixingWords,
   normalisationWords,
   residualWords,
   targetWords,
@@ -146,9 +146,9 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   // No setting changes scores of a prediction.
   if (shown.recipe !== false && !(viewer.scored && shown.method === undefined)) {
     facts.push(
-      ["Mixing", report.gradient ? gradientMixing(report) : ""],
-      ["Heads", headsWords(recipe.heads)],
-      ["Residual", report.gradient ? "" : residualWords(recipe.residual)],
+      ["Mixing", mixingWords(report)],
+      ["Heads", report.mixing.needs === "attention" ? headsWords(recipe.heads) : ""],
+      ["Residual", report.mixing.rule !== "convex" ? "" : residualWords(recipe.residual)],
       ["Discarded", discardWords(recipe.discard)],
       ["Masked", maskWords(recipe.mask_columns)],
       // A generation's document has both values: its method says which are shown.

@@ -1,4 +1,5 @@
 // The report document as JSON (docs/report-format.md): what C++ writes and this page reads. Names are those of the file.
+import type { MixingName } from "./mixings";
 
 /** Part of an array: bytes in base64, compressed or not. */
 export interface EncodedBytes {
@@ -38,9 +39,11 @@ export type EncodedArray = PlainArray | LogArray | TopArray;
 export type Aggregation = "raw" | "rollout" | "flow";
 export const AGGREGATIONS: readonly Aggregation[] = ["raw", "rollout", "flow"];
 /** What gives each token one number, with a sign, for one prediction (attnflow/attribution/methods.h). */
-export type ScoreMethod = "logit" | "attnlrp" | "gradient-x-input" | "integrated-gradients" | "blank-out";
+export type ScoreMethod =
+  "logit" | "alti-logit" | "attnlrp" | "gradient-x-input" | "integrated-gradients" | "blank-out";
 export const SCORE_METHODS: readonly ScoreMethod[] = [
   "logit",
+  "alti-logit",
   "attnlrp",
   "gradient-x-input",
   "integrated-gradients",
@@ -57,8 +60,9 @@ export const isScoreArray = (array: string): boolean => SCORE_ARRAYS.includes(ar
 
 export interface Settings {
   method: Method[];
-  mixing: "attention" | "gradient" | "gradient-renormalized";
+  mixing: MixingName;
   target: string;
+  against?: string;
   /** mean, max, min or a head's number */
   heads: string;
   residual: number;

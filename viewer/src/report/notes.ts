@@ -110,8 +110,8 @@ export function degenerateShown(
   }
   const repeat =
     count === 1
-      ? "repeats the first layer's attention or is as large as it can be"
-      : "repeat the first layer's attention or are as large as they can be";
+      ? "repeats the first layer's weights or is as large as it can be"
+      : "repeat the first layer's weights or are as large as they can be";
   return `° ${count} of ${all} flow values shown (${where}) ${repeat}. About other layers and tokens`;
 }
 

@@ -9,6 +9,7 @@ import {
   type ReportDocument,
   type TokenFields,
 } from "./document";
+import { flowRule, mixingInfo, type MixingInfo } from "./mixings";
 import { pieceName } from "./piece";
 import { visible } from "./text";
 import { decodeUpgraded, upgraded } from "./upgrade";
@@ -119,9 +120,20 @@ export class Report {
     return this.document.model;
   }
 
-  /** Whether attention was weighted with gradients. */
-  get gradient(): boolean {
-    return this.settings.mixing === "gradient" || this.settings.mixing === "gradient-renormalized";
+  /** What the layers' matrices are made of. */
+  get mixing(): MixingInfo {
+    return mixingInfo(this.settings.mixing);
+  }
+
+  /**
+   * Whether values are in units of a prediction's logit: scores, raw values that come with gradients, and the flow of
+   * relevance, whose capacities keep their size.
+   */
+  inLogits(array: string): boolean {
+    if (isScoreArray(array)) return true;
+    const { needs, rule } = this.mixing;
+    if (this.settings.normalize !== "none" || array.endsWith("_normalized") || needs !== "gradients") return false;
+    return array.startsWith("raw") || (array.startsWith("flow") && flowRule(rule) === "contained");
   }
 
   get hasSpecial(): boolean {
@@ -169,7 +181,7 @@ export class Report {
   isShare(array: string): boolean {
     return (
       array.endsWith("_normalized") ||
-      (!array.startsWith("flow") && !isScoreArray(array) && this.settings.mixing === "attention")
+      (!array.startsWith("flow") && !this.inLogits(array) && this.mixing.rule !== "added")
     );
   }
 

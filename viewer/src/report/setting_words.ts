@@ -17,7 +17,7 @@ const MASKS: Record<string, string> = {
 };
 
 /** What ° beside a value means. */
-export const DEGENERATE_WORDS = "repeats the first layer's attention or is as large as it can be";
+export const DEGENERATE_WORDS = "repeats the first layer's weights or is as large as it can be";
 
 export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
 export const residualWords = (residual: number) =>
@@ -59,12 +59,11 @@ export function targetWords({ document }: Report, target: Target | undefined = d
   return `${kind} ${quoted(target.label)}${other}`;
 }
 
-/** What gradients make of the attention. */
-export function gradientMixing(report: Report): string {
-  const { target } = report.document;
-  const score = target?.kind === "next" ? "the next token" : "class";
-  const of = target ? ` for ${score} “${visible(target.label)}”` : "";
-  const rows =
-    report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
-  return `gradient-adjusted attention${of}; identity added, ${rows}`;
+/** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */
+export function mixingWords(report: Report): string {
+  const { name, needs, weights, rule } = report.mixing;
+  if (name === "attention") return "";
+  const of = needs === "gradients" && report.document.target ? ` for ${targetWords(report)}` : "";
+  if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
+  return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;
 }

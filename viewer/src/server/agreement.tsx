@@ -68,7 +68,7 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
             : "A decoder has no token that says nothing; the gradient of its prediction says which tokens matter to it. "}
           Each method's values of the output token are ranked beside these scores. One text shows whether a method
           misleads there, not how it does on average.
-          {report.gradient && " What is ranked is attention as it is, not weighted with gradients."}
+          {report.mixing.name !== "attention" && ` What is ranked is attention as it is, not ${report.mixing.weights}.`}
         </p>
       </div>
       {state.evaluationProblem.value && (

@@ -6,6 +6,7 @@ import type { Recipe } from "../report/recipe";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
 import { AGGREGATIONS, type Aggregation } from "../report/document";
+import { mixingInfo, type MixingInfo } from "../report/mixings";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import { restoreLink } from "../link";
@@ -43,10 +44,10 @@ export const USUAL_TOKENS = 40;
 const MOST_TEXT_WITH_HEADS = 240;
 
 /** What a request says so that numbers are made as a recipe has them. */
-function recipeFields(recipe: Recipe, gradient: boolean) {
+function recipeFields(recipe: Recipe, { needs, rule }: MixingInfo) {
   const { heads, residual, ...others } = recipe;
-  // Mixing by gradients is defined with the mean of the heads and the whole identity.
-  return gradient ? others : { heads, residual, ...others };
+  // Only attention has heads; contributions, relevance and gradients have a residual of their own.
+  return { ...(needs === "attention" && { heads }), ...(rule === "convex" && { residual }), ...others };
 }
 
 export class ServerState {
@@ -391,7 +392,8 @@ export class ServerState {
 
   /** A request for what is to stand beside what is shown, made as that is now. */
   private beside(viewer: Viewer, body: Record<string, unknown>): Record<string, unknown> {
-    return { ...body, ...recipeFields(viewer.explanation.peek().recipe, body.mixing === "gradient") };
+    const mixing = typeof body.mixing === "string" ? mixingInfo(body.mixing) : viewer.report.mixing;
+    return { ...body, ...recipeFields(viewer.explanation.peek().recipe, mixing) };
   }
 
   /** Explains what the composer holds, beside what is shown. */
@@ -558,7 +560,7 @@ export class ServerState {
     const position = token === null ? "all" : words ? words.groups[token][0] : token;
     const settings = {
       method: [method],
-      ...recipeFields(recipe, viewer.report.gradient),
+      ...recipeFields(recipe, viewer.report.mixing),
       output_token: position,
       ...(words ? { words: true } : {}),
     };

@@ -364,12 +364,14 @@ function PictureReadout({ picture }: { picture: Picture }) {
       );
     }
     const { all, patches } = picture.sums(row);
+    const logits = viewer.inLogits(method);
     const where = `${method}, layer ${choices.layer.value}: `;
     if (input === null) {
       return (
         <>
           {where}
-          <b>{percent(all > 0 ? patches / all : 0)}</b> of what {name(token)} draws on are patches
+          <b>{logits ? `${format(patches)} of ${format(all)} logits` : percent(all > 0 ? patches / all : 0)}</b> of what{" "}
+          {name(token)} draws on are patches
           {picture.specials.length > 0 ? ", the rest special tokens." : "."}
         </>
       );
@@ -379,7 +381,7 @@ function PictureReadout({ picture }: { picture: Picture }) {
         {where}
         {name(token)} draws <b>{format(row[input])}</b> on {name(input)}
         {/* Flow values are no parts of a whole. */}
-        {all > 0 && method !== "flow" && `, ${percent(row[input] / all)} of all`}
+        {all > 0 && method !== "flow" && !logits && `, ${percent(row[input] / all)} of all`}
       </>
     );
   };

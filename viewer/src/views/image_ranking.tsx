@@ -16,7 +16,7 @@ export function ImageShares() {
   const picture = pictureIn(report);
   const row = viewer.row();
   // Numbers with signs are parts of no whole.
-  if (viewer.scored) return null;
+  if (viewer.inLogits()) return null;
   const flow = state.choices.method.value === "flow";
   const { all, patches } = row ? picture.sums(row) : { all: 0, patches: 0 };
   const share = (part: number) => (all > 0 ? part / all : 0);
@@ -69,7 +69,7 @@ export function ImageRanking() {
   const all = row ? picture.sums(row).all : 0;
   const largest = Math.abs(ranking[0]?.value ?? 0);
   const flow = method === "flow";
-  const shared = !flow && !viewer.scored;
+  const shared = !flow && !viewer.inLogits();
   const words = formatOf(method);
   const degenerate = flow ? ranking.filter((entry) => entry.degenerate).length : 0;
   const table = () => ({

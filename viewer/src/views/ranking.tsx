@@ -67,7 +67,8 @@ export function helpOf(viewer: Viewer): string {
   const rounded = (explanation.value.result(method, viewer.layersOf(method), viewer.output)?.error ?? 0) > 0;
   if (tied && rounded) help.push("Equal ranks cannot be told apart at this precision.");
   else if (tied && flow) help.push("Flow values that their enclosures cannot tell apart share a rank.");
-  if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
+  if (viewer.inLogits() && !viewer.scored) help.push(`${method} is in logits of the prediction.`);
+  else if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
   const repeated = all.filter(({ degenerate }) => degenerate).length;
   if (repeated > 0)
     help.push(`° ${DEGENERATE_WORDS}: ${repeated} of ${all.length} values; layers between do not matter.`);

@@ -80,7 +80,7 @@ export function Referents() {
       : [
           candidateShares(report, token),
           "Beside each weight its share of the sum over the referents.",
-          marked ? "° repeats the first layer's attention or is as large as it can be." : "",
+          marked ? "° repeats the first layer's weights or is as large as it can be." : "",
         ];
   const exporter = {
     svg: () => pictureOf("referents"),

@@ -12,10 +12,10 @@ import { pictureIn } from "../report/picture";
 import {
   discardWords,
   downToWords,
-  gradientMixing,
   headsWords,
   layersWords,
   maskWords,
+  mixingWords,
   normalisationWords,
   pixelWords,
   residualWords,
@@ -102,6 +102,14 @@ function flowText(viewer: Viewer): string {
   return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
 }
 
+/** Of values that are no shares. */
+function unitsText(viewer: Viewer): string {
+  const methods = methodsShown(viewer).filter((method) => viewer.inLogits(method));
+  return methods.length > 0
+    ? `${methods.join(", ")}: logits of ${targetWords(viewer.report)}, no shares of a whole`
+    : "";
+}
+
 /** What is excluded from rankings and colours, which changes no number. */
 function excludedText({ state }: Viewer): string {
   const counts = state.counts.value;
@@ -113,7 +121,8 @@ const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !==
 const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
 
 /** Of a generation, whose numbers are all as its report was made. */
-export function generationSettings({ document, fields, settings, methods }: GenerationReport): Setting[] {
+export function generationSettings(report: GenerationReport): Setting[] {
+  const { document, fields, settings, methods, mixing } = report;
   const ends: Record<string, string> = {
     length: "the number of tokens asked for was reached",
     end: "the model ended the text",
@@ -132,8 +141,13 @@ export function generationSettings({ document, fields, settings, methods }: Gene
     ["Ended", ends[fields.stopped] ?? fields.stopped],
     ["Prompt", fields.chat ? "put into the model's chat template" : ""],
     ["Methods", settings.method.join(", ")],
-    ["Heads", headsWords(settings.heads)],
-    ["Residual", residualWords(settings.residual)],
+    [
+      "Mixing",
+      mixingWords(report) &&
+        `${mixing.weights}${mixing.needs === "gradients" ? ", for each token against its strongest rival" : ""}`,
+    ],
+    ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
+    ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
     ["Layers", layersWords(settings.layers)],
     ["Down to", downToWords(settings.start_layer)],
     ["Masked", maskWords(settings.mask_columns)],
@@ -170,6 +184,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
   const merged = report instanceof WordReport;
   const words = merged || settings.words;
   const held = `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`;
+  const convex = report.mixing.rule === "convex";
   const threshold = choices.threshold.value;
   const target = targetWords(report);
   if (viewer.scored) {
@@ -186,10 +201,14 @@ export function settingsShown(viewer: Viewer): Setting[] {
     ...pictureRows(report).map(plain),
     { term: "Shown", text: `${method} of output token ${tokenWords(token, report.tokens[token].label)}` },
     { term: "Numbers", text: source(viewer) },
-    { term: "Mixing", text: report.gradient ? gradientMixing(report) : "" },
-    setting("Heads", "heads", headsText),
-    report.gradient || raw
-      ? { term: "Residual", text: raw && !report.gradient ? "none: raw attention is that of one layer alone" : "" }
+    { term: "Mixing", text: mixingWords(report) },
+    ...(report.mixing.needs === "attention" ? [setting("Heads", "heads", headsText)] : []),
+    { term: "Units", text: unitsText(viewer) },
+    !convex || raw
+      ? {
+          term: "Residual",
+          text: raw && report.mixing.needs === "attention" ? "none: raw attention is that of one layer alone" : "",
+        }
       : setting("Residual", "residual", residualWords, { short: (part) => String(Number(part.toFixed(4))) }),
     raw
       ? { term: "Layers", text: `${layer} alone` }
