@@ -8,6 +8,7 @@ import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
 import { wholeOf, type Drawn } from "./filters";
 import { isScore, type Method } from "./report/document";
+import type { MixingInfo, MixingName } from "./report/mixings";
 import { recipeBy, recipeOf, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
 import { targetWords } from "./report/setting_words";
@@ -30,6 +31,13 @@ export interface Gone {
   tokens: readonly number[];
 }
 
+/** Asks the server again, with other matrices of the layers. */
+export interface AskMixing {
+  /** whether the model can have one */
+  offers(mixing: MixingInfo): boolean;
+  ask(mixing: MixingName): Promise<void>;
+}
+
 /** Asks the server for what the page cannot compute, for the viewer that shows it: pieces, or whole words. */
 export type AskServer = (viewer: Viewer, wanted: Wanted) => void;
 
@@ -40,6 +48,8 @@ export class Viewer {
   readonly differenceScale: ReadonlySignal<DivergingScale>;
   /** Set where there is a server. */
   readonly askServer: Signal<AskServer | null>;
+  /** Set where there is a server that knows the input. */
+  readonly askMixing: Signal<AskMixing | null>;
   /** What the server is being asked for; null: nothing. */
   readonly asking: Signal<Wanted | null>;
   /** What a server computed of the same input with other settings. */
@@ -65,6 +75,7 @@ export class Viewer {
   constructor(report: Report, pieces?: Viewer, served = false) {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
+    this.askMixing = pieces?.askMixing ?? signal(null);
     this.asking = pieces?.asking ?? signal(null);
     this.other = pieces?.other ?? signal(null);
     this.gone = pieces?.gone ?? signal(null);

@@ -12,6 +12,7 @@ import { downToWords } from "../report/setting_words";
 import { maskText, WordReport } from "../report/words";
 import { AskFor } from "./ask_for";
 import { CheckBox } from "./check_box";
+import { MixingChoice, mixingsOf } from "./mixing_choice";
 import { Select, Slider, type Option } from "./fields";
 import "../styles/pictures.css";
 
@@ -98,7 +99,8 @@ export function RecipeControls() {
   );
   for (const mask of [settings.mask_columns, recipe.mask_columns]) if (!masks.includes(mask)) masks.push(mask);
   const hasWords = report instanceof WordReport || viewer.merged.value !== null;
-  if (!anything && !hasWords) return null;
+  const mixes = mixingsOf(viewer).length > 0;
+  if (!anything && !hasWords && !mixes) return null;
   if (viewer.scored) return hasWords ? <WordsOnly /> : null;
   const lowest = Math.max(0, Math.min(...report.layers) - 1);
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
@@ -110,6 +112,7 @@ export function RecipeControls() {
   };
   return (
     <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+      <MixingChoice />
       {anything && report.mixing.rule === "convex" && (
         <Share
           id="residual"

@@ -64,6 +64,7 @@ function Comparison() {
     ? otherSide(theirs, match, token, chosen, choices.skipSpecial.value)
     : sideOf(explanation.value, { ...chosen, token, counts: counts.value });
   const apart = theirs ? [unlikeWords(explanation.value.recipe, theirs.recipe)] : [];
+  if (theirs && second.mixing !== report.mixing) apart.push(`mixing ${report.mixing.name} and ${second.mixing.name}`);
   if (mixed)
     apart.push(
       isOfWords(report)
@@ -104,7 +105,8 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const apart = first && second ? difference(first, second, match) : null;
   // Whether the two mean the same.
   const signs = [a, b].map(({ method }) => isScore(method));
-  const common = (a.method === b.method || chosen.shares || signs[0]) && signs[0] === signs[1];
+  const alike = a.method === b.method && a.report.mixing === b.report.mixing;
+  const common = (alike || chosen.shares || signs[0]) && signs[0] === signs[1];
   const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
   const titles = [a, b].map((side) => mapTitle(side.method, side.layer));
   const secondTitle = [titles[1], without].filter(Boolean).join(", ");
