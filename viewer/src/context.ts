@@ -2,7 +2,7 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { endsOf, signedEnds, type Ends } from "./color/ends";
+import { endsOf, signedEnds, takesMost, type Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
@@ -94,6 +94,8 @@ export class Viewer {
       const recipe = now.document.generation ? recipeOf(now) : recipeBy((name) => choices[name].value);
       return new Explanation(now, recipe, this.answers.value, choices.normalized.value);
     });
+    this.state.takesMost = () =>
+      !this.scored && takesMost(this.report, this.row(), this.explanation.value.recipe.start_layer);
     this.ranking = computed(() => {
       const method = choices.method.value;
       return this.explanation.value.ranking(method, this.layersOf(method), this.output, this.state.counts.value);

@@ -87,6 +87,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   discard: share("q"),
   normalize: plain("n", oneOf("none", "row", "receptive-field")),
   skipSpecial: flag("s"),
+  skipSink: flag("si"),
   skipStopWords: flag("sw"),
   pattern: plain("re", (text) => (text.length <= LONGEST_PATTERN ? text : undefined)),
   generated: flag("g"),
@@ -145,7 +146,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
 /** Choices of both kinds of page, and those of generations alone: some keys mean another thing in each. */
 const SHARED: readonly (keyof Choices)[] = [
-  ...(["method", "token", "skipSpecial", "skipStopWords", "pattern", "byHand"] as const),
+  ...(["method", "token", "skipSpecial", "skipSink", "skipStopWords", "pattern", "byHand"] as const),
   ...(["palette", "threshold", "fromLeast"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];

@@ -110,8 +110,9 @@ export const SHORTCUTS: readonly Shortcut[] = [
     keys: ["s"],
     does: "exclude special tokens, or include them",
     run({ report, state }) {
-      const { skipSpecial } = state.choices;
+      const { skipSpecial, skipSink } = state.choices;
       if (specialTokens(report).size > 0) skipSpecial.value = !skipSpecial.value;
+      else if (state.takesMost()) skipSink.value = !skipSink.value;
     },
   },
   { keys: ["f"], does: "filters", run: () => document.getElementById("filters-button")?.click() },

@@ -22,6 +22,20 @@ const NONE = -1;
 export const isAside = ({ model, tokens }: Report, output: number, token: number) =>
   tokens[token].special || token === output || (model.causal && token === 0);
 
+/** What lies more than so many times above the rest is far above it: it sets no top, and a sink does not count. */
+const FAR_ABOVE = 2;
+
+/**
+ * Whether a decoder's first token takes most of a row: an attention sink, far above every other token of the prompt. The
+ * rule of tables and figures, too (attnflow/report/report_ranking.cc).
+ */
+export function takesMost({ model, m }: Report, row: Numbers | null, startLayer: number): boolean {
+  if (!row || !model.causal || startLayer !== 0) return false;
+  let rest = 0;
+  for (let j = 1; j < Math.min(m, row.length); ++j) if (row[j] > rest) rest = row[j];
+  return rest > 0 && row[0] > FAR_ABOVE * rest;
+}
+
 /** What is less than this share of the largest value has no strong colour: it is next to nothing. */
 const FLOOR = 0.01;
 
@@ -62,7 +76,7 @@ export class EndsOf {
   get ends(): Ends {
     const { aside, rest, least } = this;
     const above = Math.max(aside, rest);
-    const top = rest > 0 && aside > 2 * rest ? Math.max(rest, FLOOR * above) : above;
+    const top = rest > 0 && aside > FAR_ABOVE * rest ? Math.max(rest, FLOOR * above) : above;
     return { least: least < top ? least : 0, top, above };
   }
 }

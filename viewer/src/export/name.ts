@@ -12,7 +12,7 @@ import {
   residualWords,
   targetWords,
 } from "../report/setting_words";
-import { excludedOf, readPattern, reasonsExcluded, SPECIAL } from "../filters";
+import { excludedOf, readPattern, reasonsExcluded, SINK, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { namesOf } from "../link";
 import { percent, shorten, visible } from "../report/text";
@@ -79,6 +79,7 @@ function excludedWords({ state, report }: Viewer): string {
   const kept = named(byHandAs(false).filter((token) => filtered[token]));
   return [
     skipSpecial.value && report.hasSpecial ? SPECIAL : "",
+    state.reasons.value[0] === SINK ? "the first token, which takes most" : "",
     skipStopWords.value ? "stop words and punctuation" : "",
     readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
     ...named(byHandAs(true)),
