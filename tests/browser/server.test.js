@@ -49,22 +49,42 @@ describe("a text", () => {
       await tab.locator("#ask-pair").fill("Two");
       await tab.locator("#ask-candidates").fill("is, are");
       await tab.locator("#ask-referents").fill("key");
-      await tab.locator("#ask-gradient").check();
+      assert.match(await tab.locator("#ask-mixing").locator("option").first().textContent(), /^auto: attention$/);
+      await tab.locator("#ask-mixing").selectOption("relevance");
       await tab.locator("#ask-target").fill("are");
+      await tab.locator("#ask-against").fill("is");
+      await tab.locator('#ask-scores input[value="attnlrp"]').check();
       await tab.keyboard.press("Escape");
       await tab.locator("#explain").click();
       await tab.locator("#all-methods").waitFor();
       assert.deepEqual(asks(server, "explain")[0].body, {
-        method: ["raw", "rollout", "flow"],
+        method: ["raw", "rollout", "flow", "attnlrp"],
         compact: true,
         model: "masked-model",
         text: "x".repeat(300),
         pair: "Two",
-        mixing: "gradient",
+        mixing: "relevance",
         target: "are",
+        against: "is",
         candidates: ["is", "are"],
         referents: ["key"],
       });
+    });
+  });
+
+  test("the layers' matrices are others in one click, and the paper's attention comes back in another", async () => {
+    await serve({}, async (tab, server) => {
+      await tab.locator("#explain").click();
+      await tab.locator("#all-methods").waitFor();
+      const text = asks(server, "explain")[0].body.text;
+      await tab.locator("#mixing").selectOption("alti");
+      await tab.waitForFunction(() => location.hash.includes("alti"));
+      const { mixing, text: again } = asks(server, "explain")[1].body;
+      assert.deepEqual([mixing, again], ["alti", text]);
+      // The composer still asks as it is set.
+      await tab.locator("#explain").click();
+      await tab.waitForFunction(() => !location.hash.includes("alti"));
+      assert.equal(asks(server, "explain")[2].body.mixing, undefined);
     });
   });
 

@@ -52,6 +52,7 @@ describe("of a decoder whose first token takes most", () => {
     makePage(join(folder, "report.json"), join(folder, "report.html"));
     ({ page, watch, close: finish } = await open(browser, join(folder, "report.html")));
     await page.locator("#methods").getByText("raw", { exact: true }).click();
+    await drawn(page);
   });
   after(async () => {
     await finish?.();
@@ -89,6 +90,23 @@ describe("of a decoder whose first token takes most", () => {
       },
       [L, n],
     );
+
+  test("it does not count until somebody asks, and a line says how much it takes", async () => {
+    const row = values.raw.subarray(((L - 1) * n + n - 1) * n, L * n * n);
+    const note = page.locator("#sink-note");
+    assert.match(await note.textContent(), /^First token excluded from colors and rankings: .*9\d% of what/u);
+    const first = page.locator('#strip [data-token="0"]');
+    assert.equal(await first.evaluate((token) => token.style.backgroundColor), "");
+    const top = async () => (await page.locator("#strip-card .legend").textContent()).match(/^0([\d.]+)/u)[1];
+    assert.ok(close(numberOf(await top()), Math.max(...row.slice(1, n))), `${await top()}`);
+    assert.equal(await page.locator('#rank tr[data-token="0"]').count(), 0);
+    assert.equal(await page.locator("#heat .above, #matrix .above").count(), 0);
+    await page.locator("#sink-toggle").click();
+    await drawn(page);
+    assert.match(await note.textContent(), /^First token counts: .*Exclude it$/u);
+    assert.equal(await page.locator('#rank tr[data-token="0"]').count(), 1);
+    await page.waitForFunction(() => location.hash.includes("si=0"));
+  });
 
   test("the small pictures of heads show the other tokens, on one scale and on one each", async () => {
     const heads = report.model.heads;

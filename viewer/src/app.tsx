@@ -3,6 +3,7 @@
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
+import { AgreementLine } from "./components/agreement_line";
 import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
 import { KeysDialog, type Keys } from "./components/help";
@@ -14,7 +15,9 @@ import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
 import { followKeys, SHORTCUTS, type Shortcut } from "./shortcuts";
-import { format } from "./report/text";
+import { amount } from "./report/agreement";
+import { targetWords } from "./report/setting_words";
+import { formatOf } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
@@ -68,6 +71,8 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         <header key={`head ${part}`}>
           <Toolbar />
           {heading}
+          <Explained />
+          <AgreementLine />
           <PrintFacts />
         </header>
         {controls}
@@ -129,18 +134,55 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
       )}
       {children}
       <Compare />
-      {!pictured && <LayerMap />}
+      {!pictured && !viewer.scored && <LayerMap />}
       <div class="pair wide">
         <div class="pile">
           {!pictured && <Ranking />}
           <SettingsCard />
         </div>
-        <Matrix />
+        {viewer.scored ? <OneNumber /> : <Matrix />}
       </div>
-      <FlowGraph />
-      <HeadGrid />
+      {!viewer.scored && (
+        <>
+          <FlowGraph />
+          <HeadGrid />
+        </>
+      )}
       <Referents />
     </Page>
+  );
+}
+
+/** What the layers' matrices are made of where that is not the paper's attention, and the prediction that they explain. */
+function Explained() {
+  const viewer = useViewer();
+  const { report, state, scored } = viewer;
+  const { mixing, document } = report;
+  if (mixing.name === "attention" || scored) return null;
+  const target = document.generation ? document.generation.tokens[state.choices.token.value]?.target : document.target;
+  const logit = target && target.logit - (target.against?.logit ?? 0);
+  const unit = target?.against ? "logit difference" : "logit";
+  return (
+    <p id="explained">
+      {mixing.weights[0].toUpperCase() + mixing.weights.slice(1)}
+      {mixing.needs === "gradients" && target && (
+        <>
+          {" "}
+          for <Own text={targetWords(report, target)} most={120} /> ({unit} {amount(logit ?? 0)})
+        </>
+      )}
+    </p>
+  );
+}
+
+/** In place of what needs a matrix. */
+function OneNumber() {
+  const { report, state } = useViewer();
+  return (
+    <p class="help" id="one-number">
+      {state.choices.method.value} gives one number per {report.document.input.kind === "image" ? "patch" : "token"};
+      all pairs, layers, graph and heads are shown with raw, rollout and flow.
+    </p>
   );
 }
 
@@ -150,7 +192,8 @@ export function announceChoices(viewer: Viewer) {
   let first = true;
   return effect(() => {
     const best = ranking.value.slice(0, 3);
-    const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${format(value)}`).join(", ");
+    const words = formatOf(state.choices.method.value);
+    const strongest = best.map(({ token, value }) => `${viewer.plainName(token)} ${words(value)}`).join(", ");
     const text = `${viewer.chosenText()}: ${strongest || (viewer.row() ? "nothing" : "not computed")}`;
     const opening = first;
     // Also while tokens arrive: what is there when the last one has come is said.
@@ -171,7 +214,7 @@ function PrintFacts() {
 }
 
 function Heading() {
-  const { report, state } = useViewer();
+  const { report, state, scored } = useViewer();
   const { text, text_pair: pair, kind, image } = report.document.input;
   const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
   return (
@@ -184,7 +227,13 @@ function Heading() {
         ))}
       </p>
       <h1 id="heading">
-        What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
+        {scored ? (
+          `What speaks for ${targetWords(report)}`
+        ) : (
+          <>
+            What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
+          </>
+        )}
         {image?.name && (
           <>
             {" in “"}

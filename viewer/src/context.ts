@@ -2,14 +2,16 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Ends } from "./color/ends";
+import { endsOf, signedEnds, takesMost, type Ends } from "./color/ends";
 import { DivergingScale, Scale } from "./color/scale";
 import { Shades } from "./color/shades";
 import { Explanation, type Ranked } from "./explanation";
 import { wholeOf, type Drawn } from "./filters";
-import type { Method } from "./report/document";
+import { isScore, type Method } from "./report/document";
+import type { MixingInfo, MixingName } from "./report/mixings";
 import { recipeBy, recipeOf, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
+import { targetWords } from "./report/setting_words";
 import type { Numbers } from "./report/values";
 import { WordReport } from "./report/words";
 import { State, wordState } from "./state";
@@ -29,6 +31,13 @@ export interface Gone {
   tokens: readonly number[];
 }
 
+/** Asks the server again, with other matrices of the layers. */
+export interface AskMixing {
+  /** whether the model can have one */
+  offers(mixing: MixingInfo): boolean;
+  ask(mixing: MixingName): Promise<void>;
+}
+
 /** Asks the server for what the page cannot compute, for the viewer that shows it: pieces, or whole words. */
 export type AskServer = (viewer: Viewer, wanted: Wanted) => void;
 
@@ -39,6 +48,8 @@ export class Viewer {
   readonly differenceScale: ReadonlySignal<DivergingScale>;
   /** Set where there is a server. */
   readonly askServer: Signal<AskServer | null>;
+  /** Set where there is a server that knows the input. */
+  readonly askMixing: Signal<AskMixing | null>;
   /** What the server is being asked for; null: nothing. */
   readonly asking: Signal<Wanted | null>;
   /** What a server computed of the same input with other settings. */
@@ -64,6 +75,7 @@ export class Viewer {
   constructor(report: Report, pieces?: Viewer, served = false) {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
+    this.askMixing = pieces?.askMixing ?? signal(null);
     this.asking = pieces?.asking ?? signal(null);
     this.other = pieces?.other ?? signal(null);
     this.gone = pieces?.gone ?? signal(null);
@@ -82,6 +94,8 @@ export class Viewer {
       const recipe = now.document.generation ? recipeOf(now) : recipeBy((name) => choices[name].value);
       return new Explanation(now, recipe, this.answers.value, choices.normalized.value);
     });
+    this.state.takesMost = () =>
+      !this.scored && takesMost(this.report, this.row(), this.explanation.value.recipe.start_layer);
     this.ranking = computed(() => {
       const method = choices.method.value;
       return this.explanation.value.ranking(method, this.layersOf(method), this.output, this.state.counts.value);
@@ -109,6 +123,7 @@ export class Viewer {
 
   /** In words: "layer 3", "mean over layers 1–6". */
   layersText(method: Method = this.state.choices.method.value): string {
+    if (isScore(method)) return "";
     return `layer ${String(this.layersOf(method))}`;
   }
 
@@ -132,12 +147,13 @@ export class Viewer {
   /** What is chosen, as plain text. */
   chosenText(): string {
     const { method, layer, token } = this.state.choices;
+    if (this.scored) return `${method.value} of ${targetWords(this.report)}`;
     return `Output token ${this.plainName(token.value)}, ${method.value}, layer ${layer.value}`;
   }
 
   protected drawnOn(): Drawn {
     const values = this.row();
-    return { values, whole: wholeOf(values), among: this.report.n };
+    return { values, whole: this.inLogits() ? null : wholeOf(values), among: this.report.n };
   }
 
   /** This viewer, or the one with words merged, as is chosen. */
@@ -146,9 +162,28 @@ export class Viewer {
   }
 
   /** Colours of values between the ends of a scale. */
-  shades({ least, top }: Ends): Shades {
+  shades({ least, top, signed }: Ends): Shades {
     const { fromLeast, threshold } = this.state.choices;
-    return new Shades(this.scale.value, fromLeast.value ? least : 0, threshold.value * top);
+    const cut = threshold.value * top;
+    if (signed) return new Shades(this.scale.value, -top, cut, this.differenceScale.value);
+    return new Shades(this.scale.value, fromLeast.value ? least : 0, cut);
+  }
+
+  /** The ends of the scale of a method's row of the chosen output token. */
+  endsOf(row: Numbers | null, method: Method = this.state.choices.method.value): Ends {
+    const counts = this.state.counts.value;
+    return isScore(method) ? signedEnds(this.report, row, counts) : endsOf(this.report, [row], this.output, counts);
+  }
+
+  /** Whether the values that are shown of a method are in logits of a prediction. */
+  inLogits(method: Method = this.state.choices.method.value): boolean {
+    const { explanation, report } = this;
+    return report.inLogits(explanation.value.arrayOf(method)) && explanation.value.recipe.normalize === "none";
+  }
+
+  /** Whether a method beside the graph is shown: one number a token, of one prediction, whatever layer or output token. */
+  get scored(): boolean {
+    return isScore(this.state.choices.method.value);
   }
 
   /** What a token is called where one is named: its label and, in grey, its position. */

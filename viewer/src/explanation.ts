@@ -3,7 +3,7 @@
 // Values that the document holds are taken from it. Others (another residual, other heads, fewer layers) are computed in
 // the page where the document holds the layers' attention; flow, which is expensive, is asked of the server or said to
 // be missing.
-import type { Method } from "./report/document";
+import { arrayName, isScore, type Method, type ScoreMethod } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
 import { recipeOf, recipesApart, type Recipe } from "./report/recipe";
 import type { Layers, Report } from "./report/report";
@@ -44,12 +44,12 @@ export class Explanation {
   constructor(
     readonly report: Report,
     readonly recipe: Recipe,
-    answers: readonly Report[] = [],
+    private readonly answered: readonly Report[] = [],
     /** of a generation: normalised values where there are some */
     private readonly normalized = false,
   ) {
     this.every = report.tokens.map((token) => token.index);
-    this.answers = answers.filter((answer) => answersRecipe(answer, recipe));
+    this.answers = answered.filter((answer) => answersRecipe(answer, recipe));
   }
 
   /** What a server computed of the same input for this recipe. */
@@ -65,11 +65,23 @@ export class Explanation {
     const { report } = this;
     return this.normalized && report instanceof GenerationReport && report.hasNormalized(method)
       ? `${method}_normalized`
-      : method;
+      : arrayName(method);
+  }
+
+  /** Scores of one prediction: no recipe, layer or output token changes them. */
+  private scores(method: ScoreMethod): RowResult | null {
+    const array = arrayName(method);
+    for (const from of [this.report, ...this.answered]) {
+      const values = from.row(array, 1, 0);
+      const source = from === this.report ? "document" : "server";
+      if (values) return { values, source, error: from.rowError(array, -1), from };
+    }
+    return null;
   }
 
   /** What `outputToken` after `layer` draws on, or null where that is not known here. */
   result(method: Method, layer: Layers, outputToken: number): RowResult | null {
+    if (isScore(method)) return this.scores(method);
     const key = `${method} ${layer} ${outputToken}`;
     const known = this.cache.get(key);
     if (known !== undefined) return known;
@@ -119,6 +131,7 @@ export class Explanation {
 
   /** About how many numbers are touched to make a row; 0 where the document holds it. */
   cost(method: Method, layer: number): number {
+    if (isScore(method)) return 0;
     const { report, recipe, asComputed } = this;
     const { n } = report;
     if (asComputed && report.methods.includes(method) && report.outputTokens(method).length === n) return 0;
@@ -129,6 +142,7 @@ export class Explanation {
 
   /** Why there are no values, as a sentence; null when there are some for every output token. */
   whyNot(method: Method, layer: number): string | null {
+    if (isScore(method)) return this.scores(method) ? null : `The report holds no ${method}.`;
     if (this.asComputed && this.report.outputTokens(method).length === this.report.n) {
       if (this.report.methods.includes(method) && this.report.layers.includes(layer)) return null;
     }
@@ -138,6 +152,7 @@ export class Explanation {
 
   /** Output tokens that the method has values of. */
   outputTokens(method: Method, layer = this.report.layers.at(-1) ?? 1): number[] {
+    if (isScore(method)) return [];
     if (this.whyNot(method, layer) === null) return this.every;
     const answered = this.answeredTokens(method, layer);
     if (!this.asComputed || !this.report.methods.includes(method)) return answered;
@@ -156,13 +171,15 @@ export class Explanation {
     const flow = this.arrayOf(method) === "flow";
     const gaps = flow ? this.besideFlow("flow_gap", layer, outputToken) : null;
     const widest = flow && !gaps ? (result.from?.document.flow_gap_max ?? 0) : 0;
+    // What speaks strongly against is as strong as what speaks for.
+    const size = isScore(method) ? (i: number) => Math.abs(values[i]) : (i: number) => values[i];
     const order = [...values.keys()].filter((i) => counts[i] && (all || values[i] > 0));
-    order.sort((a, b) => (values[b] || 0) - (values[a] || 0) || a - b);
+    order.sort((a, b) => (size(b) || 0) - (size(a) || 0) || a - b);
     let rank = 0;
     let first = NaN;
     return order.map((i, at) => {
-      const high = (values[i] + (gaps ? (gaps[i] ?? 0) : widest)) * (1 + error);
-      if (!(high >= first)) [rank, first] = [at + 1, values[i] * (1 - error)];
+      const high = (size(i) + (gaps ? (gaps[i] ?? 0) : widest)) * (1 + error);
+      if (!(high >= first)) [rank, first] = [at + 1, size(i) * (1 - error)];
       return { token: i, rank, value: values[i], degenerate: Boolean(flags?.[i]) };
     });
   }

@@ -9,6 +9,9 @@ export const WEAKEST_ARC = table.arcs.weakest;
 /** The blue scale, from nothing to the strongest. */
 export const BLUES: readonly string[] = table.blues;
 
+/** Values with signs: from what speaks against, through nothing, to what speaks for. */
+export const RED_BLUE: readonly string[] = table.red_blue;
+
 /** What arcs show: the share that runs through them, or the weight of a matrix. */
 export type ArcKind = "share" | "weight";
 

@@ -65,6 +65,8 @@ export const matches = (pattern: RegExp, label: string) => pattern.test(label.sl
 export interface Filters {
   /** special tokens, wherever they stand; also those that the report's rule of that name holds */
   special: boolean;
+  /** the first token, which takes most of what is shown */
+  sink?: boolean;
   /** English stop words, and what is punctuation */
   stopWords: boolean;
   /** tokens generated before */
@@ -79,6 +81,9 @@ export interface Filters {
 /** The report's own name of the rule for special tokens (attnflow/text/token_filter.h). */
 export const SPECIAL = "special tokens";
 
+/** Why a decoder's first token does not count. */
+export const SINK = "the first token";
+
 /** Special tokens: those that are marked, and those of the report's rule. */
 export function specialTokens({ tokens, excluded }: Report): Set<number> {
   const special = tokens.filter((token) => token.special).map(({ index }) => index);
@@ -91,7 +96,8 @@ export function reasonsExcluded(report: Report, filters: Filters): string[] {
   const special = specialTokens(report);
   const reasons = tokens.map((_, j): string => {
     if (filters.generated && j >= m) return "generated tokens";
-    return filters.special && special.has(j) ? SPECIAL : "";
+    if (filters.special && special.has(j)) return SPECIAL;
+    return filters.sink && j === 0 ? SINK : "";
   });
   for (const [k, { rule, tokens: held }] of excluded.entries()) {
     for (const j of held) if (filters.rules[k] && rule !== SPECIAL) reasons[j] ||= rule;

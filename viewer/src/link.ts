@@ -4,7 +4,7 @@ import { addressWith, followAddress, fragmentParts } from "./address";
 import { OVERLAYS } from "./color/overlay";
 import { PALETTES } from "./color/scale";
 import { LONGEST_PATTERN } from "./filters";
-import { METHODS, type Method } from "./report/document";
+import { isScore, METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
 import type { Choices, State } from "./state";
 
@@ -51,7 +51,8 @@ const layerOf = (text: string, report: Report) => {
 const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   method: plain("m", (text, report) => {
     const found = method(text);
-    return found && (!report.document.generation || report.methods.includes(found)) ? found : undefined;
+    const held = report.document.generation !== undefined || (found && isScore(found));
+    return found && (!held || report.methods.includes(found)) ? found : undefined;
   }),
   layer: plain("l", layerOf),
   start_layer: plain("d", (text, report) => whole(text, 0, Math.max(...report.layers) - 1)),
@@ -86,6 +87,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   discard: share("q"),
   normalize: plain("n", oneOf("none", "row", "receptive-field")),
   skipSpecial: flag("s"),
+  skipSink: flag("si"),
   skipStopWords: flag("sw"),
   pattern: plain("re", (text) => (text.length <= LONGEST_PATTERN ? text : undefined)),
   generated: flag("g"),
@@ -144,7 +146,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
 const NAMES = Object.keys(FIELDS) as (keyof Choices)[];
 /** Choices of both kinds of page, and those of generations alone: some keys mean another thing in each. */
 const SHARED: readonly (keyof Choices)[] = [
-  ...(["method", "token", "skipSpecial", "skipStopWords", "pattern", "byHand"] as const),
+  ...(["method", "token", "skipSpecial", "skipSink", "skipStopWords", "pattern", "byHand"] as const),
   ...(["palette", "threshold", "fromLeast"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];

@@ -5,7 +5,7 @@ import type { Viewer } from "./context";
 import { specialTokens } from "./filters";
 import { GenerationViewer } from "./generation/generation_viewer";
 import { linkOf } from "./link";
-import { METHODS, type Method } from "./report/document";
+import { AGGREGATIONS, isScore, type Method } from "./report/document";
 import type { Comparison } from "./state";
 import { dark, theme } from "./theme";
 
@@ -32,11 +32,17 @@ function otherMethod(viewer: Viewer, method: Method): Method {
   return others.find((name) => viewer.report.methods.includes(name)) ?? method;
 }
 
+/** Whether two methods' values have different sums or units: shares, flows, and what is in units of a prediction. */
+export const sumsDiffer = (a: Method, b: Method) => {
+  const kind = (method: Method) => (isScore(method) ? "score" : method === "flow" ? "flow" : "share");
+  return kind(a) !== kind(b);
+};
+
 /** What a comparison begins with: another method of the same layer. Flow does not sum to 1 as the others do. */
 export function compareWith(viewer: Viewer): NonNullable<Comparison> {
   const { method, layer } = viewer.state.choices;
   const other = otherMethod(viewer, method.value);
-  return { method: other, layer: layer.value, shares: (other === "flow") !== (method.value === "flow") };
+  return { method: other, layer: layer.value, shares: sumsDiffer(other, method.value) };
 }
 
 /** Whether something is compared. */
@@ -86,7 +92,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     keys: ["1", "2", "3"],
     does: "raw, rollout, flow",
     run(viewer, key) {
-      const name = METHODS[Number(key) - 1];
+      const name = AGGREGATIONS[Number(key) - 1];
       if (viewer.report.methods.includes(name) || viewer.askServer.value) viewer.state.choices.method.value = name;
     },
   },
@@ -104,8 +110,9 @@ export const SHORTCUTS: readonly Shortcut[] = [
     keys: ["s"],
     does: "exclude special tokens, or include them",
     run({ report, state }) {
-      const { skipSpecial } = state.choices;
+      const { skipSpecial, skipSink } = state.choices;
       if (specialTokens(report).size > 0) skipSpecial.value = !skipSpecial.value;
+      else if (state.takesMost()) skipSink.value = !skipSink.value;
     },
   },
   { keys: ["f"], does: "filters", run: () => document.getElementById("filters-button")?.click() },

@@ -5,7 +5,7 @@ import { batch, computed, signal, type ReadonlySignal, type Signal } from "@prea
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
 import { readPattern, reasonsExcluded, toggled, type Filters } from "./filters";
-import type { Method } from "./report/document";
+import { isScore, type Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
 import { recipeOf, type Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
@@ -81,6 +81,8 @@ interface OfReport {
   token: number;
   /** special tokens are excluded from rankings and colour scales */
   skipSpecial: boolean;
+  /** a decoder's first token is excluded where it takes most of what is shown */
+  skipSink: boolean;
   /** which of the report's own rules exclude tokens */
   rules: readonly boolean[];
   graph: GraphKind;
@@ -108,6 +110,10 @@ const textOf = (value: unknown) =>
 export class State {
   readonly choices: ChoiceSignals;
   readonly pointed = signal<Pointed | null>(null);
+  /** Whether a decoder's first token takes most of what is shown: its viewer knows. */
+  takesMost: () => boolean = () => false;
+  /** It does, and is excluded for that. */
+  readonly sinkAside: ReadonlySignal<boolean>;
   readonly filters: ReadonlySignal<Filters>;
   /** Why each token is excluded from rankings and colour scales; "" where it counts. */
   readonly reasons: ReadonlySignal<string[]>;
@@ -144,7 +150,9 @@ export class State {
       ...shared,
     };
     const { choices } = this;
+    this.sinkAside = computed(() => choices.skipSink.value && this.takesMost());
     this.filters = computed(() => ({
+      sink: this.sinkAside.value,
       special: choices.skipSpecial.value,
       stopWords: choices.skipStopWords.value,
       generated: choices.generated.value,
@@ -197,9 +205,9 @@ export class State {
 
   /** Excludes no token. */
   includeAll() {
-    const { skipSpecial, skipStopWords, generated, rules, pattern, byHand } = this.choices;
+    const { skipSpecial, skipSink, skipStopWords, generated, rules, pattern, byHand } = this.choices;
     batch(() => {
-      for (const filter of [skipSpecial, skipStopWords, generated]) filter.value = false;
+      for (const filter of [skipSpecial, skipSink, skipStopWords, generated]) filter.value = false;
       rules.value = rules.value.map(() => false);
       pattern.value = "";
       byHand.value = new Map();
@@ -267,11 +275,14 @@ export function initialChoices(report: Report, served = false): Choices {
     ...USUAL,
     ...recipeOf(report),
     // Rollout's values neither stay in one layer nor saturate. Links without a method mean this one.
-    method: report.methods.includes("rollout") ? "rollout" : (report.methods.at(generation ? 0 : -1) ?? "raw"),
+    method: report.methods.includes("rollout")
+      ? "rollout"
+      : (report.methods.filter((one) => !isScore(one)).at(generation ? 0 : -1) ?? report.methods[0] ?? "raw"),
     layer: report.layers.at(-1) ?? 1,
     token: generation ? (served ? generation.newest : 0) : (document.output_token ?? 0),
     // [CLS] and [SEP] often take most of the mass, and every other token would look alike.
     skipSpecial: generation !== null || report.hasSpecial,
+    skipSink: true,
     rules: report.excluded.map(() => true),
     graph: document.all_output_tokens ? "attention" : "share",
   };

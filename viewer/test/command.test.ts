@@ -1,6 +1,7 @@
 // The command that the page offers for what it cannot compute must be one that can be given.
 import { describe, expect, test } from "vitest";
 import { commandFor } from "../src/components/ask_for";
+import type { MixingName } from "../src/report/mixings";
 import { Report } from "../src/report/report";
 import { WordReport } from "../src/report/words";
 import text from "./fixtures/text.json?raw";
@@ -41,6 +42,16 @@ describe("the command that computes what the page does not", async () => {
     const { name } = report.model;
     const builtin = name === "agreement" || name === "fashion";
     expect(command).toContain(builtin ? `--model ${name}` : `--model 'path/to/${name}'`);
+  });
+
+  test("names the mixing where that is not the default, and what it explains", () => {
+    const of = (mixing: MixingName) => commandFor(report, recipe, "flow", "all", mixing);
+    expect(of("attention")).not.toContain("--mixing");
+    expect(of("alti")).toMatch(/--mixing alti /);
+    // Contributions have no heads, and hold what stays in place.
+    expect(of("alti")).not.toMatch(/--heads|--residual|--target/);
+    expect(of("value-zeroing")).toContain("--residual 0.2");
+    expect(of("relevance")).toMatch(/--mixing relevance --target 'auto'/);
   });
 
   test("counts pieces where it merges them, and asks for no heads of words", () => {

@@ -11,7 +11,9 @@ import { upgraded } from "../src/report/upgrade";
 import { decodeArray, denseValues } from "../src/report/values";
 import { WordReport } from "../src/report/words";
 import causal from "./fixtures/causal.json?raw";
+import alti from "./fixtures/alti.json?raw";
 import gradient from "./fixtures/gradient.json?raw";
+import relevance from "./fixtures/relevance.json?raw";
 import renormalized from "./fixtures/renormalized.json?raw";
 import text from "./fixtures/text.json?raw";
 
@@ -29,7 +31,7 @@ interface Fixture {
   cases: { arguments: string[]; settings: Settings; arrays: Record<Method, EncodedArray> }[];
 }
 
-const FIXTURES = { text, causal, gradient, renormalized };
+const FIXTURES = { text, causal, gradient, renormalized, alti, relevance };
 const read = (name: keyof typeof FIXTURES) => JSON.parse(FIXTURES[name]) as Fixture;
 
 for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {

@@ -1,7 +1,7 @@
 // What the page of a server says and offers by the table of its models.
 import { expect, test } from "vitest";
 import type { ServedModel } from "../src/server/client";
-import { readAsk, writePictureAsk } from "../src/server/ask";
+import { readAsk, writePictureAsk, writePromptAsk, writeTextAsk } from "../src/server/ask";
 import { addressOf, exampleFile, fileOf, picturesOf, textsOf } from "../src/server/examples";
 import { problemHere } from "../src/server/problems";
 
@@ -20,6 +20,13 @@ const model = (examples: ServedModel["examples"]): ServedModel => ({
   evaluates: false,
   mask: null,
   examples,
+});
+
+test("an address holds which mixing, prediction and methods are asked", () => {
+  const edges = { mixing: "relevance", target: "is", against: "are", method: ["raw", "attnlrp"] };
+  expect(readAsk(writeTextAsk({ text: "a", ...edges }))).toEqual({ text: "a", ...edges });
+  expect(readAsk(writePictureAsk("bag.png", "m", false, edges))).toEqual({ picture: "bag.png", model: "m", ...edges });
+  expect(readAsk(writePromptAsk({ prompt: "a", mixing: "attention" }))).toEqual({ prompt: "a", mixing: "attention" });
 });
 
 test("examples are the chosen model's own", async () => {

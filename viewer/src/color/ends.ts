@@ -8,7 +8,12 @@ export interface Ends {
   top: number;
   /** the largest value, which may lie above the scale */
   above: number;
+  /** values have signs: the scale runs from -top to top, and `above` is the largest size */
+  signed?: true;
 }
+
+/** No output token: values that are of none of them. */
+const NONE = -1;
 
 /**
  * Whether a token may have a large value that says little: special tokens and a decoder's first one are attention sinks,
@@ -16,6 +21,20 @@ export interface Ends {
  */
 export const isAside = ({ model, tokens }: Report, output: number, token: number) =>
   tokens[token].special || token === output || (model.causal && token === 0);
+
+/** What lies more than so many times above the rest is far above it: it sets no top, and a sink does not count. */
+const FAR_ABOVE = 2;
+
+/**
+ * Whether a decoder's first token takes most of a row: an attention sink, far above every other token of the prompt. The
+ * rule of tables and figures, too (attnflow/report/report_ranking.cc).
+ */
+export function takesMost({ model, m }: Report, row: Numbers | null, startLayer: number): boolean {
+  if (!row || !model.causal || startLayer !== 0) return false;
+  let rest = 0;
+  for (let j = 1; j < Math.min(m, row.length); ++j) if (row[j] > rest) rest = row[j];
+  return rest > 0 && row[0] > FAR_ABOVE * rest;
+}
 
 /** What is less than this share of the largest value has no strong colour: it is next to nothing. */
 const FLOOR = 0.01;
@@ -57,7 +76,7 @@ export class EndsOf {
   get ends(): Ends {
     const { aside, rest, least } = this;
     const above = Math.max(aside, rest);
-    const top = rest > 0 && aside > 2 * rest ? Math.max(rest, FLOOR * above) : above;
+    const top = rest > 0 && aside > FAR_ABOVE * rest ? Math.max(rest, FLOOR * above) : above;
     return { least: least < top ? least : 0, top, above };
   }
 }
@@ -69,6 +88,12 @@ export const endsOf = (
   output: number,
   counts: readonly boolean[],
 ): Ends => collectEnds(report, rows, output, counts).ends;
+
+/** Of values with signs, which are of a prediction and of no output token; special tokens and sinks as everywhere. */
+export function signedEnds(report: Report, row: Numbers | null, counts: readonly boolean[]): Ends {
+  const { top, above } = collectEnds(report, [row && row.map(Math.abs)], NONE, counts).ends;
+  return { least: -top, top, above, signed: true };
+}
 
 /** The same, to be put together with others. */
 export function collectEnds(
@@ -88,5 +113,5 @@ export const endsOfEach = (all: Ends, each: readonly Ends[]): Ends => ({
   above: each.some(({ top, above }) => above > top) ? Infinity : all.top,
 });
 
-/** Whether a value lies above its scale, beyond rounding. */
-export const isAbove = (value: number, { top }: Pick<Ends, "top">) => value > top * (1 + 1e-6);
+/** Whether a value lies beyond its scale, not by rounding alone. */
+export const isAbove = (value: number, { top }: Pick<Ends, "top">) => Math.abs(value) > top * (1 + 1e-6);

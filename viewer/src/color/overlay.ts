@@ -1,5 +1,5 @@
 // How a map lies over a picture, the same on the page, in its legend and in files.
-import type { Rgb, Scale } from "./scale";
+import { DivergingScale, type Rgb, type Scale } from "./scale";
 
 /**
  * colour: the scale's colours, all as opaque; opacity: one colour, the more opaque the larger the value, over grey;
@@ -11,9 +11,12 @@ export const OVERLAYS: readonly Overlay[] = ["colour", "opacity", "outline", "be
 /** The one colour of "opacity": no grey is like it, with or without red-green blindness. */
 export const MARK: Rgb = [253, 122, 0];
 
+/** A map's colours; of values with signs both ends of a diverging scale, around nothing in the middle. */
+export type MapColours = Scale | DivergingScale;
+
 export interface OverlayLook {
   overlay: Overlay;
-  colours: Scale;
+  colours: MapColours;
   /** of the map; of "opacity", of its largest value */
   opacity: number;
 }
@@ -22,9 +25,15 @@ export interface OverlayLook {
 export const mapOpacity = ({ overlay, opacity }: Pick<OverlayLook, "overlay" | "opacity">): number =>
   overlay === "beside" ? 1 : opacity;
 
-/** Colour of a value, from 0 (the scale's low end) to 1 (its top), and its own opacity, 0 to 1. */
-export function pixelOf(t: number, overlay: Overlay, colours: Scale): { rgb: Rgb; alpha: number } {
+/** Colour of a value, from 0 (the scale's low end, with signs what speaks against) to 1 (its top), and its own opacity, 0 to 1. */
+export function pixelOf(t: number, overlay: Overlay, colours: MapColours): { rgb: Rgb; alpha: number } {
   const within = Math.max(0, Math.min(1, t));
+  if (colours instanceof DivergingScale) {
+    const signed = 2 * within - 1;
+    return overlay === "opacity"
+      ? { rgb: colours.rgb(Math.sign(signed), 1), alpha: Math.abs(signed) }
+      : { rgb: colours.rgb(signed, 1), alpha: 1 };
+  }
   return overlay === "opacity" ? { rgb: MARK, alpha: within } : { rgb: colours.rgb(within, 1), alpha: 1 };
 }
 

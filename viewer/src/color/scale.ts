@@ -1,9 +1,9 @@
-// Colour scales: ColorBrewer's blues, which attnflow's figures have from the same table, and as d3 has them its red to
-// blue, and cividis (Nuñez, Anderton and Renslow, 2018). From one colour to the next they run straight through L*a*b*.
+// Colour scales: ColorBrewer's blues and its red to blue, which attnflow's figures have from the same table, and as d3
+// has it cividis (Nuñez, Anderton and Renslow, 2018). From one colour to the next they run straight through L*a*b*.
 // Lightness runs one way in each, so that it reads the same in grey and with any colour blindness.
 import { quantize } from "d3-interpolate";
-import { interpolateCividis, schemeRdBu } from "d3-scale-chromatic";
-import { BLUES } from "../figures";
+import { interpolateCividis } from "d3-scale-chromatic";
+import { BLUES, RED_BLUE } from "../figures";
 import { linear, rampOf, type Rgb } from "./lab";
 
 export type { Rgb } from "./lab";
@@ -11,7 +11,6 @@ export const PALETTES = ["blue", "cividis", "grey"] as const;
 export type PaletteName = (typeof PALETTES)[number];
 
 const CIVIDIS = quantize(interpolateCividis, 9);
-const RED_TO_BLUE = schemeRdBu[11];
 const reversed = (colours: readonly string[]) => [...colours].reverse();
 /** Next to nothing on a dark page, where it would be ColorBrewer's brightest. */
 const NIGHT = "#1f242e";
@@ -23,8 +22,8 @@ const STOPS: Record<PaletteName | "less" | "more", Colours> = {
   blue: { light: BLUES, dark: [NIGHT, ...reversed(BLUES.slice(2))] },
   cividis: { light: ["#fefae2", ...reversed(CIVIDIS)], dark: ["#181c28", ...CIVIDIS] },
   grey: { light: ["#f8f8f8", "#242424"], dark: ["#222222", "#eeeeee"] },
-  less: { light: reversed(RED_TO_BLUE.slice(0, 6)), dark: [NIGHT, ...RED_TO_BLUE.slice(0, 4)] },
-  more: { light: RED_TO_BLUE.slice(5), dark: [NIGHT, ...reversed(RED_TO_BLUE.slice(7))] },
+  less: { light: reversed(RED_BLUE.slice(0, 6)), dark: [NIGHT, ...RED_BLUE.slice(0, 4)] },
+  more: { light: RED_BLUE.slice(5), dark: [NIGHT, ...reversed(RED_BLUE.slice(7))] },
 };
 
 // Relative luminance of WCAG 2. Black and white contrast alike with 0.179: 4.58 to 1, so whichever is taken has at
@@ -66,7 +65,7 @@ export class Scale {
   }
 }
 
-/** Maps differences in [-max, max] to colours: red below, blue above, the background at 0. */
+/** Maps values with signs in [-max, max] to colours: red below, blue above, the background at 0. */
 export class DivergingScale {
   private readonly less: Scale;
   private readonly more: Scale;
@@ -78,6 +77,10 @@ export class DivergingScale {
 
   private side(value: number): Scale {
     return value < 0 ? this.less : this.more;
+  }
+
+  rgb(value: number, max: number): Rgb {
+    return this.side(value).rgb(Math.abs(value), max);
   }
 
   css(value: number, max: number): string {

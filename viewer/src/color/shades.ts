@@ -1,5 +1,5 @@
 // Colours of values: from the low end of a scale to its top, and none below a threshold.
-import type { Rgb, Scale } from "./scale";
+import type { DivergingScale, Rgb, Scale } from "./scale";
 
 export class Shades {
   constructor(
@@ -8,7 +8,14 @@ export class Shades {
     readonly low: number,
     /** smaller values are drawn as the weakest colour */
     private readonly threshold: number,
+    /** of values with signs, whose low end is the top's other side: these colours */
+    private readonly diverging: DivergingScale | null = null,
   ) {}
+
+  /** A value with a sign; 0 where it is not drawn. */
+  private drawn(value: number): number {
+    return Math.abs(value) < this.threshold ? 0 : value;
+  }
 
   get dark(): boolean {
     return this.scale.dark;
@@ -27,11 +34,13 @@ export class Shades {
   }
 
   css(value: number, top: number): string {
+    if (this.diverging) return this.diverging.css(this.drawn(value), top);
     return this.scale.css(this.above(value), top - this.low);
   }
 
   /** Black or white, whichever reads on the colour. */
   ink(value: number, top: number): string {
+    if (this.diverging) return this.diverging.ink(this.drawn(value), top);
     return this.scale.ink(this.above(value), top - this.low);
   }
 }

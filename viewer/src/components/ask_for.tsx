@@ -1,7 +1,8 @@
 // How to get numbers that the page does not have: from the server, else by a command.
 import { useViewer } from "../context";
 import { unusualIn, type Recipe } from "../report/recipe";
-import { METHODS, type Method } from "../report/document";
+import { isScore, METHODS, type Method } from "../report/document";
+import { mixingInfo, type MixingName } from "../report/mixings";
 import type { Report } from "../report/report";
 import { WordReport } from "../report/words";
 
@@ -11,8 +12,15 @@ const MOST_IN_LINE = 400;
 /**
  * The command that computes what the page does not.
  * @param token position in the report; "all": every output token
+ * @param mixing that of the report, or another one
  */
-export function commandFor(report: Report, recipe: Recipe, method: Method, token: number | "all"): string {
+export function commandFor(
+  report: Report,
+  recipe: Recipe,
+  method: Method,
+  token: number | "all",
+  mixing: MixingName = report.settings.mixing,
+): string {
   const words = report instanceof WordReport || report.settings.words;
   const { input, model, settings } = report.document;
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
@@ -32,11 +40,19 @@ export function commandFor(report: Report, recipe: Recipe, method: Method, token
     const piece = report instanceof WordReport ? report.groups[token][0] : token;
     parts.push("--output-token", report.settings.words ? quoted(report.tokens[token].label) : String(piece));
   }
-  const weighted = settings.mixing !== "attention";
-  if (weighted) parts.push("--mixing", settings.mixing, "--target", quoted(settings.target));
+  const { needs, rule } = mixingInfo(mixing);
+  // Decoders have another default where they can.
+  if (mixing !== "attention" || model.causal) parts.push("--mixing", mixing);
+  if (needs === "gradients" || isScore(method) || settings.method.some(isScore)) {
+    for (const name of ["target", "against"] as const) {
+      const asked = settings[name] ?? "auto";
+      if (asked !== "auto" || (name === "target" && needs === "gradients")) parts.push(`--${name}`, quoted(asked));
+    }
+  }
   for (const name of unusualIn(recipe)) {
-    // Gradients come with the whole identity.
-    if (!weighted || name !== "residual") parts.push(`--${name.replace("_", "-")}`, String(recipe[name]));
+    // Only attention has heads, and contributions and relevance hold what stays in place.
+    if (name === "residual" ? rule === "convex" : name !== "heads" || needs === "attention")
+      parts.push(`--${name.replace("_", "-")}`, String(recipe[name]));
   }
   if (recipe.discard > 0 && settings.discard_keep_special) parts.push("--discard-keep-special");
   if (words) parts.push("--words");

@@ -11,7 +11,7 @@ import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
 export function Controls() {
-  const { report, state, explanation, askServer } = useViewer();
+  const { report, state, explanation, askServer, scored } = useViewer();
   const { choices } = state;
   const { layers, tokens } = report;
   const layerIndex = layers.indexOf(choices.layer.value);
@@ -23,6 +23,7 @@ export function Controls() {
     report instanceof WordReport
       ? `This report holds no ${method} of whole words${served ? "; the server computes it" : " (attnflow --words --method)"}`
       : `This report holds no ${method}${served ? "; the server computes it" : " (attnflow --method)"}`;
+  const alike = scored ? `${choices.method.value} is of the prediction, not of a layer or an output token` : undefined;
   const options = useMemo(
     () => tokens.map(({ index, label }) => [index, `${index}: ${shorten(label, 24)}`] as const),
     [tokens],
@@ -30,7 +31,7 @@ export function Controls() {
   return (
     <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
       <MethodChoice has={has} missing={lacking} asks={served} />
-      <div class="control">
+      <div class="control" title={alike}>
         <label for="layer">
           Layer{" "}
           <output id="layer-name" for="layer">
@@ -43,16 +44,17 @@ export function Controls() {
           max={layers.length - 1}
           step={1}
           value={layerIndex}
-          disabled={layers.length < 2}
+          disabled={layers.length < 2 || scored}
           aria-valuetext={`layer ${choices.layer.value}`}
           choose={(index) => (choices.layer.value = layers[index])}
         />
       </div>
-      <div class="control">
+      <div class="control" title={alike}>
         <label for="output-token">Output token</label>
         <Select
           id="output-token"
           own
+          disabled={scored}
           value={choices.token.value}
           options={options}
           choose={(token) => (choices.token.value = token)}

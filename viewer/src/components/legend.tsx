@@ -3,7 +3,7 @@ import type { Signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { Ends } from "../color/ends";
 import { barOf } from "../color/scale";
-import { format } from "../report/text";
+import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import { useViewer } from "../context";
 
 export interface LegendProps {
@@ -65,10 +65,22 @@ export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
 }
 
 export function Legend({ ends, of, each, marked = true }: LegendProps) {
-  const { top, above } = ends;
+  const { top, above, signed } = ends;
   const shades = useViewer().shades(ends);
   const { low } = shades;
   const clipped = above > top;
+  if (signed) {
+    return (
+      <ScaleBar
+        of={of}
+        from={`${AGAINST} ${format(-top)}`}
+        to={`${formatSigned(top)} ${FOR}`}
+        bar={barOf((t) => shades.css((2 * t - 1) * top, top))}
+        beyond={clipped ? [{ colour: shades.css(top, top), words: `as far as ${format(above)} from 0` }] : []}
+        marked={marked}
+      />
+    );
+  }
   return (
     <ScaleBar
       of={of}

@@ -1,6 +1,6 @@
-// Raw, rollout or flow.
+// Raw, rollout or flow, and the methods beside the graph that there are values of.
 import { useViewer } from "../context";
-import { METHODS, type Method } from "../report/document";
+import { isScore, METHODS, type Method } from "../report/document";
 import { Radios } from "./fields";
 
 interface MethodChoiceProps {
@@ -20,7 +20,7 @@ export function MethodChoice({ has, missing, asks = false }: MethodChoiceProps) 
       <Radios
         name="method"
         value={method.value}
-        options={METHODS.map((one) => ({
+        options={METHODS.filter((one) => !isScore(one) || has(one)).map((one) => ({
           value: one,
           words: <span>{one}</span>,
           title: has(one) ? undefined : missing(one),

@@ -4,7 +4,8 @@ import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { sum } from "../report/generation_report";
 import type { Layers } from "../report/report";
-import { format, isPunctuation, percent } from "../report/text";
+import { targetWords } from "../report/setting_words";
+import { AGAINST, FOR, format, formatSigned, isPunctuation, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Pointed } from "../state";
 import { TokenName } from "./own_text";
@@ -51,6 +52,7 @@ export function readoutOf(
   // The page of a generation says elsewhere where the chosen token stands.
   const own = generation && output === viewer.output ? { index: undefined } : {};
   const named = <TokenName {...viewer.name(report.namedBy(output))} said {...own} />;
+  if (row !== null && viewer.scored) return <Scored input={input} row={row} />;
   if (row === null) {
     const rows = explanation.value.outputTokens(method).map((position) => report.namedBy(position));
     return (
@@ -70,7 +72,8 @@ export function readoutOf(
   const draws = generation ? "drew" : "draws";
   if (input === null) {
     const best = viewer.ranking.value[0];
-    const value = best && format(best.value) + (generation && best.degenerate ? "°" : "");
+    const value =
+      best && format(best.value) + (viewer.inLogits() ? " logits" : "") + (generation && best.degenerate ? "°" : "");
     return (
       <>
         {where}
@@ -100,9 +103,43 @@ export function readoutOf(
   return (
     <>
       {where}
-      {named} {draws} <b>{format(row[input])}</b> on {name(input)}
+      {named} {draws} <b>{format(row[input])}</b>
+      {viewer.inLogits() && " logits"} on {name(input)}
       {flag ? " (repeats the first layer, or as large as it can be)" : ""}
       {generation && <Besides viewer={generation} input={input} row={row} />}
+    </>
+  );
+}
+
+/** What a token says of the prediction; without one, what says most for it and against it. */
+function Scored({ input, row }: { input: number | null; row: Numbers }) {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const where = `${state.choices.method.value}, ${targetWords(report)}: `;
+  const said = (token: number, most: boolean) => (
+    <>
+      <TokenName {...viewer.name(token)} said /> <b>{formatSigned(row[token])}</b>
+      {!row[token] ? ", which says nothing" : ` ${row[token] > 0 ? FOR : AGAINST}${most ? " it most" : " it"}`}
+    </>
+  );
+  if (input !== null) {
+    return (
+      <>
+        {where}
+        {said(input, false)}
+      </>
+    );
+  }
+  const ranked = viewer.ranking.value.map(({ token }) => token);
+  const ends = [ranked.find((token) => row[token] > 0), ranked.find((token) => row[token] < 0)];
+  const [first, ...rest] = ends.filter((token) => token !== undefined);
+  return (
+    <>
+      {where}
+      {first === undefined ? "no token that counts speaks for it or against it" : said(first, true)}
+      {rest.map((token) => (
+        <span key={token}>; {said(token, true)}</span>
+      ))}
     </>
   );
 }

@@ -12,6 +12,7 @@ import { downToWords } from "../report/setting_words";
 import { maskText, WordReport } from "../report/words";
 import { AskFor } from "./ask_for";
 import { CheckBox } from "./check_box";
+import { MixingChoice, mixingsOf } from "./mixing_choice";
 import { Select, Slider, type Option } from "./fields";
 import "../styles/pictures.css";
 
@@ -98,7 +99,9 @@ export function RecipeControls() {
   );
   for (const mask of [settings.mask_columns, recipe.mask_columns]) if (!masks.includes(mask)) masks.push(mask);
   const hasWords = report instanceof WordReport || viewer.merged.value !== null;
-  if (!anything && !hasWords) return null;
+  const mixes = mixingsOf(viewer).length > 0;
+  if (!anything && !hasWords && !mixes) return null;
+  if (viewer.scored) return hasWords ? <WordsOnly /> : null;
   const lowest = Math.max(0, Math.min(...report.layers) - 1);
   const highest = Math.max(lowest, (report.layers.at(-1) ?? 1) - 1);
   const chooseToLayer = (toLayer: number) => {
@@ -109,7 +112,8 @@ export function RecipeControls() {
   };
   return (
     <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
-      {anything && !report.gradient && (
+      <MixingChoice />
+      {anything && report.mixing.rule === "convex" && (
         <Share
           id="residual"
           label="Residual"
@@ -170,13 +174,7 @@ export function RecipeControls() {
           choose={(normalize) => (choices.normalize.value = normalize)}
         />
       )}
-      {hasWords && (
-        <div class="control check">
-          <CheckBox id="words" on={choices.words}>
-            Whole words
-          </CheckBox>
-        </div>
-      )}
+      {hasWords && <Words />}
       {anything && (
         <button
           type="button"
@@ -191,6 +189,23 @@ export function RecipeControls() {
     </form>
   );
 }
+
+function Words() {
+  return (
+    <div class="control check">
+      <CheckBox id="words" on={useViewer().state.choices.words}>
+        Whole words
+      </CheckBox>
+    </div>
+  );
+}
+
+/** For a method that no other setting changes. */
+const WordsOnly = () => (
+  <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
+    <Words />
+  </form>
+);
 
 /** Where the numbers of the chosen method come from. */
 function Source({ fusing }: { fusing: boolean }) {

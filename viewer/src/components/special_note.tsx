@@ -1,8 +1,9 @@
 // Whether special tokens count, and how much they hold: one default and the same words in pages of every kind.
 import { useViewer, type Viewer } from "../context";
 import { partOf, specialTokens } from "../filters";
-import { format, percent } from "../report/text";
+import { format, formatSigned, percent } from "../report/text";
 import { CheckBox } from "./check_box";
+import { TokenName } from "./own_text";
 
 /** Special tokens that can be drawn on: of a generation nothing comes after the last token. */
 function drawable({ report }: Viewer): Set<number> {
@@ -24,8 +25,41 @@ export function SpecialCheck() {
   );
 }
 
-/** Beside a text: what special tokens hold of what was drawn on; of flow, whose values are no shares, the largest. */
-export function SpecialNote() {
+/** Beside a text: what does not count from the start, and how much it holds. */
+export const SpecialNote = () => (
+  <>
+    <Special />
+    <Sink />
+  </>
+);
+
+/** Of a decoder's first token that takes most of what is shown, unless it is left out as a special one. */
+function Sink() {
+  const viewer = useViewer();
+  const { report, state, drawn } = viewer;
+  const { skipSpecial, skipSink, method } = state.choices;
+  if (!state.takesMost() || (skipSpecial.value && specialTokens(report).has(0))) return null;
+  const value = viewer.row()?.[0] ?? 0;
+  const { whole } = drawn.value;
+  const draws = report.document.generation ? "the token drew" : "the output token draws";
+  const held =
+    whole !== null && method.value !== "flow"
+      ? `${percent(value / whole)} of what ${draws} on`
+      : format(value) + (viewer.inLogits() ? " logits" : "");
+  const out = state.sinkAside.value;
+  return (
+    <p class="readout" id="sink-note">
+      {out ? "First token excluded from colors and rankings" : "First token counts"}: <TokenName {...viewer.name(0)} />,{" "}
+      {held}.{" "}
+      <button type="button" id="sink-toggle" onClick={() => (skipSink.value = !skipSink.value)}>
+        {out ? "Count it" : "Exclude it"}
+      </button>
+    </p>
+  );
+}
+
+/** What special tokens hold of what was drawn on; of flow, whose values are no shares, the largest. */
+function Special() {
   const viewer = useViewer();
   const { report, state, drawn } = viewer;
   const { skipSpecial, method } = state.choices;
@@ -36,8 +70,13 @@ export function SpecialNote() {
   const generation = report.document.generation !== undefined;
   const whose = generation ? "the token drew" : "the output token draws";
   const shared = share !== null && (generation || method.value !== "flow");
+  const sum = [...special].reduce((all, token) => all + (row?.[token] ?? 0), 0);
   const largest = () => format(Math.max(0, ...[...special].map((token) => row?.[token] ?? 0)));
-  const held = shared ? `${percent(share)} of what ${whose} on` : row && `the largest ${largest()}`;
+  const held = shared
+    ? `${percent(share)} of what ${whose} on`
+    : viewer.scored
+      ? row && `together ${formatSigned(sum)}`
+      : row && `the largest ${largest()}`;
   const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">

@@ -1,6 +1,6 @@
 // The text coloured by one number a token, on a scale of its own: small, several side by side.
 import type { ComponentChildren } from "preact";
-import { endsOf, isAbove } from "../color/ends";
+import { endsOf, isAbove, signedEnds } from "../color/ends";
 import { useViewer } from "../context";
 import { largest } from "../explanation";
 import type { Numbers } from "../report/values";
@@ -16,17 +16,23 @@ interface ValueStripProps {
   counts?: readonly boolean[];
   /** the output token that the values are of; null: none */
   output?: number | null;
+  /** values have signs */
+  signed?: boolean;
   /** what pointing at a token calls this view */
   view: string;
 }
 
-export function ValueStrip({ name, title, values, counts, output = null, view }: ValueStripProps) {
+export function ValueStrip({ name, title, values, counts, output = null, signed = false, view }: ValueStripProps) {
   const viewer = useViewer();
   const { report } = viewer;
   const used = counts ?? report.tokens.map(() => true);
   const max = values ? largest(values, used) : 0;
   // Other scores than explanations park nothing anywhere.
-  const ends = output === null ? { least: 0, top: max, above: max } : endsOf(report, [values], output, used);
+  const ends = signed
+    ? signedEnds(report, values, used)
+    : output === null
+      ? { least: 0, top: max, above: max }
+      : endsOf(report, [values], output, used);
   const shades = viewer.shades(ends);
   const colours = {
     css: (value: number) => shades.css(value, ends.top),

@@ -2,7 +2,8 @@
 // of attnflow/attribution/graph_arcs.h. Rows whose arcs cannot be strong enough are not looked at, so that a picture of
 // thousands of tokens takes no longer than its strong arcs do.
 import { MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
-import type { Mixing, ResidualRule } from "./mixing";
+import type { ResidualRule } from "../report/mixings";
+import type { Mixing } from "./mixing";
 import { residualOf, rolloutMasses } from "./rollout";
 import type { Work } from "./slices";
 

@@ -13,9 +13,6 @@ import type { Work } from "./slices";
 /** Choices that W depends on. */
 export type MixingRecipe = Pick<Recipe, "heads" | "mask_columns" | "discard">;
 
-/** How the residual enters: (1 - rho) W + rho I; I + W; I + W with rows divided by their sums. */
-export type ResidualRule = "convex" | "added" | "added-normalized";
-
 /** Rows of W of every layer, l from 1. */
 export interface Weights {
   readonly n: number;
@@ -32,6 +29,9 @@ export interface Weights {
 const MOST_KEPT = 8e6;
 /** Discarding sorts a layer's weights. */
 const MOST_DISCARD_TOKENS = 256;
+
+/** Heads are kept as the model has them, without gradients: they make up matrices of attention alone. */
+const usesHeads = (report: Report): boolean => report.hasHeads && report.mixing.needs === "attention";
 
 export const isHead = (heads: string): boolean => /^\d+$/.test(heads);
 
@@ -168,7 +168,7 @@ class ComputedWeights extends RowWeights {
   /** Steps 1, 2 and 4. */
   private finished(layer: number, query: number): Float64Array {
     const { row, changed } = this.afterMasking(layer, query);
-    if (changed && !this.report.gradient) normalizeRow(row);
+    if (changed && this.report.mixing.needs === "attention") normalizeRow(row);
     return row;
   }
 
@@ -196,7 +196,7 @@ class ComputedWeights extends RowWeights {
         matrix[e] = 0;
       }
     }
-    if (this.report.gradient) return;
+    if (this.report.mixing.needs !== "attention") return;
     for (let q = 0; q < n; ++q) if (changed[q]) normalizeRow(matrix.subarray(q * n, (q + 1) * n));
   }
 }
@@ -300,8 +300,7 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     return `Discarding weights is computed here for up to ${MOST_DISCARD_TOKENS} tokens.`;
   }
   const complete = settings.normalize === "none" && report.outputTokens("raw").length === n;
-  // Heads are kept as the model has them, without gradients.
-  if (isHead(settings.heads) && (report.gradient || !report.hasHeads) && !complete)
+  if (isHead(settings.heads) && !usesHeads(report) && !complete)
     return "The report holds that head of its last layer only.";
   const weights = (heads: string, top: boolean): Weights | null => {
     const graph = report.graphValues();
@@ -316,14 +315,17 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     // A document of one head has the mean in the layers below the last.
     else if (graph && heads === "mean" && isHead(settings.heads) && !top) base = new DocumentWeights(n, graph);
     if (base && sameSteps) return base;
-    if (base && untouched) return new ComputedWeights(report, heads, recipe, base);
-    if (report.gradient || !report.hasHeads) return null;
+    // What is masked and discarded of contributions and of relevance spares their diagonals: attnflow does that.
+    if (base && untouched && !report.mixing.rule.startsWith("contained"))
+      return new ComputedWeights(report, heads, recipe, base);
+    if (!usesHeads(report)) return null;
     return new ComputedWeights(report, heads, recipe, null);
   };
   const top = weights(recipe.heads, true);
   const below = isHead(recipe.heads) ? weights("mean", false) : top;
   if (top && below) return { n, error: Math.max(top.error, below.error), top, below };
-  if (report.gradient) return "Gradients are kept of the chosen settings only.";
+  if (report.mixing.needs === "gradients") return "Gradients are kept of the chosen settings only.";
+  if (report.mixing.needs === "terms") return "Contributions are kept of the chosen settings only.";
   if (!report.hasGraph) return "The report does not hold the layers' attention.";
   return recipe.heads !== settings.heads
     ? "The report does not hold the attention of single heads."
@@ -335,7 +337,7 @@ function topRowOf(report: Report) {
   if (!isHead(report.settings.heads)) return null;
   const { settings } = report;
   const last = report.layers.at(-1) ?? 1;
-  const heads = report.hasHeads && !report.gradient;
+  const heads = usesHeads(report);
   const untouched = settings.mask_columns === "none" && settings.discard === 0;
   const computed = heads && !untouched ? new ComputedWeights(report, settings.heads, settings, null) : null;
   return (layer: number, query: number): Numbers | null => {
@@ -350,8 +352,9 @@ function topRowOf(report: Report) {
 
 /** The baseline's matrices. */
 export function evenMixing(report: Report, mixing: Mixing): Mixing {
-  const top = new EvenWeights(report, report.gradient ? mixing.top : null);
-  const below = report.gradient && mixing.below !== mixing.top ? new EvenWeights(report, mixing.below) : top;
+  const added = report.mixing.rule.startsWith("added");
+  const top = new EvenWeights(report, added ? mixing.top : null);
+  const below = added && mixing.below !== mixing.top ? new EvenWeights(report, mixing.below) : top;
   return { n: report.n, error: Math.max(top.error, below.error), top, below };
 }
 

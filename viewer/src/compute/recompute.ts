@@ -5,16 +5,23 @@ import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";
-import { evenMixing, mixingOf, type Mixing, type ResidualRule } from "./mixing";
+import { flowRule, type ResidualRule } from "../report/mixings";
+import { evenMixing, mixingOf, type Mixing } from "./mixing";
 import { residualOf, rolloutRow } from "./rollout";
 
 /** Baselines below this are not divided by (attnflow/graph/normalize.h). */
 const SMALLEST_BASELINE = 1e-6;
 
-/** How the residual enters: flow's capacities are to be shares. */
+/** How the residual enters. */
 export function residualRule(report: Report, method: Method): ResidualRule {
-  if (!report.gradient) return "convex";
-  return method === "flow" || report.settings.mixing === "gradient-renormalized" ? "added-normalized" : "added";
+  const { rule } = report.mixing;
+  return method === "flow" ? flowRule(rule) : rule;
+}
+
+/** The rule of pictures of the graph: the shares that pass, as figures have them (attnflow/attribution/graph_arcs.cc). */
+export function arcsRule(report: Report): ResidualRule {
+  const { rule } = report.mixing;
+  return rule === "added" ? flowRule(rule) : rule;
 }
 
 /** Row `query` of A_layer. */
@@ -102,6 +109,9 @@ export function whyNot(report: Report, recipe: Recipe, method: Method, layer: nu
   }
   const mixing = mixingOf(report instanceof WordReport ? report.pieces : report, recipe);
   if (typeof mixing === "string") return mixing;
+  const normalized = recipe.normalize === "receptive-field" && recipe.normalize !== report.settings.normalize;
+  if (normalized && report.mixing.rule.startsWith("contained"))
+    return "Normalizing by receptive field is computed here for attention only.";
   if (method === "flow" && layer > recipe.start_layer + 2) {
     if (report instanceof WordReport) {
       return "Flow between whole words is not that of their pieces together: it takes a maximum flow for each pair, which the page does not compute.";

@@ -1,7 +1,8 @@
 // Rollout of one output token (attnflow/rollout/rollout.h): a vector that passes through the layers from the top down,
 // so that it follows a slider at once. O((layer - toLayer) n^2), or of the kept values where rows are sparse.
 import { settle } from "../report/values";
-import type { Mixing, ResidualRule } from "./mixing";
+import type { ResidualRule } from "../report/mixings";
+import type { Mixing } from "./mixing";
 
 export interface RolloutQuestion {
   mixing: Mixing;
@@ -18,6 +19,11 @@ export interface RolloutQuestion {
 export function residualOf(rule: ResidualRule, residual: number, sum: () => number): { own: number; stays: number } {
   if (rule === "convex") return { own: 1 - residual, stays: residual };
   if (rule === "added") return { own: 1, stays: 1 };
+  if (rule === "contained") return { own: 1, stays: 0 };
+  if (rule === "contained-normalized") {
+    const all = sum();
+    return all > 0 ? { own: 1 / all, stays: 0 } : { own: 0, stays: 1 };
+  }
   const share = 1 / (1 + sum());
   return { own: share, stays: share };
 }

@@ -5,13 +5,14 @@ import {
   discardWords,
   downToWords,
   drawnWords,
-  gradientMixing,
   headsWords,
   maskWords,
+  mixingWords,
   normalisationWords,
   residualWords,
+  targetWords,
 } from "../report/setting_words";
-import { excludedOf, readPattern, reasonsExcluded, SPECIAL } from "../filters";
+import { excludedOf, readPattern, reasonsExcluded, SINK, SPECIAL } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { namesOf } from "../link";
 import { percent, shorten, visible } from "../report/text";
@@ -78,6 +79,7 @@ function excludedWords({ state, report }: Viewer): string {
   const kept = named(byHandAs(false).filter((token) => filtered[token]));
   return [
     skipSpecial.value && report.hasSpecial ? SPECIAL : "",
+    state.reasons.value[0] === SINK ? "the first token, which takes most" : "",
     skipStopWords.value ? "stop words and punctuation" : "",
     readPattern(pattern.value).expression ? `tokens that match /${ISOLATE}${pattern.value}${END}/` : "",
     ...named(byHandAs(true)),
@@ -115,6 +117,12 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
       ["Down to", shown.recipe === false ? "" : down],
     ];
   }
+  if (viewer.scored && shown.method === undefined) {
+    return [
+      ["Method", method.value],
+      ["Explained", targetWords(report)],
+    ];
+  }
   const layers = `${layer.value} of ${report.model.layers}, down to ${down}`;
   return [
     ["Method", own("method", method.value)],
@@ -136,11 +144,12 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   const texts = input.kind === "image" ? [input.image?.name] : [input.text, input.text_pair];
   const words = report instanceof WordReport || report.settings.words;
   const facts = chosenFacts(viewer, shown);
-  if (shown.recipe !== false) {
+  // No setting changes scores of a prediction.
+  if (shown.recipe !== false && !(viewer.scored && shown.method === undefined)) {
     facts.push(
-      ["Mixing", report.gradient ? gradientMixing(report) : ""],
-      ["Heads", headsWords(recipe.heads)],
-      ["Residual", report.gradient ? "" : residualWords(recipe.residual)],
+      ["Mixing", mixingWords(report)],
+      ["Heads", report.mixing.needs === "attention" ? headsWords(recipe.heads) : ""],
+      ["Residual", report.mixing.rule !== "convex" ? "" : residualWords(recipe.residual)],
       ["Discarded", discardWords(recipe.discard)],
       ["Masked", maskWords(recipe.mask_columns)],
       // A generation's document has both values: its method says which are shown.
@@ -192,7 +201,9 @@ export function savingOf(viewer: Viewer): Saving {
         method.value,
         ...(viewer instanceof GenerationViewer
           ? [`position${token.value}`]
-          : [`layer${layer.value}`, `token${token.value}`]),
+          : viewer.scored
+            ? []
+            : [`layer${layer.value}`, `token${token.value}`]),
       ]),
     about(card) {
       const { model, input, generation } = viewer.report.document;

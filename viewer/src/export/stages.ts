@@ -1,9 +1,10 @@
 // Maps over a picture as one SVG document: the picture, cells with their values, titles, colour bars.
 import { barStops, mapOpacity, pixelOf } from "../color/overlay";
+import type { DivergingScale } from "../color/scale";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
 import { cutOf, type MapScale, type Picture, SMALL_PICTURE } from "../report/picture";
 import type { Numbers } from "../report/values";
-import { format } from "../report/text";
+import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import { paintMap, type MapLook } from "../views/image_stage";
 import { canvasUrl, themeOf, xmlText } from "./picture";
 
@@ -19,6 +20,8 @@ export interface StageLook extends Omit<MapLook, "scale"> {
   pair: boolean;
   opacity: number;
   grey: boolean;
+  /** colours of the maps whose values have signs */
+  signed: DivergingScale;
 }
 
 /** Pixels of one map's longer side, and at most so many maps in a row. */
@@ -48,7 +51,7 @@ const along = (value: number, { low, top }: MapScale) => (top > low ? (value - l
 /** A smooth map as an image of its own. */
 function smoothUrl(picture: Picture, map: Numbers, scale: MapScale, look: StageLook): string {
   const canvas = document.createElement("canvas");
-  paintMap(canvas, picture, map, SIDE, { ...look, scale });
+  paintMap(canvas, picture, map, SIDE, { ...look, colours: scale.signed ? look.signed : look.colours, scale });
   return canvasUrl(canvas);
 }
 
@@ -61,11 +64,12 @@ export function exportedStages(
   const { shown, seen, fields, rows, columns } = picture;
   const scale = SIDE / Math.max(shown.right - shown.left, shown.bottom - shown.top);
   const [width, height] = [(shown.right - shown.left) * scale, (shown.bottom - shown.top) * scale];
-  const { colours, overlay, pair } = look;
+  const { overlay, pair } = look;
   const whole = pair ? 2 * width + GAP / 2 : width;
   const across = Math.min(pair ? ACROSS / 2 : ACROSS, maps.length);
   const down = Math.ceil(maps.length / across);
-  const foot = overlay === "outline" ? FOOT + 2 * LINE : FOOT;
+  const signed = maps.some(({ scale }) => scale.signed);
+  const foot = overlay === "outline" ? FOOT + 2 * LINE : signed ? FOOT + LINE : FOOT;
   const total = { width: across * (whole + GAP) + GAP, height: down * (HEAD + height + foot) + GAP };
   const { paper, ink, line } = themeOf();
   const place = (left: number, top: number, right: number, bottom: number) =>
@@ -94,9 +98,9 @@ export function exportedStages(
     }
     const cells: string[] = [];
     for (let p = 0; p < rows * columns; ++p) {
-      if (Number.isNaN(map[p]) || map[p] < look.threshold * values.top) continue;
+      if (Number.isNaN(map[p]) || Math.abs(map[p]) < look.threshold * values.top) continue;
       const { left, top, right, bottom } = picture.placeOf(picture.first + p);
-      const { rgb, alpha } = pixelOf(along(map[p], values), overlay, colours);
+      const { rgb, alpha } = pixelOf(along(map[p], values), overlay, values.signed ? look.signed : look.colours);
       const fill = `fill="rgb(${rgb.join(",")})"${alpha < 1 ? ` fill-opacity="${Number(alpha.toFixed(4))}"` : ""}`;
       cells.push(`<rect ${place(left, top, right, bottom)} ${fill} data-value="${map[p]}"/>`);
     }
@@ -124,15 +128,20 @@ export function exportedStages(
     const bar = HEAD + height + 8;
     if (map && overlay === "outline") parts.push(lineLegend(map, bar));
     else if (map) {
-      const stops = barStops(look, cutOf(values, look.threshold)).map(
+      const stops = barStops(
+        { ...look, colours: values.signed ? look.signed : look.colours },
+        cutOf(values, look.threshold),
+      ).map(
         ({ at, rgb, alpha }) => `<stop offset="${at}" stop-color="rgb(${rgb.join(",")})" stop-opacity="${alpha}"/>`,
       );
       ramps.push(`<linearGradient id="ramp${k}">${stops.join("")}</linearGradient>`);
       const box = `x="56" y="${bar}" width="110" height="18"`;
-      parts.push(`<text y="${bar + 13}">${format(values.low)}</text>`);
+      const words = values.signed ? formatSigned : format;
+      parts.push(`<text y="${bar + 13}">${words(values.low)}</text>`);
       if (overlay !== "beside") parts.push(`<rect ${box} fill="url(#ground)"/>`);
       parts.push(`<rect ${box} fill="url(#ramp${k})"/>`);
-      parts.push(`<text x="172" y="${bar + 13}">${format(values.top)}</text>`);
+      parts.push(`<text x="172" y="${bar + 13}">${words(values.top)}</text>`);
+      if (values.signed) parts.push(`<text y="${bar + 34}">red ${AGAINST}, blue ${FOR}</text>`);
     }
     parts.push("</g>");
   }

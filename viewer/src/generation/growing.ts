@@ -1,7 +1,6 @@
 // A generation under way, from the server's events: of each token so far what it drew on by rollout, as the mean over
 // layers. The same views show it as show the finished report.
 import {
-  METHODS,
   type Choice,
   type GenerationFields,
   type ModelFields,
@@ -66,7 +65,7 @@ export class GrowingGeneration {
       format: "attnflow-report",
       version: 3,
       settings: {
-        method: [METHODS[1]],
+        method: ["rollout"],
         mixing: "attention",
         target: "auto",
         heads: "mean",

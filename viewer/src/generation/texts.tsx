@@ -107,7 +107,9 @@ function Shares() {
       const largest = Math.max(...Array.from(drawn.value.values ?? []).filter((_, j) => j < among && reasons[j]));
       return (
         <>
-          Each value is the most that can flow from that one token: values do not add up to a whole.{" "}
+          {viewer.inLogits()
+            ? "Values are in logits of the token’s prediction: no shares of a whole."
+            : "Each value is the most that can flow from that one token: values do not add up to a whole."}{" "}
           {all.count > 0 && (
             <>
               Excluded: {all.count} of {among} tokens, the largest with <b id="excluded-largest">{format(largest)}</b>.

@@ -1,4 +1,5 @@
 // The report document as JSON (docs/report-format.md): what C++ writes and this page reads. Names are those of the file.
+import type { MixingName } from "./mixings";
 
 /** Part of an array: bytes in base64, compressed or not. */
 export interface EncodedBytes {
@@ -34,13 +35,34 @@ export type TopArray = ArrayFields & {
 };
 export type EncodedArray = PlainArray | LogArray | TopArray;
 
-export type Method = "raw" | "rollout" | "flow";
-export const METHODS: readonly Method[] = ["raw", "rollout", "flow"];
+/** What aggregates the layers' matrices, for every output token after every layer. */
+export type Aggregation = "raw" | "rollout" | "flow";
+export const AGGREGATIONS: readonly Aggregation[] = ["raw", "rollout", "flow"];
+/** What gives each token one number, with a sign, for one prediction (attnflow/attribution/methods.h). */
+export type ScoreMethod =
+  "logit" | "alti-logit" | "attnlrp" | "gradient-x-input" | "integrated-gradients" | "blank-out";
+export const SCORE_METHODS: readonly ScoreMethod[] = [
+  "logit",
+  "alti-logit",
+  "attnlrp",
+  "gradient-x-input",
+  "integrated-gradients",
+  "blank-out",
+];
+export type Method = Aggregation | ScoreMethod;
+export const METHODS: readonly Method[] = [...AGGREGATIONS, ...SCORE_METHODS];
+
+export const isScore = (method: Method): method is ScoreMethod => (SCORE_METHODS as readonly Method[]).includes(method);
+/** What holds a method's values: its name with underscores. */
+export const arrayName = (method: Method): string => method.replaceAll("-", "_");
+const SCORE_ARRAYS: readonly string[] = SCORE_METHODS.map(arrayName);
+export const isScoreArray = (array: string): boolean => SCORE_ARRAYS.includes(array);
 
 export interface Settings {
   method: Method[];
-  mixing: "attention" | "gradient" | "gradient-renormalized";
+  mixing: MixingName;
   target: string;
+  against?: string;
   /** mean, max, min or a head's number */
   heads: string;
   residual: number;
@@ -103,10 +125,44 @@ export interface Prediction {
 }
 
 export interface Target {
-  kind: "class" | "next";
+  kind: "class" | "masked" | "next";
   label: string;
   index: number;
   logit: number;
+  position?: number;
+  /** what it is compared with; without an index: the mean of all others */
+  against?: { label: string; logit: number; index?: number };
+}
+
+/** What belongs to a method beside the graph beside its array. */
+export interface ScoreFields {
+  method: ScoreMethod;
+  /** what belongs to no token */
+  parts: { name: string; value: number }[];
+  /** what scores and parts add up to, where they promise that */
+  total?: number;
+  /** by how much they miss it */
+  error?: number;
+}
+
+/** How far each map agrees with blanking tokens. */
+export interface Agreement {
+  quantity: string;
+  /** of the whole input */
+  value: number;
+  /** what stood in for a blanked token */
+  blank: string;
+  maps: MapAgreement[];
+}
+
+export interface MapAgreement {
+  method: Method;
+  layer?: number;
+  rank_correlation?: number;
+  /** which the map ranks first */
+  first_token: number;
+  /** the quantity without it */
+  blanked_value: number;
 }
 
 export interface GeneratedToken {
@@ -117,6 +173,9 @@ export interface GeneratedToken {
   special?: boolean;
   probability: number;
   choices: Choice[];
+  /** with a mixing that explains predictions: that of this token */
+  target?: Target;
+  agreement?: Agreement;
 }
 
 export interface GenerationFields {
@@ -160,6 +219,8 @@ export interface ReportDocument {
   };
   predictions?: Prediction[];
   target?: Target;
+  scores?: ScoreFields[];
+  agreement?: Agreement;
   output_token?: number;
   all_output_tokens?: boolean;
   output_tokens?: number[];

@@ -1,6 +1,6 @@
 // A report of kind "generation": the prompt's tokens and the generated ones are one sequence, and the row that tells
 // what a generated token drew on is that of the position before it, which chose it.
-import { METHODS, type GenerationFields, type Method, type ReportDocument, type TokenFields } from "./document";
+import { AGGREGATIONS, type GenerationFields, type Method, type ReportDocument, type TokenFields } from "./document";
 import { Report, type Layers } from "./report";
 import { upgraded } from "./upgrade";
 import type { Numbers, Values } from "./values";
@@ -69,7 +69,7 @@ export class GenerationReport extends Report {
   override row(array: string, layers: Layers, output: number): Numbers | null {
     const prompt = super.row(array, layers, output);
     const generated =
-      prompt && METHODS.some((method) => method === array) && super.row(`${array}_generated`, layers, output);
+      prompt && AGGREGATIONS.some((method) => method === array) && super.row(`${array}_generated`, layers, output);
     if (!prompt || !generated) return prompt;
     const all = new Float64Array(this.n);
     all.set(prompt);

@@ -1,6 +1,6 @@
 // The notes of a report where they are read: in a page, beside what is chosen. A note says what is so, and advises whoever
 // ran the command; a table says of what is shown each kind depends, and which of the page's controls does what is advised.
-import type { Method, Note } from "./document";
+import { isScore, type Method, type Note } from "./document";
 
 /** What is shown, as far as notes depend on it. */
 export interface NotePlace {
@@ -64,7 +64,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     applies: shows("rollout"),
     advice: inRecipe("“Normalise: rows” above makes them shares."),
   },
-  "small-baseline": { ofValues: true, applies: ({ asWritten }) => asWritten },
+  "small-baseline": { ofValues: true, applies: ({ asWritten, methods }) => asWritten && !methods.every(isScore) },
   "referents-possible": { advice: onServer("Name the words in “Words of the text to compare”, under Options.") },
   "output-token-guessed": {
     applies: ({ ownToken }) => ownToken,
@@ -75,7 +75,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     advice: () => "“Whole words” above merges the tokens of each word.",
   },
   "attention-sink": {
-    applies: ({ asWritten, ownToken }) => asWritten && ownToken,
+    applies: ({ asWritten, ownToken, methods }) => asWritten && ownToken && !methods.every(isScore),
     advice: inRecipe("“Mask” above can mask it in every layer."),
   },
   "attention-sink-generated": {
@@ -88,6 +88,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "second-token-sink": SECOND_TOKEN_SINK,
   "second-token-sink-generated": SECOND_TOKEN_SINK,
+  // Said below the headline, of the method that is shown.
+  "blank-out-agreement": { ofValues: true, applies: () => false },
   "system-turn": { advice: onServer("“System prompt”, under Options, replaces it.") },
 };
 
@@ -108,8 +110,8 @@ export function degenerateShown(
   }
   const repeat =
     count === 1
-      ? "repeats the first layer's attention or is as large as it can be"
-      : "repeat the first layer's attention or are as large as they can be";
+      ? "repeats the first layer's weights or is as large as it can be"
+      : "repeat the first layer's weights or are as large as they can be";
   return `° ${count} of ${all} flow values shown (${where}) ${repeat}. About other layers and tokens`;
 }
 

@@ -20,11 +20,13 @@ export interface MapScale {
   top: number;
   /** the largest value, which may lie above the top */
   above: number;
+  /** values have signs: from -top to top */
+  signed?: true;
 }
 
 /** Where values begin to be drawn, between the ends of a scale, 0 to 1. */
-export const cutOf = ({ low, top }: MapScale, threshold: number): number =>
-  threshold > 0 && top > low ? (threshold * top - low) / (top - low) : 0;
+export const cutOf = ({ low, top, signed }: MapScale, threshold: number): number =>
+  !signed && threshold > 0 && top > low ? (threshold * top - low) / (top - low) : 0;
 
 export class Picture {
   readonly fields: ImageFields;
@@ -125,6 +127,12 @@ export class Picture {
     const above = Math.max(itself, rest);
     const top = rest > 0 && itself > 2 * rest ? rest : above;
     return { low: fromLeast && least < top ? least : 0, top, above };
+  }
+
+  /** The colour scale of a map whose values have signs. */
+  signedScale(map: Numbers | null): MapScale {
+    const { top } = this.scale([map && map.map(Math.abs)], -1, false);
+    return { low: -top, top, above: top, signed: true };
   }
 
   /** Sum of a row, and of its patches. */

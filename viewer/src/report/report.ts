@@ -1,6 +1,15 @@
 // A report document with its arrays decoded: everything that views ask about what C++ wrote. Nothing here depends on
 // what is chosen in the page; explanation.ts does.
-import { METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
+import {
+  arrayName,
+  isScore,
+  isScoreArray,
+  METHODS,
+  type Method,
+  type ReportDocument,
+  type TokenFields,
+} from "./document";
+import { flowRule, mixingInfo, type MixingInfo } from "./mixings";
 import { pieceName } from "./piece";
 import { visible } from "./text";
 import { decodeUpgraded, upgraded } from "./upgrade";
@@ -62,7 +71,7 @@ export class Report {
       return { index, ...this.named(token, index), piece: token.text, unknown, segment, begin, end, ...rest };
     });
     this.layers = settings.layers;
-    this.methods = METHODS.filter((method) => arrays.has(method));
+    this.methods = METHODS.filter((method) => arrays.has(arrayName(method)));
   }
 
   /** A token's place in the prompt or among the generated tokens. */
@@ -95,7 +104,7 @@ export class Report {
       const first = name.endsWith("_generated") ? n : 0;
       const columns = array.shape.at(-1) ?? 0;
       const visible = (row: number) =>
-        model.causal && name !== "sink_share"
+        model.causal && name !== "sink_share" && !isScoreArray(name)
           ? Math.min(columns, 1 + positions[row % positions.length] - first)
           : columns;
       return [name, await decodeUpgraded(document, array, visible)];
@@ -111,9 +120,20 @@ export class Report {
     return this.document.model;
   }
 
-  /** Whether attention was weighted with gradients. */
-  get gradient(): boolean {
-    return this.settings.mixing === "gradient" || this.settings.mixing === "gradient-renormalized";
+  /** What the layers' matrices are made of. */
+  get mixing(): MixingInfo {
+    return mixingInfo(this.settings.mixing);
+  }
+
+  /**
+   * Whether values are in units of a prediction's logit: scores, raw values that come with gradients, and the flow of
+   * relevance, whose capacities keep their size.
+   */
+  inLogits(array: string): boolean {
+    if (isScoreArray(array)) return true;
+    const { needs, rule } = this.mixing;
+    if (this.settings.normalize !== "none" || array.endsWith("_normalized") || needs !== "gradients") return false;
+    return array.startsWith("raw") || (array.startsWith("flow") && flowRule(rule) === "contained");
   }
 
   get hasSpecial(): boolean {
@@ -159,20 +179,26 @@ export class Report {
    * use the same paths.
    */
   isShare(array: string): boolean {
-    return array.endsWith("_normalized") || (!array.startsWith("flow") && this.settings.mixing === "attention");
+    return (
+      array.endsWith("_normalized") ||
+      (!array.startsWith("flow") && !this.inLogits(array) && this.mixing.rule !== "added")
+    );
   }
 
-  /** Positions of the rows of a method. */
+  /** Positions of the rows of a method; of one beside the graph there are none. */
   outputTokens(method: Method): number[] {
+    if (isScore(method)) return [];
     return (method === "flow" ? this.document.flow_output_tokens : this.document.output_tokens) ?? [];
   }
 
   /**
    * The values of one output token, the mean over layers, or null when the document does not hold them.
-   * @param array a method, "flow_gap" or "flow_degenerate"
+   * @param array a method's, "flow_gap" or "flow_degenerate"
    */
   row(array: string, layers: Layers, outputToken: number): Numbers | null {
     const values = this.arrays.get(array);
+    // Of one prediction, whatever output token and layer others are shown of.
+    if (isScoreArray(array)) return values?.row(0) ?? null;
     const method = array.split("_")[0] as Method;
     const rows = this.outputTokens(method);
     const row = rows.indexOf(outputToken);

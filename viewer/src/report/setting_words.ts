@@ -1,4 +1,5 @@
 // Settings in words: the settings cards, captions of saved pictures and printed pages say them alike.
+import type { Target } from "./document";
 import type { Report } from "./report";
 import { visible } from "./text";
 
@@ -16,7 +17,7 @@ const MASKS: Record<string, string> = {
 };
 
 /** What ° beside a value means. */
-export const DEGENERATE_WORDS = "repeats the first layer's attention or is as large as it can be";
+export const DEGENERATE_WORDS = "repeats the first layer's weights or is as large as it can be";
 
 export const headsWords = (heads: string) => HEADS[heads] ?? `head ${heads}`;
 export const residualWords = (residual: number) =>
@@ -48,12 +49,21 @@ export const modelWords = ({ name, architecture, layers, heads }: Report["model"
     layers ? `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} heads` : "",
   ].filter(Boolean);
 
-/** What gradients make of the attention. */
-export function gradientMixing(report: Report): string {
-  const { target } = report.document;
-  const score = target?.kind === "next" ? "the next token" : "class";
-  const of = target ? ` for ${score} “${visible(target.label)}”` : "";
-  const rows =
-    report.settings.mixing === "gradient" ? "for flow, rows divided by their sums" : "rows divided by their sums";
-  return `gradient-adjusted attention${of}; identity added, ${rows}`;
+/** “the next token “Angie” against “Yvette””: one prediction that is explained; "the prediction" where none is named. */
+export function targetWords({ document }: Report, target: Target | undefined = document.target): string {
+  if (!target) return "the prediction";
+  const quoted = (label: string) => `“${visible(label)}”`;
+  const kind = { next: "the next token", masked: "the masked token", class: "class" }[target.kind];
+  const { against } = target;
+  const other = against ? ` against ${against.index === undefined ? "all others" : quoted(against.label)}` : "";
+  return `${kind} ${quoted(target.label)}${other}`;
+}
+
+/** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */
+export function mixingWords(report: Report): string {
+  const { name, needs, weights, rule } = report.mixing;
+  if (name === "attention") return "";
+  const of = needs === "gradients" && report.document.target ? ` for ${targetWords(report)}` : "";
+  if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
+  return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;
 }

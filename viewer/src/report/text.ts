@@ -1,4 +1,5 @@
 // Text as people see it.
+import { isScore, type Method } from "./document";
 
 const segmenter = new Intl.Segmenter();
 
@@ -20,7 +21,7 @@ export function visible(text: string): string {
 }
 
 /** A written number with minus signs, which are as wide as a plus, for hyphens. */
-const signed = (number: string): string => number.replaceAll("-", "−");
+export const signed = (number: string): string => number.replaceAll("-", "−");
 
 /** A value for people: four decimals, or two digits when it is small. */
 export function format(value: number | undefined | null): string {
@@ -28,6 +29,17 @@ export function format(value: number | undefined | null): string {
   if (value === 0) return "0";
   return signed(Math.abs(value) < 0.001 ? value.toExponential(1) : value.toFixed(4));
 }
+
+/** The same with a sign, also above 0. */
+export const formatSigned = (value: number | undefined | null): string =>
+  `${(value ?? 0) > 0 ? "+" : ""}${format(value)}`;
+
+/** What the signs of such a value mean. */
+export const AGAINST = "speaks against";
+export const FOR = "speaks for";
+
+/** How a method's values are written: those of methods beside the graph have signs. */
+export const formatOf = (method: Method) => (isScore(method) ? formatSigned : format);
 
 /** A value of which the document holds no more digits than two. */
 export function formatWithin(value: number, error: number): string {

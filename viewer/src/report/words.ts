@@ -1,9 +1,9 @@
 // A report with the pieces of words merged: a word is looked at by as much as its pieces together (columns are summed),
 // and looks as its pieces do on average (rows are averaged), as attnflow/graph/normalize.h has it. Flow cannot be merged
 // so: arcs that two pieces share count once, which takes a network with one sink for both.
-import type { Method, ReportDocument, TokenFields } from "./document";
+import { arrayName, SCORE_METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
 import { Report } from "./report";
-import { type Numbers, type Values } from "./values";
+import { denseValues, type Numbers, type Values } from "./values";
 
 /** Positions of the pieces of each word, in order; a token that belongs to no word stands alone. */
 export function wordGroups(report: Report): number[][] {
@@ -75,6 +75,16 @@ export class WordReport extends Report {
       const values = name === "graph" ? (report.graphValues() ?? undefined) : report.array(name);
       const merged = mergedValues(values, groups, n);
       if (merged) arrays.set(name, merged);
+    }
+    // Scores of pieces add up to their word's, but that of blanking them one by one is not that of blanking all.
+    for (const method of SCORE_METHODS) {
+      const pieces = method === "blank-out" ? undefined : report.array(arrayName(method));
+      if (pieces) {
+        arrays.set(
+          arrayName(method),
+          denseValues([1, groups.length], mergedRow([pieces.row(0)], groups), pieces.error),
+        );
+      }
     }
     const merged: ReportDocument = {
       ...document,

@@ -7,7 +7,7 @@ import { Own, TokenName } from "../components/own_text";
 import { ValueStrip } from "../components/value_strip";
 import { ViewerContext, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
-import { METHODS } from "../report/document";
+import { AGGREGATIONS } from "../report/document";
 import { notesHere } from "../report/notes";
 import { format } from "../report/text";
 import { dark } from "../theme";
@@ -68,7 +68,7 @@ export function Agreement({ state, viewer }: { state: ServerState; viewer: Viewe
             : "A decoder has no token that says nothing; the gradient of its prediction says which tokens matter to it. "}
           Each method's values of the output token are ranked beside these scores. One text shows whether a method
           misleads there, not how it does on average.
-          {report.gradient && " What is ranked is attention as it is, not weighted with gradients."}
+          {report.mixing.name !== "attention" && ` What is ranked is attention as it is, not ${report.mixing.weights}.`}
         </p>
       </div>
       {state.evaluationProblem.value && (
@@ -98,7 +98,7 @@ function Result({ evaluation, viewer }: { evaluation: Evaluation; viewer: Viewer
   // The page says the others already.
   const said = notesHere(
     notes.filter(({ text }) => !report.document.notes.some((note) => note.text === text)),
-    { methods: METHODS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
+    { methods: AGGREGATIONS, asWritten: true, ownToken: true, words: false, served: true, recipe: false },
   );
   const strips = report.n <= MOST_TOKENS && scores.every(({ values }) => values.length === report.n);
   return (

@@ -11,6 +11,8 @@ const FIELDS = {
     pair: "string",
     mixing: "string",
     target: "string",
+    against: "string",
+    method: "methods",
     candidates: "string",
     referents: "string",
   },
@@ -26,9 +28,18 @@ const FIELDS = {
     seed: "number",
     mask_columns: "string",
     layers: "string",
+    mixing: "string",
   },
   /** the picture's name; whether it is one of the model's examples */
-  picture: { picture: "string", model: "string", example: "boolean" },
+  picture: {
+    picture: "string",
+    model: "string",
+    example: "boolean",
+    mixing: "string",
+    target: "string",
+    against: "string",
+    method: "methods",
+  },
 } as const;
 type Fields = typeof FIELDS;
 interface Types {
@@ -58,8 +69,9 @@ function written(kind: keyof Fields, body: Record<string, unknown>): string {
 
 export const writeTextAsk = (body: Record<string, unknown>) => written("text", body);
 export const writePromptAsk = (body: Record<string, unknown>) => written("prompt", body);
-export const writePictureAsk = (picture: string, model: string, example = false) =>
-  written("picture", { picture, model, ...(example && { example }) });
+/** @param edges what of the prediction is asked (ServerState.edges) */
+export const writePictureAsk = (picture: string, model: string, example = false, edges: object = {}) =>
+  written("picture", { picture, model, ...(example && { example }), ...edges });
 
 const isOf = (type: keyof Types, value: unknown) =>
   type === "methods"

@@ -26,6 +26,10 @@ export interface ServedModel {
   examples: Example[];
 }
 
+/** Whether gradients may be asked: a decoder of a file may have them without saying so; else the server says why not. */
+export const mayHaveGradients = (model: ServedModel | null): boolean =>
+  model !== null && (model.gradients || model.head === "causal");
+
 export type Example = TextExample | PictureExample;
 export interface TextExample {
   text: string;

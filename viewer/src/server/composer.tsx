@@ -1,13 +1,15 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
 import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
-import { METHODS, type Method } from "../report/document";
+import { fitsModel } from "../components/mixing_choice";
+import { AGGREGATIONS, SCORE_METHODS, type Aggregation, type ScoreMethod } from "../report/document";
+import { MIXINGS, type MixingName } from "../report/mixings";
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
-import type { ServedModel } from "./client";
+import { mayHaveGradients, type ServedModel } from "./client";
 import { addressOf, fileOf, picturesOf, textsOf } from "./examples";
 import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
@@ -128,33 +130,81 @@ function TextFields({ state }: { state: ServerState }) {
       >
         Compare with this
       </button>
-      <Popover
-        id="options"
-        label="Options"
-        title="Options"
-        badge={changed || state.mixing.value === "gradient" ? "•" : ""}
-      >
+      <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(state) ? "•" : ""}>
         <Line id="ask-pair" label="Second text (of a pair)" value={state.pair} />
         {masked && <Line id="ask-candidates" label="Candidates at the mask, with commas" value={state.candidates} />}
         <Line id="ask-referents" label="Words of the text to compare, with commas" value={state.referents} />
-        {state.chosen.value?.gradients && (
-          <>
-            <CheckBox
-              id="ask-gradient"
-              class="check"
-              on={inOtherForm(state.mixing.value === "gradient", (on) => {
-                state.mixing.value = on ? "gradient" : "attention";
-              })}
-            >
-              Weight attention with gradients
-            </CheckBox>
-            {state.mixing.value === "gradient" && (
-              <Line id="ask-target" label="Gradient of which class or token (auto)" value={state.target} />
-            )}
-          </>
-        )}
+        <Edges state={state} />
       </Popover>
     </AskArea>
+  );
+}
+
+/** Whether anything else than usual is asked of the prediction. */
+const edgesChanged = ({ mixing, target, against, scores }: ServerState) =>
+  mixing.value !== "auto" || target.value.trim() !== "" || against.value.trim() !== "" || scores.value.length > 0;
+
+/** What the layers' matrices are made of. */
+function MixingField({ state }: { state: ServerState }) {
+  const model = state.chosen.value;
+  const causal = model?.head === "causal";
+  const gradients = mayHaveGradients(model);
+  const usual = !causal
+    ? "attention"
+    : model?.gradients
+      ? "relevance"
+      : "relevance where gradients are quick, else attention";
+  const offered = MIXINGS.filter((one) => fitsModel(one, causal) && (gradients || one.needs !== "gradients"));
+  return (
+    <div class="field">
+      <label for="ask-mixing">Mixing: what the layers’ matrices are made of</label>
+      <Select
+        id="ask-mixing"
+        value={state.mixing.value}
+        options={[["auto", `auto: ${usual}`], ...offered.map(({ name, help }) => [name, `${name}: ${help}`] as const)]}
+        choose={(name: MixingName | "auto") => (state.mixing.value = name)}
+      />
+    </div>
+  );
+}
+
+/** Which methods beside raw, rollout and flow a model has. */
+function scoresOf(model: ServedModel | null): readonly ScoreMethod[] {
+  if (!model || model.head === "none") return [];
+  return SCORE_METHODS.filter((method) => method === "blank-out" || mayHaveGradients(model));
+}
+
+/** What is asked of the prediction: mixing, target, and methods beside the graph. */
+function Edges({ state }: { state: ServerState }) {
+  const model = state.chosen.value;
+  const offered = scoresOf(model);
+  const scores = state.scores.value;
+  const choose = (method: ScoreMethod, on: boolean) => {
+    state.scores.value = SCORE_METHODS.filter((one) => (one === method ? on : scores.includes(one)));
+  };
+  return (
+    <>
+      <MixingField state={state} />
+      {model && model.head !== "none" && (
+        <>
+          <Line id="ask-target" label="Target: which class or token is explained (auto)" value={state.target} />
+          <Line id="ask-against" label="Against which one (auto)" value={state.against} />
+          <fieldset class="stack" id="ask-scores">
+            <legend>Methods beside raw, rollout and flow</legend>
+            {offered.map((method) => (
+              <CheckBox
+                class="check"
+                key={method}
+                value={method}
+                on={inOtherForm(scores.includes(method), (on) => choose(method, on))}
+              >
+                {method}
+              </CheckBox>
+            ))}
+          </fieldset>
+        </>
+      )}
+    </>
   );
 }
 
@@ -225,7 +275,7 @@ const NumberLine = ({ value, ...rest }: LineProps<number>) => (
   />
 );
 
-const METHOD_HELP: Record<Method, string> = {
+const METHOD_HELP: Record<Aggregation, string> = {
   raw: "",
   rollout: "shown while the text comes",
   flow: "takes longer",
@@ -248,18 +298,19 @@ function PromptOptions({ state }: { state: ServerState }) {
     samples ||
     state.chat.value ||
     state.maskFirst.value ||
+    state.mixing.value !== "auto" ||
     state.layers.value.trim() !== "" ||
     methods.join() !== "raw,rollout" ||
     state.tokens.value !== USUAL_TOKENS;
-  const check = (method: Method, on: boolean) => {
-    state.methods.value = METHODS.filter((one) => (one === method ? on : methods.includes(one)));
+  const check = (method: Aggregation, on: boolean) => {
+    state.methods.value = AGGREGATIONS.filter((one) => (one === method ? on : methods.includes(one)));
   };
   return (
     <Popover id="sampling" label="Options" title="Options" badge={changed ? "•" : ""}>
       <NumberLine id="ask-tokens" label="Tokens" value={state.tokens} min={1} step={1} />
       <fieldset class="stack" id="ask-methods">
         <legend>Methods</legend>
-        {METHODS.map((method) => (
+        {AGGREGATIONS.map((method) => (
           <CheckBox
             class="check"
             key={method}
@@ -273,6 +324,7 @@ function PromptOptions({ state }: { state: ServerState }) {
           </CheckBox>
         ))}
       </fieldset>
+      <MixingField state={state} />
       <Line id="ask-layers" label="Layers, such as 1-6,8 (all)" value={state.layers} />
       <CheckBox id="ask-mask-first" on={state.maskFirst} class="check">
         Mask the first token (the sink)
@@ -311,6 +363,9 @@ function PictureField({ state }: { state: ServerState }) {
         class="primary"
         take={(picture) => void state.explainPicture(picture)}
       />
+      <Popover id="options" label="Options" title="Options" badge={edgesChanged(state) ? "•" : ""}>
+        <Edges state={state} />
+      </Popover>
       <p class="help">or drop one anywhere in the page, or paste it. It goes to this server and nowhere else.</p>
       {wanted && !wanted.there && (
         <p class="notice" id="picture-wanted" role="status">

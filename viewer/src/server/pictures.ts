@@ -6,6 +6,8 @@ export interface AskedPicture {
   /** one of the model's own: a link can name it */
   example: boolean;
   options: Record<string, string>;
+  /** which mixing, prediction and methods were asked, as a link holds them */
+  edges?: object;
 }
 
 /** A picture that a link shows and cannot hold, but for an example, which is there. */

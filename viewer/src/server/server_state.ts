@@ -5,7 +5,8 @@ import { Viewer, type Wanted } from "../context";
 import type { Recipe } from "../report/recipe";
 import type { LivePrompt, LiveToken } from "../generation/growing";
 import { GenerationLive } from "../generation/live";
-import { METHODS, type Method } from "../report/document";
+import { AGGREGATIONS, SCORE_METHODS, type Aggregation, type Method, type ScoreMethod } from "../report/document";
+import { MIXING_NAMES, mixingInfo, type MixingInfo, type MixingName } from "../report/mixings";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
 import { restoreLink } from "../link";
@@ -19,7 +20,15 @@ import {
   type PromptAsk,
   type TextAsk,
 } from "./ask";
-import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
+import {
+  mayHaveGradients,
+  ServerError,
+  type Client,
+  type Handlers,
+  type ModelTable,
+  type Progress,
+  type ServedModel,
+} from "./client";
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
 import { exampleFile, textsOf } from "./examples";
@@ -43,10 +52,10 @@ export const USUAL_TOKENS = 40;
 const MOST_TEXT_WITH_HEADS = 240;
 
 /** What a request says so that numbers are made as a recipe has them. */
-function recipeFields(recipe: Recipe, gradient: boolean) {
+function recipeFields(recipe: Recipe, { needs, rule }: MixingInfo) {
   const { heads, residual, ...others } = recipe;
-  // Mixing by gradients is defined with the mean of the heads and the whole identity.
-  return gradient ? others : { heads, residual, ...others };
+  // Only attention has heads; contributions, relevance and gradients have a residual of their own.
+  return { ...(needs === "attention" && { heads }), ...(rule === "convex" && { residual }), ...others };
 }
 
 export class ServerState {
@@ -56,16 +65,21 @@ export class ServerState {
   readonly pair = signal("");
   readonly prompt = signal("");
   readonly model = signal<Record<Task, string>>({ text: "", image: "", generation: "" });
-  /** of explain */
-  readonly mixing = signal<"attention" | "gradient">("attention");
+  /** of texts, pictures and continuations: what the layers' matrices are made of */
+  readonly mixing = signal<MixingName | "auto">("auto");
+  /** of texts and pictures: which prediction is explained, against which */
   readonly target = signal("");
+  readonly against = signal("");
+  /** methods beside raw, rollout and flow */
+  readonly scores = signal<readonly ScoreMethod[]>([]);
+  /** of explain */
   readonly candidates = signal("");
   readonly referents = signal("");
   /** of generate */
   readonly tokens = signal(USUAL_TOKENS);
   readonly chat = signal(false);
   readonly system = signal("");
-  readonly methods = signal<readonly Method[]>(METHODS.filter((method) => method !== "flow"));
+  readonly methods = signal<readonly Aggregation[]>(AGGREGATIONS.filter((method) => method !== "flow"));
   readonly maskFirst = signal(false);
   /** as it is typed: "1-6,8"; "" is all */
   readonly layers = signal("");
@@ -187,6 +201,26 @@ export class ServerState {
     }
   }
 
+  /** Which mixing, prediction and methods are asked; what is as usual is not said. */
+  private edges(): { mixing?: string; target?: string; against?: string; method?: Method[] } {
+    const [target, against] = [this.target.value.trim(), this.against.value.trim()];
+    const scores = SCORE_METHODS.filter((method) => this.scores.value.includes(method));
+    return {
+      ...(this.mixing.value !== "auto" && { mixing: this.mixing.value }),
+      ...(target && { target }),
+      ...(against && { against }),
+      ...(scores.length > 0 && { method: [...AGGREGATIONS, ...scores] }),
+    };
+  }
+
+  /** What an address asks of these. */
+  private takeEdges({ mixing, target = "", against = "", method = [] }: ReturnType<ServerState["edges"]>) {
+    this.mixing.value = MIXING_NAMES.find((name) => name === mixing) ?? "auto";
+    this.target.value = target === "auto" ? "" : target;
+    this.against.value = against;
+    this.scores.value = SCORE_METHODS.filter((one) => method.includes(one));
+  }
+
   /** The request that the composer stands for. */
   request(): Record<string, unknown> {
     const text = this.text.value;
@@ -200,7 +234,7 @@ export class ServerState {
       model: this.chosen.value?.name ?? "",
       text,
       ...(this.pair.value ? { pair: this.pair.value } : {}),
-      ...(this.mixing.value === "gradient" ? { mixing: "gradient", target: this.target.value.trim() || "auto" } : {}),
+      ...this.edges(),
       ...(candidates.length > 0 ? { candidates } : {}),
       ...(referents.length > 0 ? { referents } : {}),
       ...(text.length + this.pair.value.length <= MOST_TEXT_WITH_HEADS ? { keep_attention: true } : {}),
@@ -209,7 +243,7 @@ export class ServerState {
 
   private explain(body: Record<string, unknown>, what: string) {
     return this.work(what, async (handlers, signal) =>
-      Report.read(await this.client.explain({ method: METHODS, compact: true, ...body }, handlers, signal)),
+      Report.read(await this.client.explain({ method: AGGREGATIONS, compact: true, ...body }, handlers, signal)),
     );
   }
 
@@ -233,7 +267,7 @@ export class ServerState {
     const ask =
       "text" in asked
         ? writeTextAsk(asked.text)
-        : writePictureAsk(asked.picture.name, asked.options.model, asked.example);
+        : writePictureAsk(asked.picture.name, asked.options.model, asked.example, asked.edges);
     state.address = ask ? { ask } : {};
     state.lacks = "text" in asked ? (ask ? "" : "the long text") : asked.example ? "" : "the picture";
     if (wanted) restoreLink(wanted.fragment, state);
@@ -242,6 +276,11 @@ export class ServerState {
       void this.recompute(asking, what).finally(() => {
         if (viewer.asking.peek() === what) viewer.asking.value = null;
       });
+    };
+    const served = this.table.peek()?.models.find(({ name }) => name === this.chosen.peek()?.name);
+    viewer.askMixing.value = {
+      offers: ({ needs }) => needs !== "gradients" || mayHaveGradients(served ?? null),
+      ask: (mixing) => this.mix(viewer, asked, mixing),
     };
     if (wanted) this.linked.value = viewer;
     batch(() => {
@@ -255,6 +294,30 @@ export class ServerState {
       this.evaluationProblem.value = "";
       this.put("text", { viewer });
     });
+  }
+
+  /** The same input with other matrices of the layers; layer and output token stay chosen. */
+  private async mix({ state, report: before }: Viewer, asked: Asked, mixing: MixingName) {
+    const task = "text" in asked ? "text" : "image";
+    const what = `Explaining with ${mixing}`;
+    const again: Asked =
+      "text" in asked
+        ? { text: { ...asked.text, mixing } }
+        : { ...asked, options: { ...asked.options, mixing }, edges: { ...asked.edges, mixing } };
+    const report =
+      "text" in again
+        ? await this.explain(again.text, what)
+        : await this.work(what, async (handlers, signal) => {
+            const options = { method: AGGREGATIONS.join(","), ...again.options };
+            return Report.read(await this.client.image(again.picture, options, handlers, signal));
+          });
+    if (!report) return;
+    this.show(report, again);
+    const shown = this.results.peek()[task];
+    if (!shown || !("viewer" in shown) || report.n !== before.n) return;
+    const { choices } = shown.viewer.state;
+    choices.token.value = state.choices.token.peek();
+    if (report.layers.includes(state.choices.layer.peek())) choices.layer.value = state.choices.layer.peek();
   }
 
   private showPicture(viewer: Viewer, asked: AskedPicture) {
@@ -328,8 +391,7 @@ export class ServerState {
       this.take("text", found.model);
       this.text.value = found.text;
       this.pair.value = found.pair ?? "";
-      this.mixing.value = found.mixing === "gradient" ? "gradient" : "attention";
-      this.target.value = found.target ?? "";
+      this.takeEdges(found);
       this.candidates.value = found.candidates ?? "";
       this.referents.value = found.referents ?? "";
     });
@@ -345,7 +407,7 @@ export class ServerState {
       this.take("generation", found.model);
       this.prompt.value = found.prompt;
       this.tokens.value = found.tokens ?? this.tokens.peek();
-      this.methods.value = found.method ?? this.methods.peek();
+      this.methods.value = AGGREGATIONS.filter((one) => (found.method ?? this.methods.peek()).includes(one));
       this.chat.value = found.chat ?? false;
       this.system.value = found.system ?? "";
       this.temperature.value = found.temperature ?? 0;
@@ -353,6 +415,7 @@ export class ServerState {
       this.seed.value = found.seed ?? this.seed.peek();
       this.maskFirst.value = found.mask_columns === "first";
       this.layers.value = found.layers ?? "";
+      this.mixing.value = MIXING_NAMES.find((name) => name === found.mixing) ?? "auto";
     });
     this.settle(writePromptAsk(this.promptRequest()));
     const seed = this.temperature.peek() > 0 ? `, with its seed ${this.seed.peek()}` : "";
@@ -360,18 +423,20 @@ export class ServerState {
   }
 
   /** Shows a picture again, explains an example, or asks for the picture. What is shown meanwhile stays. */
-  private async wantPicture({ picture, model, example = false }: PictureAsk, ask: string) {
+  private async wantPicture(found: PictureAsk, ask: string) {
+    const { picture, model, example = false } = found;
     const kept = this.pictures.get(ask);
     let file: File | undefined;
     batch(() => {
       this.take("image", model);
+      this.takeEdges(found);
       if (kept) {
         restoreLink(location.hash, kept.viewer.state);
         this.showPicture(kept.viewer, kept.asked);
         return;
       }
       file = example ? exampleFile(this.chosen.peek(), picture) : undefined;
-      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? "", file !== undefined));
+      this.settle(writePictureAsk(picture, this.chosen.peek()?.name ?? "", file !== undefined, this.edges()));
       this.wanted.value = { name: picture, fragment: location.hash, there: file !== undefined };
     });
     if (file) await this.explainPicture(file, true);
@@ -391,7 +456,8 @@ export class ServerState {
 
   /** A request for what is to stand beside what is shown, made as that is now. */
   private beside(viewer: Viewer, body: Record<string, unknown>): Record<string, unknown> {
-    return { ...body, ...recipeFields(viewer.explanation.peek().recipe, body.mixing === "gradient") };
+    const mixing = typeof body.mixing === "string" ? mixingInfo(body.mixing) : viewer.report.mixing;
+    return { ...body, ...recipeFields(viewer.explanation.peek().recipe, mixing) };
   }
 
   /** Explains what the composer holds, beside what is shown. */
@@ -469,11 +535,16 @@ export class ServerState {
     const wanted = waiting && waiting.there === example && (!example || waiting.name === picture.name) ? waiting : null;
     if (!wanted) this.note("image", "");
     this.sent.value = sendingOf(picture, this.sent.peek());
-    const options = { model: this.chosen.value?.name ?? "", name: picture.name, compact: "true" };
+    const edges = this.edges();
+    const texts = Object.entries(edges).map(([name, value]) => [name, String(value)]);
+    const options = {
+      ...{ model: this.chosen.value?.name ?? "", name: picture.name, compact: "true" },
+      ...(Object.fromEntries(texts) as Record<string, string>),
+    };
     const report = await this.work("Explaining the picture", async (handlers, signal) =>
-      Report.read(await this.client.image(picture, { method: METHODS.join(","), ...options }, handlers, signal)),
+      Report.read(await this.client.image(picture, { method: AGGREGATIONS.join(","), ...options }, handlers, signal)),
     );
-    if (report) this.show(report, { picture, example, options }, wanted);
+    if (report) this.show(report, { picture, example, options, edges }, wanted);
     else if (wanted?.there && this.wanted.peek() === wanted) this.wanted.value = null;
   }
 
@@ -484,7 +555,7 @@ export class ServerState {
     return {
       model: this.chosen.value?.name ?? "",
       prompt: this.prompt.value,
-      method: METHODS.filter((method) => this.methods.value.includes(method)),
+      method: AGGREGATIONS.filter((method) => this.methods.value.includes(method)),
       tokens: this.tokens.value,
       chat: this.chat.value,
       ...(this.chat.value && this.system.value ? { system: this.system.value } : {}),
@@ -492,6 +563,7 @@ export class ServerState {
       ...(samples ? { top_p: this.topP.value, seed: this.seed.value } : {}),
       ...(this.maskFirst.value ? { mask_columns: "first" } : {}),
       ...(layers ? { layers } : {}),
+      ...(this.mixing.value !== "auto" && { mixing: this.mixing.value }),
     };
   }
 
@@ -558,7 +630,7 @@ export class ServerState {
     const position = token === null ? "all" : words ? words.groups[token][0] : token;
     const settings = {
       method: [method],
-      ...recipeFields(recipe, viewer.report.gradient),
+      ...recipeFields(recipe, viewer.report.mixing),
       output_token: position,
       ...(words ? { words: true } : {}),
     };

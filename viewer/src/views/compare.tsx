@@ -7,10 +7,12 @@ import { alignTokens } from "../compute/align";
 import { useViewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import { quoted } from "../export/name";
+import { isScore } from "../report/document";
 import type { Report } from "../report/report";
 import type { Comparison as Chosen } from "../state";
 import { acceptDrops, CompareBar, nameOf } from "./compare_bar";
-import { differenceColours, endsOfSides, sideColours } from "./compare_colours";
+import { differenceColours, endsOfSides, sideColours, signedColours } from "./compare_colours";
+import { mapTitle } from "./image_overlay";
 import { CompareReadout, difference, missingSides, missingValues, unlikeWords } from "./compare_difference";
 import { Half, LayerMaps } from "./compare_maps";
 import {
@@ -62,6 +64,7 @@ function Comparison() {
     ? otherSide(theirs, match, token, chosen, choices.skipSpecial.value)
     : sideOf(explanation.value, { ...chosen, token, counts: counts.value });
   const apart = theirs ? [unlikeWords(explanation.value.recipe, theirs.recipe)] : [];
+  if (theirs && second.mixing !== report.mixing) apart.push(`mixing ${report.mixing.name} and ${second.mixing.name}`);
   if (mixed)
     apart.push(
       isOfWords(report)
@@ -101,9 +104,11 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
   const [first, second] = [a.row(a.layer), b.row(b.layer)];
   const apart = first && second ? difference(first, second, match) : null;
   // Whether the two mean the same.
-  const common = a.method === b.method || chosen.shares;
+  const signs = [a, b].map(({ method }) => isScore(method));
+  const alike = a.method === b.method && a.report.mixing === b.report.mixing;
+  const common = (alike || chosen.shares || signs[0]) && signs[0] === signs[1];
   const [endsA, endsB] = endsOfSides(sides, [[first], [second]], common);
-  const titles = [a, b].map((side) => `${side.method}, layer ${side.layer}`);
+  const titles = [a, b].map((side) => mapTitle(side.method, side.layer));
   const secondTitle = [titles[1], without].filter(Boolean).join(", ");
   const foreign = b.report !== report;
   const exporter = {
@@ -179,7 +184,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={first}
           missing={missingValues(a)}
           image={image}
-          colours={sideColours(scale.value, endsA)}
+          colours={signs[0] ? signedColours(differenceScale.value, endsA) : sideColours(scale.value, endsA)}
           back={null}
         />
         <Half
@@ -190,7 +195,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
           values={second}
           missing={missingValues(b)}
           image={image}
-          colours={sideColours(scale.value, endsB)}
+          colours={signs[1] ? signedColours(differenceScale.value, endsB) : sideColours(scale.value, endsB)}
           back={match}
         />
         <Half
@@ -205,7 +210,7 @@ function Sides({ sides, match, chosen, unlike, gone, without }: SidesProps) {
         />
       </div>
       <CompareReadout sides={sides} first={first} second={second} apart={apart} match={match} />
-      {(a.method !== b.method || foreign) && report.layers.length > 1 && (
+      {!signs[0] && !signs[1] && (a.method !== b.method || foreign) && report.layers.length > 1 && (
         <LayerMaps sides={sides} match={match} common={common} />
       )}
       {foreign && (says(report) || says(b.report)) && (

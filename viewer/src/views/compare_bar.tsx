@@ -5,11 +5,11 @@ import { Select } from "../components/fields";
 import { FileButton } from "../components/file_button";
 import { Own } from "../components/own_text";
 import { useViewer, type Viewer } from "../context";
-import { METHODS } from "../report/document";
+import { isScore, METHODS } from "../report/document";
 import { openReport } from "../report/open_file";
 import type { Report } from "../report/report";
 import { shorten } from "../report/text";
-import { compareWith } from "../shortcuts";
+import { compareWith, sumsDiffer } from "../shortcuts";
 import type { Comparison } from "../state";
 import type { Side } from "./compare_sides";
 
@@ -86,9 +86,12 @@ export function CompareBar({ title, sides: [a, b], chosen, foreign, without }: B
         <Select
           id="compare-method"
           value={b.method}
-          options={METHODS.map((name) => [name, b.has(name) ? name : `${name}: not held`])}
+          options={METHODS.filter((name) => !isScore(name) || b.has(name)).map((name) => [
+            name,
+            b.has(name) ? name : `${name}: not held`,
+          ])}
           lacks={(name) => !b.has(name) && name !== b.method}
-          choose={(name) => change({ method: name, shares: (name === "flow") !== (a.method === "flow") })}
+          choose={(name) => change({ method: name, shares: sumsDiffer(name, a.method) })}
         />
       </label>
       <label class="check">

@@ -2,6 +2,7 @@
 import { collectEnds, EndsOf, isAbove, isAside, type Ends } from "../color/ends";
 import { barOf, type DivergingScale, type Scale } from "../color/scale";
 import { ScaleBar } from "../components/legend";
+import { isScore } from "../report/document";
 import { format } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { Side } from "./compare_sides";
@@ -23,7 +24,16 @@ export interface Colours {
 
 /** Rows of each side, for the side's output token. @param common whether the two mean the same */
 export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, Rows], common: boolean): [Ends, Ends] {
-  const [a, b] = sides.map(({ report, token, counts }, k) => collectEnds(report, rows[k], token, counts));
+  const [a, b] = sides.map(({ report, method, token, counts }, k) =>
+    isScore(method)
+      ? collectEnds(
+          report,
+          rows[k].map((row) => row && row.map(Math.abs)),
+          -1,
+          counts,
+        )
+      : collectEnds(report, rows[k], token, counts),
+  );
   // One scale, so that colours can be compared across.
   return common ? [a.include(b).ends, a.ends] : [a.ends, b.ends];
 }
@@ -33,6 +43,14 @@ export const sideColours = (scale: Scale, { top, above }: Ends): Colours => ({
   least: 0,
   most: above,
   diverging: false,
+  css: (value) => scale.css(value, top),
+  ink: (value) => scale.ink(value, top),
+  beyond: (value) => isAbove(value, { top }),
+});
+
+/** Of a side whose values have signs. */
+export const signedColours = (scale: DivergingScale, { top, above }: Ends): Colours => ({
+  ...{ top, least: -above, most: above, diverging: true },
   css: (value) => scale.css(value, top),
   ink: (value) => scale.ink(value, top),
   beyond: (value) => isAbove(value, { top }),

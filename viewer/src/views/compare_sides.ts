@@ -44,7 +44,7 @@ export function sideOf(explanation: Explanation, choice: SideChoice): Side {
     const copy = Float64Array.from(values);
     if (!shares) return copy;
     let sum = 0;
-    for (const value of copy) if (value < Infinity) sum += value;
+    for (const value of copy) if (value < Infinity) sum += Math.abs(value);
     return sum > 0 ? copy.map((value) => value / sum) : copy;
   };
   const { report } = explanation;

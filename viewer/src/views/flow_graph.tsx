@@ -10,7 +10,7 @@ import { TokenName } from "../components/own_text";
 import { graphArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type Arc, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
-import { mixedRow, residualRule } from "../compute/recompute";
+import { arcsRule, mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
 import { pictureStyle, textWidth, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
@@ -20,6 +20,7 @@ import { tokenWords } from "../export/name";
 import { standalone } from "../export/picture";
 import { arcOpacity, arcStrength, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { Report } from "../report/report";
+import { targetWords } from "../report/setting_words";
 import { WordReport } from "../report/words";
 import { format, formatWithin, shorten } from "../report/text";
 import type { GraphKind } from "../state";
@@ -84,8 +85,7 @@ export function FlowGraph() {
   const { found, busy } = useFound<Found | null>(
     function* (): Work<Found | null> {
       if (missing !== null || typeof mixing === "string") return null;
-      // Shares of a whole, also where gradients add the identity.
-      const rule = residualRule(report, "flow");
+      const rule = kind === "flow" ? residualRule(report, "flow") : arcsRule(report);
       const { error } = mixing;
       const { residual } = recipe;
       if (kind !== "flow") {
@@ -324,15 +324,18 @@ const fromAll = ({ document }: Report, kind: GraphKind): boolean =>
   kind === "attention" && document.all_output_tokens === true;
 
 function explain(report: Report, kind: GraphKind): string {
-  const { gradient } = report;
-  const rows = gradient ? ", each layer's rows divided by their sums" : "";
+  const { weights, rule } = report.mixing;
+  const rows = rule.endsWith("normalized") || rule === "added" ? ", each layer's rows divided by their sums" : "";
+  const residual = rule.startsWith("contained") ? "" : ", residual included";
   if (kind === "attention") {
-    return `A line is a weight of a layer that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${gradient ? "gradient-adjusted " : ""}attention, residual included${rows}), wider for more.`;
+    return `A line is a weight of a layer that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${weights}${residual}${rows}), wider for more.`;
   }
   if (kind === "share") {
-    return `A line is the share of the chosen output token that passes there (rollout, residual included${rows}).`;
+    const of = report.mixing.name === "attention" ? "" : ` over ${weights}`;
+    return `A line is the share of the chosen output token that passes there (rollout${of}${residual}${rows}).`;
   }
-  return "A line is what one maximum flow carries from the output token down to the input token. Dashed lines are the minimum cut: together they can carry no more than the flow.";
+  const units = report.inLogits("flow") ? `, in logits of ${targetWords(report)}` : "";
+  return `A line is what one maximum flow carries from the output token down to the input token${units}. Dashed lines are the minimum cut: together they can carry no more than the flow.`;
 }
 
 interface Places {

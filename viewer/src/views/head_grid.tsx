@@ -356,7 +356,7 @@ export function HeadGrid() {
           {kept && " Of each row the document keeps the strongest; the others are drawn as their mean."}
           {small.busy && " Drawing …"}
         </p>
-        {!report.gradient && (
+        {report.mixing.needs === "attention" && (
           <button
             type="button"
             id="explain-with-head"

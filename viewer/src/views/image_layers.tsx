@@ -3,7 +3,7 @@ import { Card } from "../components/card";
 import { CheckBox } from "../components/check_box";
 import { useViewer } from "../context";
 import { exportedStages } from "../export/stages";
-import type { Method } from "../report/document";
+import { isScore, type Method } from "../report/document";
 import { pictureIn, type MapScale } from "../report/picture";
 import { layersWords } from "../report/setting_words";
 import type { Numbers } from "../report/values";
@@ -30,8 +30,9 @@ export function ImageLayers() {
   const token = choices.token.value;
   const fromLeast = choices.fromLeast.value;
   const ownScale = choices.ownScale.value;
-  if (layers.length < 2) return null;
-  const strips = shownMethods(viewer).map((method): Strip => {
+  const methods = shownMethods(viewer).filter((method) => !isScore(method));
+  if (layers.length < 2 || methods.length === 0) return null;
+  const strips = methods.map((method): Strip => {
     const maps = layers.map((layer) => mapIn(viewer, method, layer));
     const scale = picture.scale(maps, token, fromLeast);
     return {

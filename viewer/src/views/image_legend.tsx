@@ -4,7 +4,7 @@ import { Radios } from "../components/fields";
 import { useViewer } from "../context";
 import { CASING, heldBy, lineLook, SHARES } from "../report/contours";
 import { cutOf, type MapScale } from "../report/picture";
-import { format } from "../report/text";
+import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import type { Numbers } from "../report/values";
 import type { ChoiceSignals } from "../state";
 
@@ -47,22 +47,27 @@ export function OverlayChoice() {
 }
 
 /** What is drawn over the picture, as it is drawn. @param map of one map, whose patches are counted */
-export function MapLegend({ scale: { low, top, above }, map = null }: { scale: MapScale; map?: Numbers | null }) {
-  const { scale, state } = useViewer();
+export function MapLegend({ scale: ends, map = null }: { scale: MapScale; map?: Numbers | null }) {
+  const { scale, differenceScale, state } = useViewer();
+  const { low, top, above, signed } = ends;
   const { overlay, opacity, threshold } = state.choices;
   if (overlay.value === "outline") return <LineLegend map={map} />;
-  const look = { overlay: overlay.value, colours: scale.value, opacity: opacity.value };
-  const bar = barCss(barStops(look, cutOf({ low, top, above }, threshold.value)));
+  const look = {
+    overlay: overlay.value,
+    colours: signed ? differenceScale.value : scale.value,
+    opacity: opacity.value,
+  };
+  const bar = barCss(barStops(look, cutOf(ends, threshold.value)));
   const over = overlay.value !== "beside";
   return (
     <div class="legend">
-      <span>{format(low)}</span>
+      <span>{signed ? `${AGAINST} ${format(low)}` : format(low)}</span>
       <span
         class={over ? "ramp over" : "ramp"}
         aria-hidden="true"
         style={{ background: over ? `${bar}, linear-gradient(to bottom, #ffffff, #000000)` : bar }}
       />
-      <span>{format(top)}</span>
+      <span>{signed ? `${formatSigned(top)} ${FOR}` : format(top)}</span>
       {above > top && <span>(itself {format(above)})</span>}
     </div>
   );

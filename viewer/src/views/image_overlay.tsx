@@ -8,9 +8,12 @@ import { Own } from "../components/own_text";
 import { CheckBox } from "../components/check_box";
 import { Slider } from "../components/fields";
 import { useViewer, type Viewer } from "../context";
-import type { Method } from "../report/document";
+import { isScore, type Method } from "../report/document";
+import { sum } from "../report/generation_report";
 import { pictureIn, type MapScale, type Picture } from "../report/picture";
-import { format, percent } from "../report/text";
+import { targetWords } from "../report/setting_words";
+import { AGAINST, FOR, format, formatOf, formatSigned, percent } from "../report/text";
+import type { Numbers } from "../report/values";
 import { heldBy } from "../report/contours";
 import { exportedStages, type StageLook } from "../export/stages";
 import { EXPLAINED, isGrey, MapLegend, OverlayChoice } from "./image_legend";
@@ -30,12 +33,22 @@ export function mapIn(viewer: Viewer, method: Method, layer: number) {
   return row && pictureIn(report).mapOf(row);
 }
 
+/** The scale of a method's map. */
+export const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale =>
+  isScore(method)
+    ? pictureIn(viewer.report).signedScale(map)
+    : pictureIn(viewer.report).scale([map], viewer.state.choices.token.value, viewer.state.choices.fromLeast.value);
+
+/** “rollout, layer 3”; a method beside the graph has no layer. */
+export const mapTitle = (method: Method, layer: number) => (isScore(method) ? method : `${method}, layer ${layer}`);
+
 /** How maps are drawn into files: as they are here. */
-export function stageLook({ state: { choices }, scale }: Viewer): Omit<StageLook, "pair"> {
+export function stageLook({ state: { choices }, scale, differenceScale }: Viewer): Omit<StageLook, "pair"> {
   return {
     token: choices.token.value,
     overlay: choices.overlay.value,
     colours: scale.value,
+    signed: differenceScale.value,
     smooth: choices.smooth.value,
     threshold: choices.threshold.value,
     opacity: choices.opacity.value,
@@ -59,14 +72,14 @@ export function ImageOverlay() {
   const overlay = choices.overlay.value;
   const maps = shownMethods(viewer).map((method) => {
     const map = mapIn(viewer, method, layer);
-    return { method, map, scale: picture.scale([map], token, choices.fromLeast.value) };
+    return { method, map, scale: scaleIn(viewer, method, map) };
   });
   const exporter = {
     svg: () =>
       exportedStages(
         picture,
         bitmap.image.value,
-        maps.map(({ method, map, scale }) => ({ title: `${method}, layer ${layer}`, map, scale })),
+        maps.map(({ method, map, scale }) => ({ title: mapTitle(method, layer), map, scale })),
         {
           ...stageLook(viewer),
           pair: overlay === "beside",
@@ -74,7 +87,10 @@ export function ImageOverlay() {
       ),
     shown: () => {
       const methods = maps.map(({ method }) => method);
-      return { method: methods.join(", "), file: [...methods, `layer${layer}`, `token${token}`] };
+      return {
+        ...(viewer.scored && methods.length === 1 ? {} : { method: methods.join(", ") }),
+        file: viewer.scored && methods.length === 1 ? methods : [...methods, `layer${layer}`, `token${token}`],
+      };
     },
     rows: () => {
       const held = overlay === "outline" ? maps.map(({ map }) => map && heldBy(map)) : [];
@@ -107,7 +123,7 @@ export function ImageOverlay() {
             {bitmap.problem.value}
           </p>
         )}
-        <Specials picture={picture} />
+        {!viewer.scored && <Specials picture={picture} />}
         <div id="stages">
           {maps.map((shown, k) => (
             <Figure key={k} picture={picture} {...shown} />
@@ -116,9 +132,16 @@ export function ImageOverlay() {
         <PictureReadout picture={picture} />
         <Options />
         <p class="help" id="picture-help">
-          {overlay === "outline" ? "Lines" : "Colour"}: what the chosen output token draws on. {EXPLAINED[overlay]}{" "}
-          Choose a patch with a click or the arrow keys
-          {picture.specials.length > 0 && ", or a token that stands for no patch above the picture"}.
+          {overlay === "outline" ? "Lines" : "Color"}:{" "}
+          {viewer.scored
+            ? `how much each patch ${FOR} ${targetWords(report)} (blue) or ${AGAINST} it (red).`
+            : "what the chosen output token draws on."}{" "}
+          {viewer.scored && overlay === "outline"
+            ? "Outlined: the fewest patches that together hold 50, 80 and 95% of what speaks for it."
+            : EXPLAINED[overlay]}{" "}
+          {!viewer.scored && "Choose a patch with a click or the arrow keys"}
+          {!viewer.scored && picture.specials.length > 0 && ", or a token that stands for no patch above the picture"}
+          {!viewer.scored && "."}
         </p>
       </div>
     </Card>
@@ -192,9 +215,9 @@ function Figure({ picture, method, map, scale }: FigureProps) {
         picture={picture}
         map={map}
         scale={scale}
-        token={choices.token.value}
+        token={isScore(method) ? -1 : choices.token.value}
         overlay={choices.overlay.value}
-        colours={viewer.scale.value}
+        colours={scale.signed ? viewer.differenceScale.value : viewer.scale.value}
         smooth={choices.smooth.value}
         threshold={choices.threshold.value}
         only={only}
@@ -206,7 +229,7 @@ function Figure({ picture, method, map, scale }: FigureProps) {
   );
   return (
     <figure data-method={method} style={{ maxWidth: `calc(${beside ? 150 : 75}vh * ${aspectOf(picture)})` }}>
-      <h3>{`${method}, layer ${choices.layer.value}`}</h3>
+      <h3>{mapTitle(method, choices.layer.value)}</h3>
       <div class={beside ? "stage-pair" : undefined}>
         {beside && box("photo", null)}
         {box(
@@ -250,7 +273,8 @@ function PatchGrid({ picture }: { picture: Picture }) {
       const row = explanation.value.row(choices.method.value, choices.layer.value, token);
       for (const [p, cell] of cells.entries()) {
         const value = row?.[first + p];
-        cell.setAttribute("aria-label", `${report.tokens[first + p].label}, ${row ? format(value) : "not computed"}`);
+        const words = formatOf(choices.method.value);
+        cell.setAttribute("aria-label", `${report.tokens[first + p].label}, ${row ? words(value) : "not computed"}`);
         cell.setAttribute("aria-selected", String(first + p === token));
         cell.tabIndex = first + p === focus.current ? 0 : -1;
         cell.dataset.value = value === undefined ? "" : String(value);
@@ -323,13 +347,31 @@ function PictureReadout({ picture }: { picture: Picture }) {
         </>
       );
     }
+    if (isScore(method)) {
+      const patches = row.subarray(picture.first, picture.first + picture.patches);
+      const total = (sign: number) => formatSigned(sign * sum(patches.map((value) => Math.max(0, sign * value))));
+      return (
+        <>
+          {method}, {targetWords(report)}:{" "}
+          {input === null ? (
+            `patches speak for it by ${total(1)} and against it by ${total(-1)}.`
+          ) : (
+            <>
+              {name(input)} <b>{formatSigned(row[input])}</b> {row[input] < 0 ? AGAINST : FOR} it
+            </>
+          )}
+        </>
+      );
+    }
     const { all, patches } = picture.sums(row);
+    const logits = viewer.inLogits(method);
     const where = `${method}, layer ${choices.layer.value}: `;
     if (input === null) {
       return (
         <>
           {where}
-          <b>{percent(all > 0 ? patches / all : 0)}</b> of what {name(token)} draws on are patches
+          <b>{logits ? `${format(patches)} of ${format(all)} logits` : percent(all > 0 ? patches / all : 0)}</b> of what{" "}
+          {name(token)} draws on are patches
           {picture.specials.length > 0 ? ", the rest special tokens." : "."}
         </>
       );
@@ -339,7 +381,7 @@ function PictureReadout({ picture }: { picture: Picture }) {
         {where}
         {name(token)} draws <b>{format(row[input])}</b> on {name(input)}
         {/* Flow values are no parts of a whole. */}
-        {all > 0 && method !== "flow" && `, ${percent(row[input] / all)} of all`}
+        {all > 0 && method !== "flow" && !logits && `, ${percent(row[input] / all)} of all`}
       </>
     );
   };
@@ -351,7 +393,7 @@ function PictureReadout({ picture }: { picture: Picture }) {
 }
 
 function Options() {
-  const { report, state } = useViewer();
+  const { report, state, scored } = useViewer();
   const { choices } = state;
   const overlay = choices.overlay.value;
   const lines = overlay === "outline";
@@ -370,7 +412,7 @@ function Options() {
       id: "least",
       label: "Scale from the least value",
       choice: choices.fromLeast,
-      off: lines ? "Outlines have no scale" : "",
+      off: lines ? "Outlines have no scale" : scored ? "A scale with signs runs as far on either side of 0" : "",
     },
   ];
   const opacity = Math.round(100 * choices.opacity.value);

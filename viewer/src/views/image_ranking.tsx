@@ -5,8 +5,8 @@ import { Own } from "../components/own_text";
 import { useViewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import { pictureIn } from "../report/picture";
-import { DEGENERATE_WORDS } from "../report/setting_words";
-import { format, percent } from "../report/text";
+import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { AGAINST, FOR, format, formatOf, percent } from "../report/text";
 import { Thumbnail } from "./image_stage";
 import { RankTable } from "./ranking";
 
@@ -15,6 +15,8 @@ export function ImageShares() {
   const { report, state } = viewer;
   const picture = pictureIn(report);
   const row = viewer.row();
+  // Numbers with signs are parts of no whole.
+  if (viewer.inLogits()) return null;
   const flow = state.choices.method.value === "flow";
   const { all, patches } = row ? picture.sums(row) : { all: 0, patches: 0 };
   const share = (part: number) => (all > 0 ? part / all : 0);
@@ -65,8 +67,10 @@ export function ImageRanking() {
   const ranks = new Map<number, number>();
   for (const [at, { rank }] of ranking.entries()) if (!ranks.has(rank)) ranks.set(rank, at + 1);
   const all = row ? picture.sums(row).all : 0;
-  const largest = ranking[0]?.value ?? 0;
+  const largest = Math.abs(ranking[0]?.value ?? 0);
   const flow = method === "flow";
+  const shared = !flow && !viewer.inLogits();
+  const words = formatOf(method);
   const degenerate = flow ? ranking.filter((entry) => entry.degenerate).length : 0;
   const table = () => ({
     columns: ["rank", "output_token", "input_token", "row", "column", method, "degenerate"],
@@ -84,7 +88,7 @@ export function ImageRanking() {
         { words: "" },
         { words: "Patch" },
         { words: method, class: "number by" },
-        ...(flow ? [] : [{ words: "of all", class: "number" }]),
+        ...(!shared ? [] : [{ words: "of all", class: "number" }]),
       ]}
       ranking={ranking}
       line={({ token, rank, value, degenerate }) => (
@@ -98,17 +102,22 @@ export function ImageRanking() {
               {report.tokens[token].piece}
             </button>
           </th>
-          <td class="number by" data-value={value} style={{ "--share": String(largest > 0 ? value / largest : 0) }}>
-            {format(value)}
+          <td
+            class={viewer.scored && value < 0 ? "number by against" : "number by"}
+            data-value={value}
+            style={{ "--share": String(largest > 0 ? Math.abs(value) / largest : 0) }}
+          >
+            {words(value)}
             {flow && degenerate && <Degenerate />}
           </td>
-          {!flow && <td class="number">{percent(all > 0 ? value / all : 0)}</td>}
+          {shared && <td class="number">{percent(all > 0 ? value / all : 0)}</td>}
         </tr>
       )}
     >
       {degenerate > 0 && `° ${DEGENERATE_WORDS}: ${degenerate} of ${ranking.length} values. `}
       {rounded && ranks.size < ranking.length && "Equal ranks cannot be told apart at this precision. "}
       {!row && "No values for this output token here."}
+      {viewer.scored && `Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`}
     </RankTable>
   );
 }

@@ -2,8 +2,7 @@
 import { signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { pixelOf, type Overlay } from "../color/overlay";
-import type { Scale } from "../color/scale";
+import { pixelOf, type MapColours, type Overlay } from "../color/overlay";
 import { bordersOf, CASING, heldBy, lineLook, pathOf } from "../report/contours";
 import { type Box, type MapScale, type Picture, SMALL_PICTURE, smoothMap } from "../report/picture";
 import type { Numbers } from "../report/values";
@@ -54,7 +53,7 @@ export const aspectOf = ({ shown }: Picture) => (shown.right - shown.left) / (sh
 export interface MapLook {
   scale: MapScale;
   overlay: Overlay;
-  colours: Scale;
+  colours: MapColours;
   smooth: boolean;
   /** values below this share of the top stay empty */
   threshold: number;
@@ -158,7 +157,7 @@ export function paintMap(
   const least = look.threshold * top;
   for (let p = 0; p < values.length; ++p) {
     const value = values[p];
-    if (Number.isNaN(value) || value < least) continue;
+    if (Number.isNaN(value) || Math.abs(value) < least) continue;
     const { rgb, alpha } = pixelOf(top > low ? (value - low) / (top - low) : 0, look.overlay, look.colours);
     image.data.set([...rgb, Math.round(255 * alpha)], 4 * p);
   }

@@ -5,7 +5,7 @@ import { useViewer, type Viewer } from "../context";
 import { pictureOf } from "../export/element_picture";
 import type { Shown, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { METHODS, type Method } from "../report/document";
+import { isScore, METHODS, type Method } from "../report/document";
 
 /** Longer texts are looked at one method at a time. */
 const MOST_TOKENS = 160;
@@ -44,7 +44,7 @@ export function Methods() {
   return (
     <Card
       id="methods"
-      title={generation ? "Every method" : `Every method, ${viewer.layersText()}`}
+      title={generation ? "Every method" : `Every method, layer ${state.choices.layer.value}`}
       wide
       exporter={exporter}
     >
@@ -63,6 +63,7 @@ export function Methods() {
             values={viewer.row(method)}
             counts={state.counts.value}
             output={viewer.output}
+            signed={isScore(method)}
             view="methods"
           />
         ))}

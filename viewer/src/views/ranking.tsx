@@ -13,10 +13,10 @@ import type { Ranked } from "../explanation";
 import { pictureOf } from "../export/element_picture";
 import type { Exporter, Table } from "../export/exporter";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { METHODS } from "../report/document";
+import { isScore, METHODS, type Method } from "../report/document";
 import type { Report } from "../report/report";
-import { DEGENERATE_WORDS } from "../report/setting_words";
-import { format, percent } from "../report/text";
+import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { AGAINST, FOR, formatOf, percent } from "../report/text";
 import type { Numbers } from "../report/values";
 
 /** How many lines a table shows at most. A longer one, with every method's values, would make each choice slow. */
@@ -26,9 +26,10 @@ export const mostLines = ({ document: { input } }: Report) =>
 /** A column of numbers. */
 interface Column {
   /** "" where it is no method's own */
-  method: string;
+  method: Method | "";
   title: string;
   row: Numbers | null;
+  words(value: number | undefined): string;
   /** the ranking goes by it */
   by: boolean;
 }
@@ -37,17 +38,19 @@ function columnsOf(viewer: Viewer): Column[] {
   const { report, state } = viewer;
   const method = state.choices.method.value;
   if (!(viewer instanceof GenerationViewer)) {
-    return METHODS.map((name) => ({ method: name, title: name, row: viewer.row(name), by: name === method })).filter(
-      ({ row, title }) => row !== null || report.methods.some((name) => name === title),
-    );
+    return METHODS.filter((name) => viewer.row(name) !== null || report.methods.includes(name)).map((name) => ({
+      ...{ method: name, title: name, row: viewer.row(name), by: name === method },
+      words: formatOf(name),
+    }));
   }
   const { normalized } = viewer;
   const [array, layers, output] = viewer.place;
   const titleOf = (isNormalized: boolean) => (isNormalized ? "normalised" : method);
-  const columns: Column[] = [{ method, title: titleOf(normalized), row: viewer.row(), by: true }];
+  const words = formatOf(method);
+  const columns: Column[] = [{ method, title: titleOf(normalized), row: viewer.row(), words, by: true }];
   if (viewer.report.hasNormalized(method)) {
     const other = viewer.report.row(normalized ? method : `${array}_normalized`, layers, output);
-    columns.push({ method: "", title: titleOf(!normalized), row: other, by: false });
+    columns.push({ method: "", title: titleOf(!normalized), row: other, words, by: false });
   }
   return columns;
 }
@@ -64,10 +67,12 @@ export function helpOf(viewer: Viewer): string {
   const rounded = (explanation.value.result(method, viewer.layersOf(method), viewer.output)?.error ?? 0) > 0;
   if (tied && rounded) help.push("Equal ranks cannot be told apart at this precision.");
   else if (tied && flow) help.push("Flow values that their enclosures cannot tell apart share a rank.");
-  if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
+  if (viewer.inLogits() && !viewer.scored) help.push(`${method} is in logits of the prediction.`);
+  else if (flow && report.document.generation && all.length > 0) help.push("No flow value is a share of a whole.");
   const repeated = all.filter(({ degenerate }) => degenerate).length;
   if (repeated > 0)
     help.push(`° ${DEGENERATE_WORDS}: ${repeated} of ${all.length} values; layers between do not matter.`);
+  if (viewer.scored && all.length > 0) help.push(`Above 0: ${FOR} ${targetWords(report)}; below 0: ${AGAINST}.`);
   if (all.length === 0 && !report.document.generation) help.push(`No ${method} values of this output token here.`);
   if (all.some(({ token }) => token >= report.m)) {
     help.push("Positions count from 0, those with + among the generated tokens.");
@@ -201,7 +206,7 @@ export function Ranking() {
       ]}
       ranking={ranking}
       line={(entry) => (
-        <Line key={entry.token} entry={entry} largest={ranking[0].value} columns={columns} mass={mass} />
+        <Line key={entry.token} entry={entry} largest={Math.abs(ranking[0].value)} columns={columns} mass={mass} />
       )}
       onPick={(token, control) => {
         if (control) state.toggle(token);
@@ -243,16 +248,16 @@ function Line({ entry: { token, rank, value, degenerate }, largest, columns, mas
           <TokenName {...viewer.name(token)} />
         </th>
       )}
-      {columns.map(({ method, title, row, by }) => (
+      {columns.map(({ method, title, row, words, by }) => (
         <td
           key={title}
-          class={by ? "number by" : "number"}
+          class={by ? `number by${method !== "" && isScore(method) && value < 0 ? " against" : ""}` : "number"}
           data-method={method || undefined}
           data-value={row ? row[token] : ""}
           data-beside={method ? undefined : row?.[token]}
-          style={by ? { "--share": String(largest > 0 ? value / largest : 0) } : undefined}
+          style={by ? { "--share": String(largest > 0 ? Math.abs(value) / largest : 0) } : undefined}
         >
-          {format(row?.[token])}
+          {words(row?.[token])}
           {method === "flow" && degenerate && <Degenerate />}
         </td>
       ))}

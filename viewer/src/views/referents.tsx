@@ -6,7 +6,7 @@ import { Scroller } from "../components/scroller";
 import { useViewer } from "../context";
 import type { Explanation } from "../explanation";
 import { pictureOf } from "../export/element_picture";
-import { METHODS, type Method } from "../report/document";
+import { AGGREGATIONS, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import { layersWords } from "../report/setting_words";
 import { format } from "../report/text";
@@ -69,9 +69,10 @@ export function Referents() {
   if (!referents?.length) return null;
   const names = namesOf(report);
   const token = choices.token.value;
-  const columns = METHODS.map((method) => ({ method, layers: weightsOf(explanation.value, method, token) })).flatMap(
-    ({ method, layers }) => (layers ? [{ method, layers }] : []),
-  );
+  const columns = AGGREGATIONS.map((method) => ({
+    method,
+    layers: weightsOf(explanation.value, method, token),
+  })).flatMap(({ method, layers }) => (layers ? [{ method, layers }] : []));
   const marked = columns.some(({ layers }) => layers.some((line) => line.some(({ degenerate }) => degenerate)));
   const help =
     columns.length === 0
@@ -79,7 +80,7 @@ export function Referents() {
       : [
           candidateShares(report, token),
           "Beside each weight its share of the sum over the referents.",
-          marked ? "° repeats the first layer's attention or is as large as it can be." : "",
+          marked ? "° repeats the first layer's weights or is as large as it can be." : "",
         ];
   const exporter = {
     svg: () => pictureOf("referents"),

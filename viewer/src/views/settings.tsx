@@ -1,6 +1,7 @@
 // How the numbers that are shown were made, in words, and where that is not how the report was made.
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
+import { arrayName } from "../report/document";
 import { recipeOf, type Recipe } from "../report/recipe";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { pictureOf } from "../export/element_picture";
@@ -11,13 +12,14 @@ import { pictureIn } from "../report/picture";
 import {
   discardWords,
   downToWords,
-  gradientMixing,
   headsWords,
   layersWords,
   maskWords,
+  mixingWords,
   normalisationWords,
   pixelWords,
   residualWords,
+  targetWords,
 } from "../report/setting_words";
 import { format, percent } from "../report/text";
 import { maskText, WordReport } from "../report/words";
@@ -39,7 +41,7 @@ function precision({ report, state, explanation }: Viewer): string {
   const result = explanation.value.result(choices.method.value, choices.layer.value, choices.token.value);
   const holder = result?.source === "server" && result.from ? result.from : report;
   const { arrays, output_token: own } = holder.document;
-  const array = holder.methods.includes(choices.method.value) ? arrays[choices.method.value] : undefined;
+  const array = holder.methods.includes(choices.method.value) ? arrays[arrayName(choices.method.value)] : undefined;
   if (result?.source === "page") {
     return result.error > 0
       ? `within ${(100 * result.error).toPrecision(2)}%: so are the layers' weights in the report`
@@ -100,6 +102,14 @@ function flowText(viewer: Viewer): string {
   return result && gap !== undefined ? `certified lower ends, at most ${format(gap)} below the true maximum` : "";
 }
 
+/** Of values that are no shares. */
+function unitsText(viewer: Viewer): string {
+  const methods = methodsShown(viewer).filter((method) => viewer.inLogits(method));
+  return methods.length > 0
+    ? `${methods.join(", ")}: logits of ${targetWords(viewer.report)}, no shares of a whole`
+    : "";
+}
+
 /** What is excluded from rankings and colours, which changes no number. */
 function excludedText({ state }: Viewer): string {
   const counts = state.counts.value;
@@ -111,7 +121,8 @@ const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !==
 const plain = ([term, text]: readonly [string, string]): Setting => ({ term, text });
 
 /** Of a generation, whose numbers are all as its report was made. */
-export function generationSettings({ document, fields, settings, methods }: GenerationReport): Setting[] {
+export function generationSettings(report: GenerationReport): Setting[] {
+  const { document, fields, settings, methods, mixing } = report;
   const ends: Record<string, string> = {
     length: "the number of tokens asked for was reached",
     end: "the model ended the text",
@@ -130,8 +141,13 @@ export function generationSettings({ document, fields, settings, methods }: Gene
     ["Ended", ends[fields.stopped] ?? fields.stopped],
     ["Prompt", fields.chat ? "put into the model's chat template" : ""],
     ["Methods", settings.method.join(", ")],
-    ["Heads", headsWords(settings.heads)],
-    ["Residual", residualWords(settings.residual)],
+    [
+      "Mixing",
+      mixingWords(report) &&
+        `${mixing.weights}${mixing.needs === "gradients" ? ", for each token against its strongest rival" : ""}`,
+    ],
+    ["Heads", mixing.needs === "attention" ? headsWords(settings.heads) : ""],
+    ["Residual", mixing.rule === "convex" ? residualWords(settings.residual) : ""],
     ["Layers", layersWords(settings.layers)],
     ["Down to", downToWords(settings.start_layer)],
     ["Masked", maskWords(settings.mask_columns)],
@@ -166,15 +182,33 @@ export function settingsShown(viewer: Viewer): Setting[] {
     return { term, text, report: short(made[name]), back: () => (choice.value = made[name]) };
   };
   const merged = report instanceof WordReport;
+  const words = merged || settings.words;
+  const held = `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`;
+  const convex = report.mixing.rule === "convex";
   const threshold = choices.threshold.value;
+  const target = targetWords(report);
+  if (viewer.scored) {
+    return telling([
+      ...pictureRows(report).map(plain),
+      { term: "Shown", text: `${method}: what speaks for ${target}, above 0, or against it, below` },
+      { term: "Numbers", text: source(viewer) },
+      { term: "Tokens", text: words ? "pieces of a word merged" : "" },
+      { term: "Excluded", text: excludedText(viewer) },
+      { term: "The report holds", text: held },
+    ]);
+  }
   const rows: Setting[] = [
     ...pictureRows(report).map(plain),
     { term: "Shown", text: `${method} of output token ${tokenWords(token, report.tokens[token].label)}` },
     { term: "Numbers", text: source(viewer) },
-    { term: "Mixing", text: report.gradient ? gradientMixing(report) : "" },
-    setting("Heads", "heads", headsText),
-    report.gradient || raw
-      ? { term: "Residual", text: raw && !report.gradient ? "none: raw attention is that of one layer alone" : "" }
+    { term: "Mixing", text: mixingWords(report) },
+    ...(report.mixing.needs === "attention" ? [setting("Heads", "heads", headsText)] : []),
+    { term: "Units", text: unitsText(viewer) },
+    !convex || raw
+      ? {
+          term: "Residual",
+          text: raw && report.mixing.needs === "attention" ? "none: raw attention is that of one layer alone" : "",
+        }
       : setting("Residual", "residual", residualWords, { short: (part) => String(Number(part.toFixed(4))) }),
     raw
       ? { term: "Layers", text: `${layer} alone` }
@@ -199,7 +233,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
     { term: "Precision here", text: precision(viewer) },
     {
       term: "The report holds",
-      text: `${settings.method.join(", ")}; layers ${layersWords(layers)}; version ${document.upgraded_from ?? document.version}`,
+      text: held,
     },
   ];
   return telling(rows);

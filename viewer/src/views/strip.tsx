@@ -1,34 +1,45 @@
 // The user's own text, coloured by what the chosen output token draws on.
-import { endsOf } from "../color/ends";
+import { useSignal } from "@preact/signals";
 import { Card } from "../components/card";
 import { Legend } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
+import { ScoreParts, scoreTable } from "../components/score_parts";
 import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
-import { DEGENERATE_WORDS } from "../report/setting_words";
+import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
 import { useViewer } from "../context";
 import { lookIn } from "./text_look";
 
 export function Strip() {
   const viewer = useViewer();
   const { report, state } = viewer;
-  const { choices, counts, pointed } = state;
+  const { choices, pointed } = state;
+  const { scored } = viewer;
+  const method = choices.method.value;
+  // Where the keyboard is while no output token is chosen in the text.
+  const place = useSignal(choices.token.peek());
   const row = viewer.row();
   const flags = viewer.degenerate();
-  const choose = (token: number) => (choices.token.value = token);
+  const choose = (token: number) => {
+    if (scored) pointed.value = { input: (place.value = token), view: "strip" };
+    else choices.token.value = token;
+  };
   const exporter = {
     svg: () => pictureOf("strip"),
-    rows: () => ({
-      columns: ["layer", "output_token", "input_token", "token", choices.method.value],
-      rows: report.tokens.map(({ index, label }) => [
-        choices.layer.value,
-        choices.token.value,
-        index,
-        label,
-        row?.[index] ?? null,
-      ]),
-    }),
+    rows: () =>
+      scored
+        ? scoreTable(viewer)
+        : {
+            columns: ["layer", "output_token", "input_token", "token", choices.method.value],
+            rows: report.tokens.map(({ index, label }) => [
+              choices.layer.value,
+              choices.token.value,
+              index,
+              label,
+              row?.[index] ?? null,
+            ]),
+          },
   };
   return (
     <Card id="strip" title={report.document.input.kind === "text" ? "Text" : "Tokens"} wide exporter={exporter}>
@@ -39,7 +50,7 @@ export function Strip() {
         labelledby="strip-heading"
         describedby="strip-help"
         look={() => lookIn(viewer)}
-        current={() => choices.token.value}
+        current={() => (scored ? place.value : choices.token.value)}
         pointed={() => pointed.value?.input ?? null}
         onMove={choose}
         onChoose={choose}
@@ -48,10 +59,13 @@ export function Strip() {
       />
       <Readout view="strip" />
       <SpecialNote />
+      <ScoreParts />
       <div class="row foot">
-        {row && <Legend ends={endsOf(report, [row], choices.token.value, counts.value)} />}
+        {row && <Legend ends={viewer.endsOf(row)} />}
         <p class="help" id="strip-help">
-          Colour: what the chosen output token draws on. Choose another with a click or the arrow keys.
+          {scored
+            ? `Color: how much each token speaks for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
+            : "Color: what the chosen output token draws on. Choose another with a click or the arrow keys."}
           {flags?.some((flag, i) => flag && row?.[i]) && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>

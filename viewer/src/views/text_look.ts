@@ -1,18 +1,20 @@
 // How each token of a text looks: coloured by what the chosen output token draws on.
-import { endsOf, isAbove } from "../color/ends";
+import { isAbove } from "../color/ends";
 import type { Look } from "../components/painted_text";
 import type { Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { format } from "../report/text";
+import { formatOf } from "../report/text";
 
 /** Reads signals: for an effect. */
 export function lookIn(viewer: Viewer): (token: number) => Look {
   const { report, state, output } = viewer;
   const generation = viewer instanceof GenerationViewer;
-  const chosen = report.namedBy(output);
+  // What is scored is one prediction, of no output token here.
+  const chosen = viewer.scored ? -1 : report.namedBy(output);
+  const words = formatOf(state.choices.method.value);
   const row = viewer.row();
   const reasons = state.reasons.value;
-  const ends = endsOf(report, [row], output, state.counts.value);
+  const ends = viewer.endsOf(row);
   const shades = viewer.shades(ends);
   const flags = viewer.degenerate();
   return (token) => {
@@ -29,7 +31,7 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
     ].filter((name) => typeof name === "string");
     const { label } = report.tokens[token];
     const named = generated ? `generated token ${report.placeOf(token) + 1}: ${label}` : label;
-    const said = value === undefined ? !generated && "not computed" : format(value);
+    const said = value === undefined ? !generated && "not computed" : words(value);
     return {
       value,
       classes,

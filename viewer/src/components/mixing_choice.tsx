@@ -1,0 +1,62 @@
+// What the layers' matrices are made of, and another choice of it in one click: asked of the server, else a command.
+import { useSignal } from "@preact/signals";
+import { useViewer, type Viewer } from "../context";
+import { MIXINGS, type MixingInfo, type MixingName } from "../report/mixings";
+import { commandFor } from "./ask_for";
+import { Select } from "./fields";
+
+/** Those that a model of this kind may have; "globenc" is of encoders of BERT's kind. */
+export const fitsModel = ({ name }: MixingInfo, causal: boolean): boolean => name !== "globenc" || !causal;
+
+/** What the report could have been made of; numbers from a file are all that there is. */
+export function mixingsOf({ report, askMixing }: Viewer): readonly MixingInfo[] {
+  const { kind } = report.document.input;
+  if (kind === "attention" || kind === "generation") return [];
+  const offers = askMixing.value?.offers ?? (() => true);
+  return MIXINGS.filter((one) => one === report.mixing || (fitsModel(one, report.model.causal) && offers(one)));
+}
+
+export function MixingChoice() {
+  const viewer = useViewer();
+  const { report, explanation, state, askMixing } = viewer;
+  const picked = useSignal<MixingName | null>(null);
+  const options = mixingsOf(viewer);
+  if (options.length === 0) return null;
+  const now = report.mixing.name;
+  const server = askMixing.value;
+  const wanted = picked.value ?? now;
+  const choose = (name: MixingName) => {
+    picked.value = name;
+    // What the server refuses is not shown as chosen.
+    if (server && name !== now) void server.ask(name).finally(() => (picked.value = null));
+  };
+  const { method, token } = state.choices;
+  return (
+    <>
+      <div class="control">
+        <label for="mixing">Mixing</label>
+        <Select
+          id="mixing"
+          value={wanted}
+          options={options.map(({ name }) => [name])}
+          title={options.map(({ name, help }) => `${name}: ${help}`).join("\n")}
+          choose={choose}
+        />
+      </div>
+      {wanted !== "attention" && (
+        <button type="button" id="paper-attention" onClick={() => choose("attention")}>
+          The paper’s attention
+        </button>
+      )}
+      {!server && wanted !== now && (
+        <p class="help" id="mixing-command">
+          The report holds {report.mixing.weights}. For {wanted}:{" "}
+          <code>{commandFor(report, explanation.value.recipe, method.value, token.value, wanted)}</code>{" "}
+          <button type="button" class="quiet" onClick={() => (picked.value = null)}>
+            Back to {now}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+// What belongs to no token, of a method beside the graph, and what all adds up to.
+import { useViewer, type Viewer } from "../context";
+import type { Table } from "../export/exporter";
+import type { ScoreFields } from "../report/document";
+import { formatSigned } from "../report/text";
+
+/** More of them are folded. */
+const MOST_IN_LINE = 4;
+
+/** Beside the scores of the chosen method; null where nothing is. */
+export function scoresShown({ explanation, state }: Viewer): ScoreFields | null {
+  const method = state.choices.method.value;
+  const from = explanation.value.result(method, 1, 0)?.from;
+  return from?.document.scores?.find((scores) => scores.method === method) ?? null;
+}
+
+/** The numbers behind a text of scores: those of tokens, then those of parts that belong to none. */
+export function scoreTable(viewer: Viewer): Table {
+  const { report, state } = viewer;
+  const row = viewer.row();
+  return {
+    columns: ["input_token", "token", state.choices.method.value.replaceAll("-", "_")],
+    rows: [
+      ...report.tokens.map(({ index, label }) => [index, label, row?.[index] ?? null]),
+      ...(scoresShown(viewer)?.parts ?? []).map(({ name, value }) => [null, name, value]),
+    ],
+  };
+}
+
+/** "Beside the tokens: biases +0.12, embedding −0.03. All adds up to +4.10 of +4.10." */
+export function ScoreParts() {
+  const viewer = useViewer();
+  const scores = viewer.scored ? scoresShown(viewer) : null;
+  if (!scores || (scores.parts.length === 0 && scores.total === undefined)) return null;
+  const { parts, total, error = 0 } = scores;
+  const sum = parts.reduce((all, { value }) => all + value, 0);
+  const adds = total === undefined ? "" : `All adds up to ${formatSigned(total - error)} of ${formatSigned(total)}.`;
+  if (parts.length <= MOST_IN_LINE) {
+    const words = parts.map(({ name, value }) => `${name} ${formatSigned(value)}`).join(", ");
+    return (
+      <p class="readout" id="score-parts">
+        {words && `Beside the tokens: ${words}. `}
+        {adds}
+      </p>
+    );
+  }
+  return (
+    <details id="score-parts">
+      <summary>
+        Beside the tokens: {formatSigned(sum)} in {parts.length} parts. {adds}
+      </summary>
+      <table>
+        <tbody>
+          {parts.map(({ name, value }) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="number">{formatSigned(value)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}

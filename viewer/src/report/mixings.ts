@@ -1,0 +1,60 @@
+// What the layers' matrices may be made of: the page's half of attnflow/attribution/mixings.cc.
+
+/** How the residual enters a layer's matrix of weights W (attnflow/graph/mixing.h, ResidualRule). */
+export type ResidualRule = "convex" | "added" | "added-normalized" | "contained" | "contained-normalized";
+
+/** What a model hands over for it. */
+type Needs = "attention" | "terms" | "gradients";
+
+export const MIXING_NAMES = [
+  ...(["attention", "gradient", "gradient-renormalized", "norm", "globenc", "alti", "ifr"] as const),
+  ...(["value-zeroing", "relevance"] as const),
+];
+export type MixingName = (typeof MIXING_NAMES)[number];
+
+export interface MixingInfo {
+  name: MixingName;
+  needs: Needs;
+  /** what captions call a layer's weights */
+  weights: string;
+  /** of rollout */
+  rule: ResidualRule;
+  /** a clause for those who choose */
+  help: string;
+}
+
+const GRADIENT = "gradient-adjusted attention";
+const info = (name: MixingName, needs: Needs, weights: string, rule: ResidualRule, help: string): MixingInfo => ({
+  ...{ name, needs, weights, rule, help },
+});
+
+export const MIXINGS: readonly MixingInfo[] = [
+  info("attention", "attention", "attention", "convex", "attention weights, as in the paper"),
+  info("gradient", "gradients", GRADIENT, "added", "attention weighted by the gradient of the prediction"),
+  info(
+    "gradient-renormalized",
+    "gradients",
+    GRADIENT,
+    "added-normalized",
+    "the same, rows normalized for rollout, too",
+  ),
+  info("norm", "terms", "contributions (norm)", "contained", "length of what each token writes into another"),
+  info("globenc", "terms", "contributions (GlobEnc)", "contained", "the same through the whole layer, of BERT's kind"),
+  info("alti", "terms", "contributions (ALTI)", "contained", "how much nearer each token brings the layer's output"),
+  info("ifr", "terms", "contributions (IFR)", "contained", "the same, head by head"),
+  info(
+    "value-zeroing",
+    "terms",
+    "contributions (value zeroing)",
+    "convex",
+    "change of the output without a token's values",
+  ),
+  info("relevance", "gradients", "relevance", "contained-normalized", "what each token contributes to the prediction"),
+];
+
+/** Of a name in a document; attention where the page does not know it. */
+export const mixingInfo = (name: string): MixingInfo => MIXINGS.find((one) => one.name === name) ?? MIXINGS[0];
+
+/** The rule by which flow takes such matrices: capacities of I + W are shares, those of relevance keep their size. */
+export const flowRule = (rule: ResidualRule): ResidualRule =>
+  rule === "added" ? "added-normalized" : rule === "contained-normalized" ? "contained" : rule;
