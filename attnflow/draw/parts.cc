@@ -195,7 +195,7 @@ void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene
   if (head.scale->above) {
     at += 2.0 * kBarGap;
     const Rect cell{at, top, kAboveWidth, kBarHeight};
-    scene->rect(cell, filled(head.scale->color(head.scale->top)));
+    scene->rect(cell, filled(head.scale->color(*head.scale->above)));
     draw_above_mark(cell, scene);
     at += kAboveWidth + kBarGap;
     number(texts.above, texts.above_width);

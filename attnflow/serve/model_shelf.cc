@@ -122,7 +122,7 @@ void ModelShelf::describe(ShelfModel& model) {
   } else if (info.causal) {
     model.kind = ModelKind::kGeneration;
   }
-  model.gradients = model.folder_.has_value() && has_gradients(info);
+  model.gradients = has_gradients(info);  // a GGUF file's are those of its dequantised weights
   model.evaluates = model.kind != ModelKind::kImage && model.gradients;
   if (model.kind == ModelKind::kText) {
     model.tokenizer_ = tokenizer_of(*model.folder_, info.architecture);

@@ -52,6 +52,7 @@ class AttentionCapture {
   void use_threads(int count, ggml_threadpool* threads) { terms_.use_threads(count, threads); }
   // Throws Error(kUnsupportedModel) where it has been found that this model's layers cannot be taken apart into terms.
   void check_terms() const;
+  bool has_terms() const { return terms_.problem().empty(); }
 
   // Before a chunk of queries [query_begin, query_begin + queries) is computed; `sink` and `observer` may be null.
   void begin(AttentionSink* sink, NodeObserver* observer, std::size_t query_begin, std::size_t queries);

@@ -34,7 +34,7 @@ class LlamaDecoder : public Decoder {
 
   const ModelInfo& info() const override { return weights_.info; }
   ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options = {}) override;
-  bool has_terms() const override { return false; }
+  bool has_terms() const override { return capture_.has_terms(); }
   std::size_t length() const override { return session_.length(); }
   void reserve(std::size_t tokens) override;
   void clear() override;
