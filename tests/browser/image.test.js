@@ -140,7 +140,7 @@ describe("pictures", () => {
 
       test("says what the model was given of the picture", async () => {
         const { width, height, rows, columns } = report.input.image;
-        const given = `${4 * columns} × ${4 * rows} pixels, grey`;
+        const given = `${4 * columns} × ${4 * rows} pixels, gray`;
         assert.match(await page.locator("#model").textContent(), new RegExp(` · ${given} · `, "u"));
         const settings = await page.locator("#settings").textContent();
         assert.ok(settings.includes(`${width} × ${height} pixels; given to the model as ${given}`), settings);

@@ -141,7 +141,7 @@ describe("of a decoder whose first token takes most", () => {
     await page.setViewportSize({ width: 240, height: 900 });
     await page.waitForFunction(() => !document.querySelector("#heads .corners"));
     await drawn(page);
-    assert.match(await legends.first().textContent(), /^Every head:0[\d.]+the last colour up to 1\.0000$/u);
+    assert.match(await legends.first().textContent(), /^Every head:0[\d.]+the last color up to 1\.0000$/u);
     const large = await page.locator("#head .corners").count();
     assert.equal(await legends.last().locator(".corner").count(), large);
     await page.setViewportSize({ width: 1200, height: 900 });
@@ -187,10 +187,10 @@ describe("of a decoder whose first token takes most", () => {
     const layers = Array.from({ length: L }, (_, k) => k + 1);
     for (const [k, method] of ["raw", "rollout"].entries()) {
       const { parked, rest } = ends(method, layers);
-      const [, top, above] = said[k].match(/^0([\d.]+)the last colour up to ([\d.]+)$/u);
+      const [, top, above] = said[k].match(/^0([\d.]+)the last color up to ([\d.]+)$/u);
       assert.ok(close(numberOf(top), rest) && close(numberOf(above), parked), `${said[k]}: not ${rest}, ${parked}`);
     }
-    assert.match(said[2], /^−[\d.]+\+[\d.]+the last colours? (down to −[\d.]+)?( and )?(up to \+[\d.]+)?$/u);
+    assert.match(said[2], /^−[\d.]+\+[\d.]+the last colors? (down to −[\d.]+)?( and )?(up to \+[\d.]+)?$/u);
   });
 
   test("saved pictures have the corners and the legends", async () => {

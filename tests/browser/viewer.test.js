@@ -728,7 +728,7 @@ describe("files", () => {
       assert.equal(found.marks.excluded, await page.locator("#strip .excluded").count());
       assert.equal(found.values.length, report.n);
       assert.match(found.caption[2], /Residual 0\.3 of each token/);
-      assert.match(found.caption[2], /Excluded from rankings and colours special tokens, “[^”]+” \(position 2\)\.$/);
+      assert.match(found.caption[2], /Excluded from rankings and colors special tokens, “[^”]+” \(position 2\)\.$/);
       const heat = await parsed(page, (await saved(page, "heat", "svg")).bytes.toString());
       assert.match(heat.caption[2], /Residual 0\.3/);
     }),

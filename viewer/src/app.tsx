@@ -34,7 +34,7 @@ import { Strip } from "./views/strip";
 /** Keys that the text itself takes while it has the focus. */
 const KEYS_OF_TEXTS: readonly Keys[] = [
   { keys: ["←", "→"], does: "in the text: the token before, after" },
-  { keys: ["x"], does: "exclude the token from rankings and colours, or include it again" },
+  { keys: ["x"], does: "exclude the token from rankings and colors, or include it again" },
 ];
 
 export interface PageProps {

@@ -151,7 +151,7 @@ export const GENERATION_KEYS: readonly Shortcut[] = [
   },
   {
     keys: ["x"],
-    does: "in the texts: exclude the token from rankings and colours, or include it again",
+    does: "in the texts: exclude the token from rankings and colors, or include it again",
     // In a text, the one that has the focus does.
     run({ state }) {
       if (state.pointed.value) state.toggle(state.pointed.value.input);

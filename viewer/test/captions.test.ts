@@ -145,7 +145,7 @@ describe("the caption of an explanation", () => {
 
   test("names an expression that excludes tokens, and none that is refused", async () => {
     const { state, viewer } = await made();
-    const term = "Excluded from rankings and colours";
+    const term = "Excluded from rankings and colors";
     state.choices.pattern.value = "^a$";
     expect(factOf(viewer, term)).toBe("tokens that match /\u2068^a$\u2069/");
     for (const refused of ["(a+)+", "(", "a?a?a?a?a?"]) {
@@ -156,7 +156,7 @@ describe("the caption of an explanation", () => {
 
   test("does not say that tokens are excluded which are included by hand", async () => {
     const { state, viewer } = await made(true);
-    const term = "Excluded from rankings and colours";
+    const term = "Excluded from rankings and colors";
     expect(factOf(viewer, term)).toBe("special tokens");
     state.toggle(0);
     expect(factOf(viewer, term)).toBe("special tokens, but not “\u2068a\u2069” (position 0)");

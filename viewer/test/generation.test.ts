@@ -480,9 +480,9 @@ describe("captions of saved pictures", () => {
     const settings = { ...document.settings, normalize: "receptive-field" };
     const viewer = new GenerationViewer(await GenerationReport.read({ ...document, settings }));
     expect(facts(viewer)).toMatchObject({ Method: "rollout" });
-    expect(facts(viewer).Normalisation).toBeUndefined();
+    expect(facts(viewer).Normalization).toBeUndefined();
     viewer.state.choices.normalized.value = true;
-    expect(facts(viewer)).toMatchObject({ Method: "rollout, normalised" });
+    expect(facts(viewer)).toMatchObject({ Method: "rollout, normalized" });
   });
 
   test("say from which value on is drawn", async () => {

@@ -69,7 +69,7 @@ describe("notes", () => {
     expect(said("output-token-of-word", file)).toEqual([
       "A note of output-token-of-word. “Whole words” above merges the tokens of each word.",
     ]);
-    expect(said("second-token-sink", file)[0]).toContain("“Normalise: by receptive field” above");
+    expect(said("second-token-sink", file)[0]).toContain("“Normalize: by receptive field” above");
   });
 
   test("stand only where they apply", () => {
@@ -140,7 +140,7 @@ describe("what is shown", async () => {
     choices.mask_columns.value = "2,5";
     choices.discard.value = 0.25;
     choices.normalize.value = "row";
-    expect(changed(viewer)).toEqual(["Heads", "Residual", "Layers", "Discarded", "Masked", "Normalisation"]);
+    expect(changed(viewer)).toEqual(["Heads", "Residual", "Layers", "Discarded", "Masked", "Normalization"]);
     expect(setting(viewer, "Heads")).toMatchObject({ text: "maximum over heads", report: "mean over heads" });
     expect(setting(viewer, "Layers")).toMatchObject({ text: "6 down to layer 2", report: "down to the input" });
     expect(setting(viewer, "Residual")?.report).toBe("0.5");

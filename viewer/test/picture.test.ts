@@ -6,7 +6,7 @@ import type { Viewer } from "../src/context";
 import { KeptPictures, MOST_KEPT, problemOf } from "../src/server/pictures";
 
 test("pixels in words", () => {
-  expect(pixelWords({ width: 28, height: 21, channels: 1 })).toBe("28 × 21 pixels, grey");
+  expect(pixelWords({ width: 28, height: 21, channels: 1 })).toBe("28 × 21 pixels, gray");
   expect(pixelWords({ width: 224, height: 224, channels: 3 })).toBe("224 × 224 pixels");
 });
 

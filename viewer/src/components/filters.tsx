@@ -19,7 +19,7 @@ export function Filters() {
   return (
     <Popover id="filters" label="Filters" title="Filters" badge={badge}>
       <p class="help">
-        Tokens excluded from rankings and from colours. They take part in every computation all the same.
+        Tokens excluded from rankings and from colors. They take part in every computation all the same.
       </p>
       <OwnRules />
       <FilterFields />

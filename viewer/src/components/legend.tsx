@@ -59,7 +59,7 @@ export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
               <span>{end.words}</span>
             </span>
           ))
-        : words && <span>{`the last ${beyond.length > 1 ? "colours" : "colour"} ${words}`}</span>}
+        : words && <span>{`the last ${beyond.length > 1 ? "colors" : "color"} ${words}`}</span>}
     </div>
   );
 }

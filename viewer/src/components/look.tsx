@@ -6,7 +6,7 @@ import { CheckBox } from "./check_box";
 import { Radios, Slider } from "./fields";
 import { Popover } from "./popover";
 
-const LABELS: Record<PaletteName, string> = { blue: "Blue", cividis: "Cividis (colour-blind safe)", grey: "Grey" };
+const LABELS: Record<PaletteName, string> = { blue: "Blue", cividis: "Cividis (color-blind safe)", grey: "Gray" };
 const THEMES: { value: Theme; words: string }[] = [
   { value: "system", words: "As the system" },
   { value: "light", words: "Light" },
@@ -29,7 +29,7 @@ export function Look() {
   return (
     <Popover id="look" label="Look" title="Look">
       <fieldset class="stack" id="palettes">
-        <legend>Colours</legend>
+        <legend>Colors</legend>
         <Radios
           name="palette"
           value={palette.value}

@@ -66,7 +66,7 @@ export function readoutOf(
       </>
     );
   }
-  const normalized = generation?.normalized ? ", normalised" : "";
+  const normalized = generation?.normalized ? ", normalized" : "";
   const layersText = here?.layer === undefined ? viewer.layersText() : `layer ${here.layer}`;
   const where = `${method}${normalized}, ${layersText}: `;
   const draws = generation ? "drew" : "draws";
@@ -95,7 +95,7 @@ export function readoutOf(
     return (
       <>
         What was drawn on generated tokens, such as {name(input)}, was not kept
-        {normalized ? " of normalised values" : " (--generated-columns keeps it)"}
+        {normalized ? " of normalized values" : " (--generated-columns keeps it)"}
       </>
     );
   }

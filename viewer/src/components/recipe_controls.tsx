@@ -167,7 +167,7 @@ export function RecipeControls() {
       {anything && (
         <Choice
           id="normalize"
-          label="Normalise"
+          label="Normalize"
           value={choices.normalize.value}
           disabled={!can({})}
           options={NORMALISATIONS}

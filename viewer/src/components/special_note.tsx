@@ -80,7 +80,7 @@ function Special() {
   const out = skipSpecial.value;
   return (
     <p class="readout" id="special-note">
-      {out ? "Special tokens excluded from colours and rankings" : "Special tokens count"}: {count}{" "}
+      {out ? "Special tokens excluded from colors and rankings" : "Special tokens count"}: {count}{" "}
       {count === 1 ? "token" : "tokens"}
       {held && `, ${held}`}.{" "}
       <button type="button" id="special-toggle" onClick={() => (skipSpecial.value = !out)}>

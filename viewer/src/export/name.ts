@@ -111,7 +111,7 @@ function chosenFacts(viewer: Viewer, shown: Shown): (readonly [string, string | 
   const down = downToWords(explanation.value.recipe.start_layer);
   if (viewer instanceof GenerationViewer) {
     return [
-      ["Method", own("method", viewer.normalized ? `${method.value}, normalised` : method.value)],
+      ["Method", own("method", viewer.normalized ? `${method.value}, normalized` : method.value)],
       ["Generated token", own("output", placeWords(token.value, report.choosable, label))],
       ["Layers", own("layers", viewer.layersText().replace(/^layer /, ""))],
       ["Down to", shown.recipe === false ? "" : down],
@@ -153,7 +153,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
       ["Discarded", discardWords(recipe.discard)],
       ["Masked", maskWords(recipe.mask_columns)],
       // A generation's document has both values: its method says which are shown.
-      ["Normalisation", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
+      ["Normalization", generation || recipe.normalize === "none" ? "" : normalisationWords(recipe.normalize)],
     );
   }
   facts.push(["Tokens", words ? "pieces of a word merged" : ""]);
@@ -161,7 +161,7 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
     facts.push(
       generation
         ? ["Excluded from ranking and scale", exclusionReasons(viewer, shown.method === undefined)]
-        : ["Excluded from rankings and colours", excludedWords(viewer)],
+        : ["Excluded from rankings and colors", excludedWords(viewer)],
       ["Drawn", drawnWords(state.choices.threshold.value)],
     );
   }

@@ -31,7 +31,7 @@ export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
       heading={<Heading />}
       controls={<GenerationControls />}
       shortcuts={GENERATION_KEYS}
-      help="In the texts and pictures the arrow keys walk from token to token; a click on a token of the prompt excludes it from rankings and colours, or includes it again. The address keeps what is chosen."
+      help="In the texts and pictures the arrow keys walk from token to token; a click on a token of the prompt excludes it from rankings and colors, or includes it again. The address keeps what is chosen."
     >
       {!viewer.grew && <Notes />}
       <Texts tools={tools} />

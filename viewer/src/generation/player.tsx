@@ -170,7 +170,7 @@ export function GenerationControls() {
             checked={viewer.normalized}
             on={normalized}
           >
-            Normalised by receptive field
+            Normalized by receptive field
           </CheckBox>
         </div>
       )}

@@ -75,7 +75,7 @@ export function Texts({ tools }: { tools?: ComponentChildren }) {
       <div class="row foot">
         {row && <Legend ends={endsOf(report, [row], viewer.output, state.counts.value)} />}
         <p class="help" id="text-help">
-          Colour: what the chosen generated token drew on. Choose one with a click or the arrow keys, or play them with
+          Color: what the chosen generated token drew on. Choose one with a click or the arrow keys, or play them with
           the space bar; click a token of the prompt to exclude it.
           {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
         </p>

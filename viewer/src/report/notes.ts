@@ -43,7 +43,7 @@ const onServer =
 const SECOND_TOKEN_SINK: Kind = {
   ofValues: true,
   applies: (place) => place.ownToken && shows("rollout")(place),
-  advice: inRecipe("“Normalise: by receptive field” above removes that advantage."),
+  advice: inRecipe("“Normalize: by receptive field” above removes that advantage."),
 };
 
 /** By code; docs/report-format.md lists all of them. */
@@ -62,7 +62,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "rollout-not-shares": {
     ofValues: true,
     applies: shows("rollout"),
-    advice: inRecipe("“Normalise: rows” above makes them shares."),
+    advice: inRecipe("“Normalize: rows” above makes them shares."),
   },
   "small-baseline": { ofValues: true, applies: ({ asWritten, methods }) => asWritten && !methods.every(isScore) },
   "referents-possible": { advice: onServer("Name the words in “Words of the text to compare”, under Options.") },
@@ -83,11 +83,12 @@ export const KINDS: Readonly<Record<string, Kind>> = {
       const masks = served
         ? "“Without attention on the first token”, under Options,"
         : "attnflow generate --mask-columns first";
-      return `“Filters” leaves it out of rankings and colours; ${masks} masks it in every layer.`;
+      return `“Filters” leaves it out of rankings and colors; ${masks} masks it in every layer.`;
     },
   },
   "second-token-sink": SECOND_TOKEN_SINK,
   "second-token-sink-generated": SECOND_TOKEN_SINK,
+  "negative-relevance": { applies: ({ methods }) => !methods.every(isScore) },
   // Said below the headline, of the method that is shown.
   "blank-out-agreement": { ofValues: true, applies: () => false },
   "system-turn": { advice: onServer("“System prompt”, under Options, replaces it.") },

@@ -39,7 +39,7 @@ export function layersWords(layers: readonly number[]): string {
 
 /** "28 × 28 pixels, grey" */
 export const pixelWords = ({ width, height, channels }: { width: number; height: number; channels: number }) =>
-  `${width} × ${height} pixels${channels === 1 ? ", grey" : ""}`;
+  `${width} × ${height} pixels${channels === 1 ? ", gray" : ""}`;
 
 /** What a model is, in short: name, architecture, layers and heads. */
 export const modelWords = ({ name, architecture, layers, heads }: Report["model"]): string[] =>

@@ -13,7 +13,7 @@ export function difference(first: Float64Array, second: Float64Array, match: Int
 
 const TERMS: Record<keyof Recipe, string> = {
   ...{ start_layer: "down to layer", heads: "heads", residual: "residual" },
-  ...{ mask_columns: "mask", discard: "discard", normalize: "normalise" },
+  ...{ mask_columns: "mask", discard: "discard", normalize: "normalize" },
 };
 
 /** What two recipes, of which each made one side, do not share; "" when they are the same. */

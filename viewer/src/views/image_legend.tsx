@@ -9,11 +9,11 @@ import type { Numbers } from "../report/values";
 import type { ChoiceSignals } from "../state";
 
 const KINDS: { overlay: Overlay; label: string; title: string }[] = [
-  { overlay: "colour", label: "Colour", title: "The scale's colours over the picture" },
+  { overlay: "colour", label: "Color", title: "The scale's colors over the picture" },
   {
     overlay: "opacity",
     label: "Opacity",
-    title: "One colour over the grey picture, the more opaque the larger the value",
+    title: "One color over the gray picture, the more opaque the larger the value",
   },
   { overlay: "outline", label: "Outline", title: "Lines around the patches that hold 50, 80 and 95%" },
   { overlay: "beside", label: "Side by side", title: "The picture without the map, and the map without the picture" },
@@ -22,10 +22,10 @@ const KINDS: { overlay: Overlay; label: string; title: string }[] = [
 export const EXPLAINED: Record<Overlay, string> = {
   colour: "The bar is drawn over white to black: so values look over light and dark parts of the picture.",
   opacity:
-    "The larger the value, the more it covers of the picture, which is grey. The bar is drawn over white to black.",
+    "The larger the value, the more it covers of the picture, which is gray. The bar is drawn over white to black.",
   outline:
     "Outlined: the fewest patches that together hold 50, 80 and 95% of what falls on patches; those of 50% are tinted. Numbers are in the table and below the pointer.",
-  beside: "The map without the picture has exactly its bar's colours.",
+  beside: "The map without the picture has exactly its bar's colors.",
 };
 
 /** Whether the picture is shown without its colours. */

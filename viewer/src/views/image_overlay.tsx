@@ -403,9 +403,9 @@ function Options() {
     { id: "smooth", label: "Smooth", choice: choices.smooth, off: lines ? "Outlines follow patches" : "" },
     {
       id: "grey",
-      label: "Picture in grey",
+      label: "Picture in gray",
       choice: choices.grey,
-      off: forced ? "Opacity lies over the grey picture" : "",
+      off: forced ? "Opacity lies over the gray picture" : "",
     },
     { id: "lines", label: "Lines between patches", choice: choices.gridLines, off: "" },
     {

@@ -10,6 +10,7 @@ import { isScore, METHODS, type Method } from "../report/document";
 /** Longer texts are looked at one method at a time. */
 const MOST_TOKENS = 160;
 const SCALES = "on a scale of its own: flows do not sum to 1, shares do.";
+const UNITS = "on a scale of its own, in units of its own.";
 
 /** The methods that stand side by side; none where the card is not there. */
 function methodsOf(viewer: Viewer): readonly Method[] {
@@ -32,6 +33,7 @@ export function Methods() {
     new Set(methods.map((method) => viewer.layersText(method))).size === 1
       ? "The same generated token and the same layers"
       : "The same generated token, after the layers that each method has here and its title names";
+  const scales = methods.some((method) => viewer.inLogits(method)) ? UNITS : SCALES;
   const exporter = {
     svg: () => pictureOf("all-methods"),
     shown: () =>
@@ -68,7 +70,7 @@ export function Methods() {
           />
         ))}
       </div>
-      <p class="help key">{generation ? `${same}; each method ${SCALES}` : `Each ${SCALES}`}</p>
+      <p class="help key">{generation ? `${same}; each method ${scales}` : `Each ${scales}`}</p>
     </Card>
   );
 }
@@ -78,7 +80,7 @@ export function methodsShown(viewer: Viewer, methods: readonly Method[]): Shown 
   const { choices } = viewer.state;
   const { explanation } = viewer;
   const named = methods.map((method) =>
-    explanation.value.arrayOf(method) === method ? method : `${method} (normalised)`,
+    explanation.value.arrayOf(method) === method ? method : `${method} (normalized)`,
   );
   const shown = { title: "Every method", method: named.join(", "), notes: [`Each method ${SCALES}`] };
   if (!(viewer instanceof GenerationViewer)) {

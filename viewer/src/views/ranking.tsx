@@ -45,7 +45,7 @@ function columnsOf(viewer: Viewer): Column[] {
   }
   const { normalized } = viewer;
   const [array, layers, output] = viewer.place;
-  const titleOf = (isNormalized: boolean) => (isNormalized ? "normalised" : method);
+  const titleOf = (isNormalized: boolean) => (isNormalized ? "normalized" : method);
   const words = formatOf(method);
   const columns: Column[] = [{ method, title: titleOf(normalized), row: viewer.row(), words, by: true }];
   if (viewer.report.hasNormalized(method)) {

@@ -114,7 +114,7 @@ function unitsText(viewer: Viewer): string {
 function excludedText({ state }: Viewer): string {
   const counts = state.counts.value;
   const left = counts.filter((count) => !count).length;
-  return left > 0 ? `${left} of ${counts.length} tokens, from rankings and colour scales only` : "";
+  return left > 0 ? `${left} of ${counts.length} tokens, from rankings and color scales only` : "";
 }
 
 const telling = (rows: readonly Setting[]) => rows.filter(({ text }) => text !== "");
@@ -217,7 +217,7 @@ export function settingsShown(viewer: Viewer): Setting[] {
         }),
     setting("Discarded", "discard", (part) => discardText(report, part), { silent: recipe.discard === 0 }),
     setting("Masked", "mask_columns", (mask) => maskText(report, mask), { silent: recipe.mask_columns === "none" }),
-    setting("Normalisation", "normalize", normalisationWords),
+    setting("Normalization", "normalize", normalisationWords),
     merged
       ? { term: "Tokens", text: "pieces of a word merged", report: "pieces", back: () => (choices.words.value = false) }
       : { term: "Tokens", text: settings.words ? "pieces of a word merged" : "" },
