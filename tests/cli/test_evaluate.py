@@ -5,16 +5,7 @@ import io
 import json
 import unittest
 
-from support import (
-    BAD_FILE,
-    MODELS,
-    OTHER,
-    TOO_LONG,
-    UNSUPPORTED,
-    USAGE,
-    CommandTest,
-    note_codes,
-)
+from support import BAD_FILE, MODELS, OTHER, TOO_LONG, UNSUPPORTED, USAGE, CommandTest, note_codes
 
 SENTENCES = [
     ("the key is on the table", 0),
@@ -36,16 +27,12 @@ class EvaluateTest(CommandTest):
         self.data.write_text("".join(f"{text}\t{label}\n" for text, label in SENTENCES))
 
     def evaluate(self, *arguments):
-        return json.loads(
-            self.run_program("evaluate", *arguments, "--json", *FAST).stdout
-        )
+        return json.loads(self.run_program("evaluate", *arguments, "--json", *FAST).stdout)
 
     def verb_model(self):
         """A model with the classes of a verb-number model, and prefixes."""
         model = self.copy_model("megatron_bert_classification")
-        self.change_config(
-            model, id2label={"0": "plural", "1": "singular", "2": "neither"}
-        )
+        self.change_config(model, id2label={"0": "plural", "1": "singular", "2": "neither"})
         lines = ["text\tlabel\tgroup\tsource\n"]
         for number, noun in enumerate(["key", "author", "book", "table"] * 3):
             plural = number % 2 == 1
@@ -60,43 +47,28 @@ class EvaluateTest(CommandTest):
 
 class SentencesTest(EvaluateTest):
     def test_tables_in_the_terminal(self):
-        done = self.run_program(
-            "evaluate", "sentences", self.data, "--model", BERT, *FAST
-        )
+        done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST)
         self.assertEqual(done.stdout.count("  all tokens\n"), 2)
         self.assertEqual(done.stdout.count("  special tokens left out\n"), 2)
-        self.assertIn(
-            "Correlation of what the output token draws on with blank-out\n",
-            done.stdout,
-        )
+        self.assertIn("Correlation of what the output token draws on with blank-out\n", done.stdout)
         self.assertIn("layer 1    layer 2\n", done.stdout)
         self.assertIn("7 of 7 samples from samples.tsv", done.stdout)
         self.assertIn("accuracy: ", done.stdout)
-        self.assertTrue(
-            all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
-        )
+        self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
 
     def test_every_output(self):
-        outputs = [
-            part for kind in ("json", "csv", "md") for part in ("-o", f"out.{kind}")
-        ]
-        done = self.run_program(
-            "evaluate", "sentences", self.data, "--model", BERT, *FAST, *outputs
-        )
+        outputs = [part for kind in ("json", "csv", "md") for part in ("-o", f"out.{kind}")]
+        done = self.run_program("evaluate", "sentences", self.data, "--model", BERT, *FAST, *outputs)
         self.assertEqual(done.stdout, "")
         report = json.loads((self.folder / "out.json").read_text())
-        self.assertEqual(
-            (report["format"], report["version"]), ("attnflow-correlations", 2)
-        )
+        self.assertEqual((report["format"], report["version"]), ("attnflow-correlations", 2))
         self.assertEqual(report["data"]["used"], len(SENTENCES))
         self.assertNotIn("samples", report)
         rows = list(csv.DictReader(io.StringIO((self.folder / "out.csv").read_text())))
         self.assertEqual(len(rows), len(report["cells"]))
         for row, cell in zip(rows, report["cells"], strict=True):
             self.assertEqual(float(row["mean"]), cell["mean"])
-            self.assertEqual(
-                (row["method"], int(row["layer"])), (cell["method"], cell["layer"])
-            )
+            self.assertEqual((row["method"], int(row["layer"])), (cell["method"], cell["layer"]))
         page = (self.folder / "out.md").read_text()
         self.assertIn("| flow minus rollout | 2 |", page)
         self.assertIn("## What the output token draws on, against blank-out\n", page)
@@ -104,61 +76,29 @@ class SentencesTest(EvaluateTest):
     def test_few_samples_have_no_interval(self):
         """Of 9 samples a bootstrap interval says nothing; of 10 there is one."""
         for count in (3, 9, 10):
-            (self.folder / "some.tsv").write_text(
-                "".join(f"{SENTENCES[i % 7][0]} {i}\t0\n" for i in range(count))
-            )
+            (self.folder / "some.tsv").write_text("".join(f"{SENTENCES[i % 7][0]} {i}\t0\n" for i in range(count)))
             sentences = ("evaluate", "sentences", "some.tsv", "--model", BERT)
             report = self.evaluate(*sentences[1:])
             for one in report["cells"] + report["comparisons"]:
                 enough = one["count"] >= 10
-                self.assertEqual(
-                    (one["low"] is None, one["high"] is None),
-                    (not enough, not enough),
-                    one,
-                )
+                self.assertEqual((one["low"] is None, one["high"] is None), (not enough, not enough), one)
                 self.assertIsNotNone(one["mean"])
             few = any(cell["count"] < 10 for cell in report["cells"])
-            self.assertEqual(
-                note_codes(report).count("no-intervals"), int(few or count < 10)
-            )
-            printed = self.run_program(
-                *sentences, *FAST, "-o", "few.md", "-o", "few.csv"
-            )
-            rows = list(
-                csv.DictReader(io.StringIO((self.folder / "few.csv").read_text()))
-            )
-            self.assertEqual(
-                {row["low"] == "" for row in rows if int(row["count"]) < 10} - {True},
-                set(),
-            )
+            self.assertEqual(note_codes(report).count("no-intervals"), int(few or count < 10))
+            printed = self.run_program(*sentences, *FAST, "-o", "few.md", "-o", "few.csv")
+            rows = list(csv.DictReader(io.StringIO((self.folder / "few.csv").read_text())))
+            self.assertEqual({row["low"] == "" for row in rows if int(row["count"]) < 10} - {True}, set())
             if count < 10:
                 self.assertIn("fewer than 10 samples", printed.stderr)
-                self.assertRegex(
-                    (self.folder / "few.md").read_text(), r"\| raw \| - \| - \|"
-                )
+                self.assertRegex((self.folder / "few.md").read_text(), r"\| raw \| - \| - \|")
                 table = " ".join(self.run_program(*sentences, *FAST).stdout.split())
                 self.assertIn("95% intervals of the means: -.", table)
 
     def test_same_bytes_whatever_the_threads(self):
         for threads in (1, 3):
             self.run_program(
-                *(
-                    "evaluate",
-                    "sentences",
-                    self.data,
-                    "--model",
-                    BERT,
-                    "--per-sample",
-                    *FAST,
-                ),
-                *(
-                    "--threads",
-                    threads,
-                    "-o",
-                    f"t{threads}.json",
-                    "-o",
-                    f"t{threads}.md",
-                ),
+                *("evaluate", "sentences", self.data, "--model", BERT, "--per-sample", *FAST),
+                *("--threads", threads, "-o", f"t{threads}.json", "-o", f"t{threads}.md"),
             )
         for kind in ("json", "md"):
             one, three = ((self.folder / f"t{t}.{kind}").read_bytes() for t in (1, 3))
@@ -167,26 +107,12 @@ class SentencesTest(EvaluateTest):
     def test_first_layer(self):
         """Flow is rollout there; rollout and raw attention differ at the output token only, and rank alike by column."""
         report = self.evaluate(
-            "sentences",
-            self.data,
-            "--model",
-            BERT,
-            "--relevance",
-            "row,column-sum",
-            "--layers",
-            "1",
+            "sentences", self.data, "--model", BERT, "--relevance", "row,column-sum", "--layers", "1"
         )
-        cells = {
-            (c["relevance"], c["score"], c["tokens"], c["formula"], c["method"]): c
-            for c in report["cells"]
-        }
+        cells = {(c["relevance"], c["score"], c["tokens"], c["formula"], c["method"]): c for c in report["cells"]}
         for (relevance, score, tokens, formula, method), cell in cells.items():
             rollout = cells[relevance, score, tokens, formula, "rollout"]
-            same = (
-                method == "flow"
-                or relevance == "column-sum"
-                or tokens == "without-special"
-            )
+            same = method == "flow" or relevance == "column-sum" or tokens == "without-special"
             if same:
                 self.assertAlmostEqual(cell["mean"], rollout["mean"], delta=1e-12)
         self.assertTrue(
@@ -199,42 +125,12 @@ class SentencesTest(EvaluateTest):
 
     def test_options_change_what_they_say(self):
         report = self.evaluate(
-            *(
-                "sentences",
-                self.data,
-                "--model",
-                BERT,
-                "--method",
-                "flow,raw",
-                "--scores",
-                "gradient-x-input",
-            ),
-            *(
-                "--targets",
-                "logit:neutral,probability:predicted",
-                "--relevance",
-                "column-max",
-                "--layers",
-                "2",
-            ),
-            *(
-                "--heads",
-                "1",
-                "--residual",
-                "0.3",
-                "--samples",
-                "4",
-                "--seed",
-                "9",
-                "--blank",
-                "mask",
-            ),
+            *("sentences", self.data, "--model", BERT, "--method", "flow,raw", "--scores", "gradient-x-input"),
+            *("--targets", "logit:neutral,probability:predicted", "--relevance", "column-max", "--layers", "2"),
+            *("--heads", "1", "--residual", "0.3", "--samples", "4", "--seed", "9", "--blank", "mask"),
         )
         self.assertEqual({c["method"] for c in report["cells"]}, {"flow", "raw"})
-        self.assertEqual(
-            {c["target"] for c in report["cells"]},
-            {"logit:neutral", "probability:predicted"},
-        )
+        self.assertEqual({c["target"] for c in report["cells"]}, {"logit:neutral", "probability:predicted"})
         self.assertEqual({c["relevance"] for c in report["cells"]}, {"column-max"})
         self.assertEqual({c["layer"] for c in report["cells"]}, {2})
         self.assertEqual(report["data"]["used"], 4)
@@ -242,24 +138,13 @@ class SentencesTest(EvaluateTest):
         self.assertEqual(report["settings"]["heads"], "1")
         blanks = {}
         for blank in ("unk", "mask", "pad"):
-            report = self.evaluate(
-                "sentences",
-                self.data,
-                "--model",
-                BERT,
-                "--scores",
-                "blank-out",
-                "--blank",
-                blank,
-            )
+            report = self.evaluate("sentences", self.data, "--model", BERT, "--scores", "blank-out", "--blank", blank)
             blanks[report["blank"]["piece"]] = report["cells"][0]["mean"]
         self.assertEqual(set(blanks), {"[UNK]", "[MASK]", "[PAD]"})
         self.assertEqual(len(set(blanks.values())), 3)
 
     def test_text_without_labels(self):
-        (self.folder / "plain.txt").write_text(
-            "the key is here\n\nit is on the table\n"
-        )
+        (self.folder / "plain.txt").write_text("the key is here\n\nit is on the table\n")
         report = self.evaluate("sentences", "plain.txt", "--model", BERT)
         self.assertEqual(report["accuracy"], [])
         self.assertFalse(report["data"]["labelled"])
@@ -267,51 +152,24 @@ class SentencesTest(EvaluateTest):
         self.assertIn("no-labels", note_codes(report))
 
     def test_long_samples_are_counted_or_cut(self):
-        (self.folder / "long.tsv").write_text(
-            "the key is here\t0\n" + "the key " * 30 + "\t1\nit is here\t1\n"
-        )
+        (self.folder / "long.tsv").write_text("the key is here\t0\n" + "the key " * 30 + "\t1\nit is here\t1\n")
         report = self.evaluate("sentences", "long.tsv", "--model", BERT)
         self.assertEqual((report["data"]["used"], report["data"]["too_long"]), (2, 1))
         self.assertIn("samples-too-long", note_codes(report))
         report = self.evaluate("sentences", "long.tsv", "--model", BERT, "--truncate")
         self.assertEqual((report["data"]["used"], report["data"]["truncated"]), (3, 1))
         (self.folder / "long.tsv").write_text("the key " * 30 + "\t1\n")
-        self.refuse(
-            TOO_LONG,
-            ["at most 20", "--truncate"],
-            "evaluate",
-            "sentences",
-            "long.tsv",
-            "--model",
-            BERT,
-        )
+        self.refuse(TOO_LONG, ["at most 20", "--truncate"], "evaluate", "sentences", "long.tsv", "--model", BERT)
 
     def test_every_classifier(self):
         for model in sorted(path.name for path in MODELS.glob("*_classification")):
             with self.subTest(model):
-                report = self.evaluate(
-                    "sentences", self.data, "--model", MODELS / model
-                )
-                self.assertTrue(
-                    all(
-                        cell["count"] + cell["left_out"] == 7
-                        for cell in report["cells"]
-                    )
-                )
+                report = self.evaluate("sentences", self.data, "--model", MODELS / model)
+                self.assertTrue(all(cell["count"] + cell["left_out"] == 7 for cell in report["cells"]))
 
     def test_sums_that_are_noise_are_named(self):
-        for model, noise in (
-            ("megatron_bert_classification", True),
-            ("bert_classification", False),
-        ):
-            report = self.evaluate(
-                "sentences",
-                self.data,
-                "--model",
-                MODELS / model,
-                "--scores",
-                "gradient-sum",
-            )
+        for model, noise in (("megatron_bert_classification", True), ("bert_classification", False)):
+            report = self.evaluate("sentences", self.data, "--model", MODELS / model, "--scores", "gradient-sum")
             self.assertEqual("scores-are-noise" in note_codes(report), noise, model)
 
 
@@ -319,108 +177,42 @@ class MixingsTest(EvaluateTest):
     def test_several_mixings(self):
         words = ("sentences", self.data, "--model", BERT)
         plain = self.evaluate(*words)
-        report = self.evaluate(
-            *words,
-            "--mixing",
-            "attention,gradient,relevance,norm",
-            "--method",
-            "raw,flow,attnlrp",
-        )
-        self.assertEqual(
-            report["settings"]["mixing"], ["attention", "gradient", "relevance", "norm"]
-        )
+        report = self.evaluate(*words, "--mixing", "attention,gradient,relevance,norm", "--method", "raw,flow,attnlrp")
+        mixings = ["attention", "gradient", "relevance", "norm"]
+        self.assertEqual(report["settings"]["mixing"], mixings)
         self.assertEqual(len(report["series"]), 4 * 2 + 1)
-        self.assertEqual(
-            {c["mixing"] for c in report["cells"] if c["method"] == "flow"},
-            set(report["settings"]["mixing"]),
-        )
-        self.assertEqual(
-            {
-                (c["mixing"], c["layer"])
-                for c in report["cells"]
-                if c["method"] == "attnlrp"
-            },
-            {(None, None)},
-        )
+        self.assertEqual({c["mixing"] for c in report["cells"] if c["method"] == "flow"}, set(mixings))
+        beside = [c for c in report["cells"] if c["method"] == "attnlrp"]
+        self.assertEqual({(c["mixing"], c["layer"]) for c in beside}, {(None, None)})
         # Attention's numbers are the same beside others as alone.
         key = ("relevance", "score", "target", "tokens", "formula", "method", "layer")
         alone = {tuple(c[k] for k in key): c for c in plain["cells"]}
         for cell in report["cells"]:
             if cell["mixing"] == "attention":
                 self.assertEqual(cell, alone[tuple(cell[k] for k in key)])
-        between = [
-            c for c in report["comparisons"] if c["first_mixing"] != c["second_mixing"]
-        ]
+        between = [c for c in report["comparisons"] if c["first_mixing"] != c["second_mixing"]]
         self.assertEqual({c["second_mixing"] for c in between}, {"attention"})
         self.assertTrue(all(c["first"] == c["second"] for c in between))
 
     def test_all_mixings_that_a_model_can_be_given(self):
         megatron = MODELS / "megatron_bert_classification"  # norms before the blocks
-        report = self.evaluate(
-            "sentences",
-            self.data,
-            "--model",
-            megatron,
-            "--mixing",
-            "all",
-            "--scores",
-            "blank-out",
-        )
+        report = self.evaluate("sentences", self.data, "--model", megatron, "--mixing", "all", "--scores", "blank-out")
         self.assertEqual(list(report["impossible_mixings"]), ["globenc"])
         self.assertEqual(len(report["settings"]["mixing"]), 8)
-        done = self.run_program(
-            "evaluate",
-            "sentences",
-            self.data,
-            "--model",
-            megatron,
-            "--mixing",
-            "all",
-            *FAST,
-        )
+        done = self.run_program("evaluate", "sentences", self.data, "--model", megatron, "--mixing", "all", *FAST)
         self.assertIn("Without --mixing globenc: ", done.stdout)
         self.assertIn("  special tokens left out, over value-zeroing\n", done.stdout)
-        self.assertTrue(
-            all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
-        )
-        report = self.evaluate(
-            "sentences",
-            self.data,
-            "--model",
-            BERT,
-            "--mixing",
-            "all",
-            "--scores",
-            "blank-out",
-        )
+        self.assertTrue(all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout)
+        report = self.evaluate("sentences", self.data, "--model", BERT, "--mixing", "all", "--scores", "blank-out")
         self.assertEqual(report["impossible_mixings"], {})
 
     def test_same_bytes_whatever_the_threads(self):
         for threads in (1, 3):
             self.run_program(
-                *(
-                    "evaluate",
-                    "sentences",
-                    self.data,
-                    "--model",
-                    BERT,
-                    "--per-sample",
-                    *FAST,
-                    "--mixing",
-                    "all",
-                ),
-                *(
-                    "--method",
-                    "rollout,flow,attnlrp",
-                    "--threads",
-                    threads,
-                    "-o",
-                    f"m{threads}.json",
-                ),
+                *("evaluate", "sentences", self.data, "--model", BERT, "--per-sample", *FAST, "--mixing", "all"),
+                *("--method", "rollout,flow,attnlrp", "--threads", threads, "-o", f"m{threads}.json"),
             )
-        one, three = (
-            (self.folder / f"m{threads}.json").read_bytes() for threads in (1, 3)
-        )
+        one, three = ((self.folder / f"m{threads}.json").read_bytes() for threads in (1, 3))
         self.assertEqual(one, three)
 
     def test_wrong_mixings_and_methods(self):
@@ -428,34 +220,14 @@ class MixingsTest(EvaluateTest):
         self.refuse(USAGE, ["--mixing", "'saliency'"], *words, "--mixing", "saliency")
         self.refuse(USAGE, ["--mixing", "auto"], *words, "--mixing", "auto")
         self.refuse(USAGE, ["--mixing", "again"], *words, "--mixing", "norm,norm")
-        self.refuse(
-            USAGE,
-            ["--method", "blank-out", "--scores"],
-            *words,
-            "--method",
-            "blank-out",
-        )
+        self.refuse(USAGE, ["--method", "blank-out", "--scores"], *words, "--method", "blank-out")
         megatron = MODELS / "megatron_bert_classification"
-        self.refuse(
-            UNSUPPORTED,
-            ["globenc"],
-            *words[:3],
-            "--model",
-            megatron,
-            "--mixing",
-            "attention,globenc",
-        )
+        self.refuse(UNSUPPORTED, ["globenc"], *words[:3], "--model", megatron, "--mixing", "attention,globenc")
 
 
 class OtherTasksTest(EvaluateTest):
     def test_sentiment(self):
-        report = self.evaluate(
-            "sentiment",
-            "--data",
-            self.data,
-            "--model",
-            MODELS / "distilbert_classification",
-        )
+        report = self.evaluate("sentiment", "--data", self.data, "--model", MODELS / "distilbert_classification")
         self.assertEqual(
             report["scores"],
             [
@@ -486,40 +258,26 @@ class OtherTasksTest(EvaluateTest):
 
     def test_accuracy_on_what_was_seen_in_training_has_its_warning_beside_it(self):
         model = self.verb_model()
-        (model / "training.json").write_text(
-            json.dumps({"data": {"train": {"sources": ["book1", "book7"]}}})
-        )
+        (model / "training.json").write_text(json.dumps({"data": {"train": {"sources": ["book1", "book7"]}}}))
         agreement = ("evaluate", "agreement", "--model", model, *FAST)
         warning = "the model was trained on some of the documents"
         done = self.run_program(*agreement, "-o", "a.md", "-o", "a.json")
-        self.assertIn(
-            "was trained on book1: what is measured there is not held out.", done.stderr
-        )
+        self.assertIn("was trained on book1: what is measured there is not held out.", done.stderr)
         report = json.loads((self.folder / "a.json").read_text())
         self.assertEqual(report["data"]["caveat"], warning)
         self.assertEqual(report["notes"][0]["values"]["sources"], ["book1"])
-        rows = [
-            line
-            for line in (self.folder / "a.md").read_text().splitlines()
-            if line.startswith("| all (12) |")
-        ]
+        rows = [line for line in (self.folder / "a.md").read_text().splitlines() if line.startswith("| all (12) |")]
         self.assertEqual(len(rows), 1)
         self.assertIn(f": {warning} |", rows[0])
         printed = self.run_program(*agreement).stdout
-        self.assertRegex(
-            " ".join(printed.split()), rf"accuracy: [\d.]+ \([^)]*\); {warning}"
-        )
+        self.assertRegex(" ".join(printed.split()), rf"accuracy: [\d.]+ \([^)]*\); {warning}")
         # Other samples have none.
         report = self.evaluate("sentences", self.data, "--model", BERT)
         self.assertEqual(report["data"]["caveat"], "")
 
     def test_agreement_of_a_file(self):
-        (self.folder / "verbs.tsv").write_text(
-            "The key\tsingular\nThe keys\tplural\nThe keys here\tplural\n"
-        )
-        report = self.evaluate(
-            "agreement", "--data", "verbs.tsv", "--model", self.verb_model()
-        )
+        (self.folder / "verbs.tsv").write_text("The key\tsingular\nThe keys\tplural\nThe keys here\tplural\n")
+        report = self.evaluate("agreement", "--data", "verbs.tsv", "--model", self.verb_model())
         self.assertEqual(report["data"]["used"], 3)
 
     def test_groups_of_a_file_by_number_of_attractors(self):
@@ -529,14 +287,9 @@ class OtherTasksTest(EvaluateTest):
             ("The book", "singular", 1),
             ("It", "singular", 0),
         ]
-        lines = [
-            json.dumps({"sentence": text, "label": label, "attractors": number})
-            for text, label, number in rows
-        ]
+        lines = [json.dumps({"sentence": text, "label": label, "attractors": number}) for text, label, number in rows]
         (self.folder / "verbs.jsonl").write_text("\n".join(lines))
-        report = self.evaluate(
-            "agreement", "--data", "verbs.jsonl", "--model", self.verb_model()
-        )
+        report = self.evaluate("agreement", "--data", "verbs.jsonl", "--model", self.verb_model())
         self.assertEqual(
             {row["group"]: row["count"] for row in report["accuracy"]},
             {"": 4, "1 attractor": 1, "2 attractors": 1, "no attractor": 2},
@@ -548,19 +301,8 @@ class OtherTasksTest(EvaluateTest):
         model = self.verb_model()
         for data in (prose, self.folder):
             words = [str(data), "attnflow-train prefixes", ".tsv"]
-            self.refuse(
-                USAGE, words, "evaluate", "agreement", "--data", data, "--model", model
-            )
-        self.refuse(
-            USAGE,
-            ["--test-sources"],
-            "evaluate",
-            "agreement",
-            "--test-sources",
-            "book",
-            "--model",
-            model,
-        )
+            self.refuse(USAGE, words, "evaluate", "agreement", "--data", data, "--model", model)
+        self.refuse(USAGE, ["--test-sources"], "evaluate", "agreement", "--test-sources", "book", "--model", model)
 
 
 class BadInputTest(EvaluateTest):
@@ -576,49 +318,16 @@ class BadInputTest(EvaluateTest):
             (self.folder / name).write_text(content)
             self.refuse(BAD_FILE, words, "evaluate", "sentences", name, "--model", BERT)
         (self.folder / "latin.tsv").write_bytes(b"caf\xe9\t1\n")
-        self.refuse(
-            BAD_FILE,
-            ["UTF-8", "line 1"],
-            "evaluate",
-            "sentences",
-            "latin.tsv",
-            "--model",
-            BERT,
-        )
-        self.refuse(
-            BAD_FILE, ["none.tsv"], "evaluate", "sentences", "none.tsv", "--model", BERT
-        )
+        self.refuse(BAD_FILE, ["UTF-8", "line 1"], "evaluate", "sentences", "latin.tsv", "--model", BERT)
+        self.refuse(BAD_FILE, ["none.tsv"], "evaluate", "sentences", "none.tsv", "--model", BERT)
 
     def test_models_that_cannot_be_evaluated(self):
         masked = MODELS / "bert_masked_lm"
-        self.refuse(
-            UNSUPPORTED,
-            ["classification head"],
-            "evaluate",
-            "sentences",
-            self.data,
-            "--model",
-            masked,
-        )
-        self.refuse(
-            UNSUPPORTED,
-            ["singular and plural"],
-            "evaluate",
-            "agreement",
-            "--model",
-            BERT,
-        )
+        self.refuse(UNSUPPORTED, ["classification head"], "evaluate", "sentences", self.data, "--model", masked)
+        self.refuse(UNSUPPORTED, ["singular and plural"], "evaluate", "agreement", "--model", BERT)
         several = self.copy_model("bert_classification")
         self.change_config(several, problem_type="multi_label_classification")
-        self.refuse(
-            UNSUPPORTED,
-            ["not mutually exclusive"],
-            "evaluate",
-            "sentences",
-            self.data,
-            "--model",
-            several,
-        )
+        self.refuse(UNSUPPORTED, ["not mutually exclusive"], "evaluate", "sentences", self.data, "--model", several)
 
     def test_wrong_usage(self):
         sentences = ("evaluate", "sentences", self.data, "--model", BERT)
@@ -640,10 +349,7 @@ class BadInputTest(EvaluateTest):
         self.refuse(USAGE, ["--data"], "evaluate", "sentiment", "--model", BERT)
         self.refuse(USAGE, ["a command of attnflow evaluate", "found none"], "evaluate")
         for task in ("agreement", "sentiment", "sentences"):
-            self.assertRegex(
-                self.run_program("evaluate", "--help").stdout,
-                rf"Which task\?(.|\n)*\n  {task} ",
-            )
+            self.assertRegex(self.run_program("evaluate", "--help").stdout, rf"Which task\?(.|\n)*\n  {task} ")
         self.refuse(OTHER, ["none"], *sentences, "-o", "none/a.md")
         model = self.verb_model()
         (model / "prefixes.tsv").unlink()

@@ -40,24 +40,13 @@ class ImageTest(CommandTest):
         return str(folder)
 
     def image(self, *arguments, model, code=0):
-        return self.run_program(
-            "image", self.picture, "--model", model, *arguments, code=code
-        )
+        return self.run_program("image", self.picture, "--model", model, *arguments, code=code)
 
     def test_rollout_is_that_of_numpy(self):
         for name in ("vit_classification", "deit_teacher", "dinov2_registers"):
             with self.subTest(name):
                 model = self.model(name)
-                self.image(
-                    "--keep-attention",
-                    "--residual",
-                    "0.4",
-                    "-o",
-                    "a.npz",
-                    "-o",
-                    "a.json",
-                    model=model,
-                )
+                self.image("--keep-attention", "--residual", "0.4", "-o", "a.npz", "-o", "a.json", model=model)
                 made = np.load(self.folder / "a.npz")
                 attention = made["attention"].astype(np.float64)
                 n = attention.shape[-1]
@@ -69,28 +58,17 @@ class ImageTest(CommandTest):
                 report = json.loads((self.folder / "a.json").read_text())
                 image = report["input"]["image"]
                 self.assertEqual((image["width"], image["height"]), (47, 33))
-                self.assertEqual(
-                    n, image["first_patch"] + image["rows"] * image["columns"]
-                )
+                self.assertEqual(n, image["first_patch"] + image["rows"] * image["columns"])
                 self.assertEqual(image["seen"], [0.0, 0.0, 47.0, 33.0])
                 roles = [token["role"] for token in report["input"]["tokens"]]
                 self.assertEqual(roles.count("patch"), image["rows"] * image["columns"])
-                self.assertEqual(
-                    roles[image["first_patch"] :], ["patch"] * roles.count("patch")
-                )
+                self.assertEqual(roles[image["first_patch"] :], ["patch"] * roles.count("patch"))
                 leading = {"vit": ["class"], "deit": ["class", "distillation"]}
-                expected = leading.get(
-                    name.split("_")[0], ["class", "register", "register", "register"]
-                )
+                expected = leading.get(name.split("_")[0], ["class", "register", "register", "register"])
                 self.assertEqual(roles[: image["first_patch"]], expected)
-                patch = report["input"]["tokens"][
-                    image["first_patch"] + image["columns"] + 2
-                ]
+                patch = report["input"]["tokens"][image["first_patch"] + image["columns"] + 2]
                 self.assertEqual(patch["text"], "1,2")
-                total = sum(
-                    choice["probability"]
-                    for choice in report["predictions"][0]["choices"]
-                )
+                total = sum(choice["probability"] for choice in report["predictions"][0]["choices"])
                 self.assertAlmostEqual(total, 1.0, places=6)
 
     def test_every_kind_of_file_and_the_same_again(self):
@@ -100,80 +78,39 @@ class ImageTest(CommandTest):
         again = [word for kind in KINDS for word in ("-o", f"b.{kind}")]
         self.image(*again, "--threads", 1, model=model)
         for kind in KINDS:
-            first, second = (
-                (self.folder / f"{name}.{kind}").read_bytes() for name in "ab"
-            )
+            first, second = ((self.folder / f"{name}.{kind}").read_bytes() for name in "ab")
             self.assertGreater(len(first), 100, kind)
             self.assertEqual(first, second, kind)
         with open(self.folder / "a.csv", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        self.assertTrue(
-            {"0,1", "[CLS]", "[REG 1]"} <= {row["input_text"] for row in rows}, rows[0]
-        )
+        self.assertTrue({"0,1", "[CLS]", "[REG 1]"} <= {row["input_text"] for row in rows}, rows[0])
 
     def test_views_patches_and_columns_set_aside(self):
         model = self.model("dinov2_registers")
         for view in ("overview", "overlay", "layers"):
             for shown in ("smooth", "patches"):
-                words = [
-                    "--view",
-                    view,
-                    "--map",
-                    shown,
-                    "--tone",
-                    "color",
-                    "-o",
-                    f"{view}-{shown}.svg",
-                ]
+                words = ["--view", view, "--map", shown, "--tone", "color", "-o", f"{view}-{shown}.svg"]
                 self.image(*words, "--output-token", "1,2", model=model)
-                self.assertIn(
-                    "patch 1,2", (self.folder / f"{view}-{shown}.svg").read_text()
-                )
+                self.assertIn("patch 1,2", (self.folder / f"{view}-{shown}.svg").read_text())
         self.image("--mask-columns", "registers", "-o", "registers.npz", model=model)
         made = np.load(self.folder / "registers.npz")
         np.testing.assert_array_equal(made["raw"][:, :, 1:4], 0.0)
         np.testing.assert_allclose(made["raw"].sum(axis=-1), 1.0, atol=1e-12)
         self.assertGreater(made["raw"][:, :, 0].min(), 0.0)
         self.image("--mask-columns", "special", "-o", "special.npz", model=model)
-        self.assertEqual(
-            np.load(self.folder / "special.npz")["raw"][:, :, :4].max(), 0.0
-        )
-        self.image(
-            "--discard",
-            "0.5",
-            "--discard-keep-special",
-            "-o",
-            "discard.npz",
-            model=model,
-        )
+        self.assertEqual(np.load(self.folder / "special.npz")["raw"][:, :, :4].max(), 0.0)
+        self.image("--discard", "0.5", "--discard-keep-special", "-o", "discard.npz", model=model)
         kept = np.load(self.folder / "discard.npz")["raw"]
         self.assertGreater(kept[:, :, :4].min(), 0.0)
         np.testing.assert_allclose(kept.sum(axis=-1), 1.0, atol=1e-12)
 
     def test_gradients_follow_the_class(self):
         model = self.model("vit_classification")
-        labels = list(
-            json.loads(
-                (self.folder / "vit_classification" / "config.json").read_text()
-            )["id2label"].values()
-        )
+        labels = list(json.loads((self.folder / "vit_classification" / "config.json").read_text())["id2label"].values())
         maps = []
         for label in labels[:2]:
-            self.image(
-                "--mixing",
-                "gradient",
-                "--target",
-                label,
-                "-o",
-                "a.npz",
-                "-o",
-                "a.json",
-                model=model,
-            )
-            self.assertEqual(
-                json.loads((self.folder / "a.json").read_text())["target"]["label"],
-                label,
-            )
+            self.image("--mixing", "gradient", "--target", label, "-o", "a.npz", "-o", "a.json", model=model)
+            self.assertEqual(json.loads((self.folder / "a.json").read_text())["target"]["label"], label)
             maps.append(np.load(self.folder / "a.npz")["rollout"])
             self.assertTrue(np.all(maps[-1] >= 0.0))
             # R = (I + G_L) ... (I + G_1): at least the identity.
@@ -184,9 +121,7 @@ class ImageTest(CommandTest):
         model = self.model("vit_classification")
         text = self.folder / "text.png"
         text.write_text("no picture")
-        self.refuse(
-            BAD_FILE, ["text.png", "PNG, JPEG or WebP"], "image", text, "--model", model
-        )
+        self.refuse(BAD_FILE, ["text.png", "PNG, JPEG or WebP"], "image", text, "--model", model)
         cut = self.folder / "cut.png"
         cut.write_bytes(self.picture.read_bytes()[:-400])
         self.refuse(BAD_FILE, ["cut.png"], "image", cut, "--model", model)
@@ -196,32 +131,11 @@ class ImageTest(CommandTest):
         data[29:33] = struct.pack(">I", zlib.crc32(bytes(data[12:29])))
         big.write_bytes(data)
         self.refuse(BAD_FILE, ["big.png", "60000"], "image", big, "--model", model)
-        self.refuse(
-            BAD_FILE,
-            ["nowhere.png"],
-            "image",
-            self.folder / "nowhere.png",
-            "--model",
-            model,
-        )
-        self.refuse(
-            USAGE,
-            ["agreement", "attnflow explain"],
-            "image",
-            self.picture,
-            "--model",
-            "agreement",
-        )
+        self.refuse(BAD_FILE, ["nowhere.png"], "image", self.folder / "nowhere.png", "--model", model)
+        self.refuse(USAGE, ["agreement", "attnflow explain"], "image", self.picture, "--model", "agreement")
         self.refuse(USAGE, ["attnflow image"], "explain", "a text", "--model", model)
         (self.folder / "vit_classification" / "preprocessor_config.json").unlink()
-        self.refuse(
-            BAD_FILE,
-            ["preprocessor_config.json"],
-            "image",
-            self.picture,
-            "--model",
-            model,
-        )
+        self.refuse(BAD_FILE, ["preprocessor_config.json"], "image", self.picture, "--model", model)
         model = self.model("deit_teacher")
         refused = [
             (["--words"], ["--words"]),
@@ -234,9 +148,7 @@ class ImageTest(CommandTest):
         ]
         for options, words in refused:
             with self.subTest(options):
-                self.refuse(
-                    USAGE, words, "image", self.picture, "--model", model, *options
-                )
+                self.refuse(USAGE, words, "image", self.picture, "--model", model, *options)
 
     def test_curves(self):
         model = self.model("vit_classification")
@@ -244,51 +156,25 @@ class ImageTest(CommandTest):
         lines = []
         for i in range(6):
             name = f"p{i}.png"
-            (self.folder / name).write_bytes(
-                png(random.integers(0, 256, (20, 20, 3), dtype=np.uint8))
-            )
+            (self.folder / name).write_bytes(png(random.integers(0, 256, (20, 20, 3), dtype=np.uint8)))
             lines.append(f"{name}\t{i % 2}")
         (self.folder / "list.tsv").write_text("\n".join(lines) + "\n")
-        words = [
-            "evaluate",
-            "image",
-            "--model",
-            model,
-            "--data",
-            "list.tsv",
-            "--resamples",
-            200,
-        ]
-        words += [
-            "--method",
-            "raw,rollout,flow,attnlrp,blank-out",
-            "--mixing",
-            "attention,gradient,relevance",
-        ]
+        words = ["evaluate", "image", "--model", model, "--data", "list.tsv", "--resamples", 200]
+        words += ["--method", "raw,rollout,flow,attnlrp,blank-out", "--mixing", "attention,gradient,relevance"]
         self.run_program(*words, "-o", "a.json", "-o", "a.csv", "-o", "a.md")
         self.run_program(*words, "--threads", 1, "-o", "b.json")
-        self.assertEqual(
-            (self.folder / "a.json").read_bytes(), (self.folder / "b.json").read_bytes()
-        )
+        self.assertEqual((self.folder / "a.json").read_bytes(), (self.folder / "b.json").read_bytes())
         made = json.loads((self.folder / "a.json").read_text())
         self.assertEqual(made["pictures"]["scored"], 6)
         self.assertEqual(made["pictures"]["with_label"], 6)
-        named = [(curve["method"], curve["mixing"]) for curve in made["curves"]]
         mixings = ("attention", "gradient", "relevance")
         self.assertEqual(
-            named,
-            [
-                (method, mixing)
-                for mixing in mixings
-                for method in ("raw", "rollout", "flow")
-            ]
+            [(curve["method"], curve["mixing"]) for curve in made["curves"]],
+            [(method, mixing) for mixing in mixings for method in ("raw", "rollout", "flow")]
             + [("attnlrp", None), ("blank-out", None), ("random", None)],
         )
         for curve in made["curves"]:
-            compared = (curve["method"], curve["mixing"]) not in (
-                ("rollout", "gradient"),
-                ("random", None),
-            )
+            compared = (curve["method"], curve["mixing"]) not in (("rollout", "gradient"), ("random", None))
             self.assertEqual("deletion_from_gradient" in curve, compared)
         x = np.array(made["removed"])
         for curve in made["curves"]:
@@ -297,35 +183,21 @@ class ImageTest(CommandTest):
                 y = np.array(curve[kind])
                 area = np.sum((y[1:] + y[:-1]) / 2 * np.diff(x))
                 self.assertAlmostEqual(area, curve[f"{kind}_area"]["mean"], places=9)
-            self.assertAlmostEqual(
-                curve["deletion"][0], curve["insertion"][-1], places=6
-            )
-            self.assertAlmostEqual(
-                curve["deletion"][-1], curve["insertion"][0], places=6
-            )
+            self.assertAlmostEqual(curve["deletion"][0], curve["insertion"][-1], places=6)
+            self.assertAlmostEqual(curve["deletion"][-1], curve["insertion"][0], places=6)
         table = (self.folder / "a.md").read_text()
         self.assertIn("| flow over gradient |", table)
         self.assertIn("| rollout over relevance |", table)
         self.assertIn("Difference from rollout over gradient", table)
-        self.run_program(
-            *words[:6], "--method", "rollout", "--mixing", "all", "-o", "all.json"
-        )
+        self.run_program(*words[:6], "--method", "rollout", "--mixing", "all", "-o", "all.json")
         found = json.loads((self.folder / "all.json").read_text())
         self.assertEqual(set(found["settings"]["mixing"]) & {"auto", "globenc"}, set())
         self.assertIn("globenc", found["impossible_mixings"])
         # The names that these methods had.
         for before, now in (("gradient-rollout", "rollout"), ("gradient-flow", "flow")):
-            self.refuse(
-                USAGE,
-                [f"{before} is now {now} with --mixing gradient"],
-                *words[:6],
-                "--method",
-                before,
-            )
+            self.refuse(USAGE, [f"{before} is now {now} with --mixing gradient"], *words[:6], "--method", before)
         (self.folder / "wrong.tsv").write_text("p0.png\tno such class\n")
-        self.refuse(
-            BAD_FILE, ["line 1", "no such class"], *words[:4], "--data", "wrong.tsv"
-        )
+        self.refuse(BAD_FILE, ["line 1", "no such class"], *words[:4], "--data", "wrong.tsv")
         self.refuse(USAGE, ["--method", "saliency"], *words[:6], "--method", "saliency")
 
     def numeral_labels(self, names):
@@ -342,78 +214,26 @@ class ImageTest(CommandTest):
         model = self.numeral_labels(["2", "0", "7"])
 
         def curves(*labels):
-            (self.folder / "list.tsv").write_text(
-                "".join(f"picture.png\t{label}\n" for label in labels)
-            )
-            words = [
-                "evaluate",
-                "image",
-                "--model",
-                model,
-                "--data",
-                "list.tsv",
-                "--resamples",
-                50,
-            ]
-            words += [
-                "--method",
-                "rollout",
-                "--mixing",
-                "attention,gradient",
-                "--class",
-                "own",
-            ]
+            (self.folder / "list.tsv").write_text("".join(f"picture.png\t{label}\n" for label in labels))
+            words = ["evaluate", "image", "--model", model, "--data", "list.tsv", "--resamples", 50]
+            words += ["--method", "rollout", "--mixing", "attention,gradient", "--class", "own"]
             self.run_program(*words, "-o", "a.json")
             return json.loads((self.folder / "a.json").read_text())
 
         # A class's name comes before its number: "2" is class 0, "0" is class 1; "1" names no class and is class 1.
-        made = {
-            label: curves(label)
-            for label in ("2", "0", "7", "1", "id:0", "id:1", "id:2")
-        }
-        for name, number in (
-            ("2", "id:0"),
-            ("0", "id:1"),
-            ("1", "id:1"),
-            ("7", "id:2"),
-        ):
+        made = {label: curves(label) for label in ("2", "0", "7", "1", "id:0", "id:1", "id:2")}
+        for name, number in (("2", "id:0"), ("0", "id:1"), ("1", "id:1"), ("7", "id:2")):
             self.assertEqual(made[name], made[number])
-        probability = {
-            label: one["pictures"]["probability"] for label, one in made.items()
-        }
-        self.assertAlmostEqual(
-            sum(probability[f"id:{index}"] for index in range(3)), 1.0, places=6
-        )
+        probability = {label: one["pictures"]["probability"] for label, one in made.items()}
+        self.assertAlmostEqual(sum(probability[f"id:{index}"] for index in range(3)), 1.0, places=6)
         self.assertEqual(len(set(probability.values())), 3)
         # The gradient is that of the class that is scored, not of the one whose name is its number.
-        self.image(
-            "--mixing",
-            "gradient",
-            "--target",
-            "2",
-            "-o",
-            "named.json",
-            "-o",
-            "named.npz",
-            model=model,
-        )
+        self.image("--mixing", "gradient", "--target", "2", "-o", "named.json", "-o", "named.npz", model=model)
         report = json.loads((self.folder / "named.json").read_text())
-        self.assertEqual(
-            (report["target"]["index"], report["target"]["label"]), (0, "2")
-        )
-        self.image(
-            "--mixing",
-            "gradient",
-            "--target",
-            "id:2",
-            "-o",
-            "numbered.json",
-            model=model,
-        )
+        self.assertEqual((report["target"]["index"], report["target"]["label"]), (0, "2"))
+        self.image("--mixing", "gradient", "--target", "id:2", "-o", "numbered.json", model=model)
         report = json.loads((self.folder / "numbered.json").read_text())
-        self.assertEqual(
-            (report["target"]["index"], report["target"]["label"]), (2, "7")
-        )
+        self.assertEqual((report["target"]["index"], report["target"]["label"]), (2, "7"))
         for wrong in ("3", "id:3", "id:", "id:1x", "-1"):
             (self.folder / "list.tsv").write_text(f"picture.png\t{wrong}\n")
             self.refuse(

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -247,7 +249,6 @@ TEST(EvaluateMixings, AttentionIsTheSameBesideOthers) {
     EXPECT_EQ(one.first, one.second);
     EXPECT_EQ(one.first_mixing, M::kRelevance);
     EXPECT_EQ(one.second_mixing, M::kAttention);
-    double sum = 0.0;
     const auto mean = [&](Mixing mixing) {
       return std::find_if(both.cells.begin(), both.cells.end(),
                           [&](const CorrelationCell& cell) {
@@ -256,8 +257,7 @@ TEST(EvaluateMixings, AttentionIsTheSameBesideOthers) {
                           })
           ->summary.mean;
     };
-    sum = mean(M::kRelevance) - mean(M::kAttention);
-    EXPECT_NEAR(one.comparison.difference.mean, sum, 1e-12);
+    EXPECT_NEAR(one.comparison.difference.mean, mean(M::kRelevance) - mean(M::kAttention), 1e-12);
   }
 }
 

@@ -40,7 +40,9 @@ std::size_t token_named(const char* option, const std::string& asked, const Text
     }
     return id;
   }
-  const std::vector<std::int64_t> pieces = codec.word_to_ids(asked);
+  // It stands after a space anyway.
+  const std::vector<std::int64_t> pieces =
+      codec.word_to_ids(asked.substr(std::min(asked.size(), asked.find_first_not_of(' '))));
   if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= vocabulary) {
     throw Error(ErrorKind::kUsage, fmt::format("--{}: expected auto, a word or id:N, found '{}', which is {}", option,
                                                asked, pieces.empty() ? "none" : "no token of the model's"));

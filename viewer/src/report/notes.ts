@@ -59,6 +59,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "wide-gap": { ofValues: true, applies: shows("flow") },
   "flow-tokens-not-generated": { ofValues: true, applies: shows("flow") },
+  "default-mixing": {
+    advice: inRecipe("“Mixing” above has the paper’s attention."),
+  },
   "rollout-not-shares": {
     ofValues: true,
     applies: shows("rollout"),
