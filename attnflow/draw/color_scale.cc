@@ -102,7 +102,7 @@ Color readable_on(Color background) {
 
 Color ColorScale::color(double value) const {
   if (!std::isfinite(value)) return kNoValue;
-  if (is_above(value)) return kSetAside;
+  if (grays_above && is_above(value)) return kSetAside;
   return has_signs ? signed_color(value / top) : scale_color(value / top);
 }
 

@@ -29,15 +29,16 @@ Color readable_on(Color background);
 // Cells without a value (division by nothing in a normalisation).
 inline constexpr Color kNoValue{0xe4, 0xe0, 0xdc};
 
-// Cells above the scale, which are set aside: no darker than what is within.
+// Words above the scale, which are set aside: no darker than what is within.
 inline constexpr Color kSetAside{0xb4, 0xb8, 0xbe};
 
 // A linear scale from 0 to `top`, or with signs from -top to top. Values that do not set the top may lie above it; they
-// are drawn in gray and marked.
+// are drawn in the top colour and marked; or in gray, where one word among others would seem to be the answer.
 struct ColorScale {
   double top = 1.0;
   std::optional<double> above;  // the largest value above the top, when there is one
   bool has_signs = false;
+  bool grays_above = false;
 
   Color color(double value) const;
   bool is_above(double value) const { return above && (value > top || (has_signs && value < -top)); }

@@ -256,7 +256,7 @@ Scene legend_block(const FigureData& data, const View& view) {
   if (view.above) {
     sentences.push_back(
         fmt::format("{} and an output token's own position do not set the top of a scale that they lie far above: "
-                    "gray cells with a white corner are above it, and the largest value is given beside the scale.",
+                    "cells with a white corner are above it, and the largest value is given beside the scale.",
                     data.report.generation     ? "Special tokens, the first token, generated tokens"
                     : data.report.model.causal ? "Special tokens, the first token"
                                                : "Special tokens"));

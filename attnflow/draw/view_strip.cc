@@ -178,6 +178,7 @@ Strip make_strip(const FigureData& data, Method method) {
   }
   strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
                 .scale = scale_of(data, {strip.row}, strip.generated)};
+  strip.head.scale->grays_above = true;
   return strip;
 }
 
@@ -187,6 +188,7 @@ Strip score_strip(const FigureData& data, const MethodScores& scores) {
   strip.method = scores.method;
   strip.row.values.assign(scores.values.span().begin(), scores.values.span().end());
   strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, strip.row.values)};
+  strip.head.scale->grays_above = true;
   return strip;
 }
 
