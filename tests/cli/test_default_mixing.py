@@ -69,7 +69,16 @@ class DefaultMixingTest(CommandTest):
         self.refuse(
             USAGE,
             ["--target"],
-            *("explain", "the key", "--model", MODELS / "bert_classification", "--mixing", "norm", "--target", "neutral"),
+            *(
+                "explain",
+                "the key",
+                "--model",
+                MODELS / "bert_classification",
+                "--mixing",
+                "norm",
+                "--target",
+                "neutral",
+            ),
         )
 
     @unittest.skipUnless(SMOLLM2, "SmolLM2 is not here")

@@ -82,6 +82,8 @@ class GenerateTest(CommandTest):
                     PROMPT + said,
                     "--model",
                     model,
+                    "--mixing",
+                    "attention",
                     "--output-token",
                     "last",
                     "--keep-attention",
@@ -112,7 +114,17 @@ class GenerateTest(CommandTest):
                     said = [json.loads((self.folder / name).read_text()) for name in ("all.json", "row.json")]
                     self.assertEqual(*([c["label"] for c in d["predictions"][0]["choices"]] for d in said))
                     # Without --method flow is left out, and the last layer is what there is.
-                    self.run_program("explain", PROMPT, "--mixing", "attention", "--model", model, "--only-output-token", "-o", "last.npz")
+                    self.run_program(
+                        "explain",
+                        PROMPT,
+                        "--mixing",
+                        "attention",
+                        "--model",
+                        model,
+                        "--only-output-token",
+                        "-o",
+                        "last.npz",
+                    )
                     self.assertEqual(np.load(self.folder / "last.npz")["rollout"].shape[:2], (1, 1))
 
     def test_one_row_refuses_what_needs_matrices(self):

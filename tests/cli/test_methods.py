@@ -113,7 +113,9 @@ class MethodsTest(CommandTest):
         for name in ("gpt2_tied", "llama_grouped"):
             with self.subTest(name):
                 model = DECODER.parent / name
-                report, arrays = self.explain("--method", methods, "--integration-steps", 300, text="The key", model=model)
+                report, arrays = self.explain(
+                    "--method", methods, "--integration-steps", 300, text="The key", model=model
+                )
                 value = report["target"]["logit"] - report["target"]["against"]["logit"]
                 for scores in report["scores"]:
                     method = scores["method"].replace("-", "_")
