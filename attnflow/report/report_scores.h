@@ -6,9 +6,9 @@
 //
 //     sum_j s_j + sum_k part_k = total        error = total - (sum_j s_j + sum_k part_k).
 //
-// Agreement. Blanking token j, alone, changes F to F_j. A map is right about the model as far as it orders the tokens as
-// the drops F - F_j do (Spearman's correlation; of |F - F_j| for maps that are not made for this prediction), and as far
-// as F falls when the token that it ranks first is blanked. Compared are the tokens that stand for something of the
+// Agreement. Blanking token j, alone, changes F to F_j. A map is right about the model as far as it orders the tokens
+// as the drops F - F_j do (Spearman's correlation; of |F - F_j| for maps that are not made for this prediction), and as
+// far as F falls when the token that it ranks first is blanked. Compared are the tokens that stand for something of the
 // input: no special ones, and not a decoder's first token where rankings set it aside (report/report_ranking.h).
 //
 // Example:

@@ -376,6 +376,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   GenerateRequest request;
   GenerateOptions& options = request.options;
   options.settings = default_settings(kForGenerate);
+  options.as_it_runs = true;  // for who watches, and the same for who does not
   fields.read("model", request.model);
   fields.read("prompt", request.prompt);
   if (request.prompt.empty()) fail("prompt: expected a text to continue, found none");

@@ -529,8 +529,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t most = std::min(options.tokens, info.max_tokens - m + 1);
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   choose_mixing(options.settings, decoder,
-                {.tokens = m + most - 1, .predictions = most, .as_it_runs = static_cast<bool>(options.on_token)},
-                report.notes);
+                {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
   validate(options.settings);
   report.settings.mixing = options.settings.mixing;
   const Settings& settings = options.settings;

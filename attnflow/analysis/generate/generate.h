@@ -67,6 +67,7 @@ struct GenerateOptions {
   // its position, which otherwise wait for others (rollout/incremental_rollout.h).
   std::function<void(const GenerationStart&)> on_start = {};
   std::function<void(const GenerationStep&)> on_token = {};
+  bool as_it_runs = false;          // Mixing::kAuto stands for edges that a step can show, not for relevance
   ProgressFunction progress = {};   // of flow, in generated tokens
   std::stop_token stop_token = {};  // ends the generation; what is there is kept
 };
