@@ -204,7 +204,9 @@ class ApiTest(ServerTest):
             self.server.post("explain", ask | {"text": MASKED_TEXT, "blank": [99]}), 400, "bad_request", "blank: expected positions"
         )  # fmt: skip
         # A decoder has no unknown token: what ends a text stands in.
-        blanked = self.server.post("explain", {"text": "a b", "model": "llama", "blank": [1], "mixing": "attention"}).json()
+        blanked = self.server.post(
+            "explain", {"text": "a b", "model": "llama", "blank": [1], "mixing": "attention"}
+        ).json()
         self.assertIn("tokens-blanked", [note["code"] for note in blanked["notes"]])
 
     def test_events(self):
@@ -258,9 +260,24 @@ class ApiTest(ServerTest):
 
     def test_generate(self):
         ask = {"prompt": "The author", "tokens": 6, "model": LLAMA.name, "method": "raw,rollout,flow"}
+        # By default what can be shown while the model runs, where the command has relevance.
+        self.assertEqual(self.server.post("generate", ask).json()["settings"]["mixing"], "alti")
+        ask["mixing"] = "attention"
         answer = self.server.post("generate", ask)
         printed = run_program(
-            *("generate", "The author", "--model", LLAMA, "-n", 6, "--json", "--method", "raw,rollout,flow")
+            *(
+                "generate",
+                "The author",
+                "--model",
+                LLAMA,
+                "-n",
+                6,
+                "--json",
+                "--method",
+                "raw,rollout,flow",
+                "--mixing",
+                "attention",
+            )
         )
         self.assertEqual(answer.body, printed)
         report = answer.json()
@@ -346,9 +363,10 @@ class ApiTest(ServerTest):
             self.assertIn("later", said)
 
     def test_generate_with_a_gguf_file(self):
-        answer = self.server.post("generate", {"prompt": "The author", "tokens": 4, "model": "llama", "seed": 3, "temperature": 1})  # fmt: skip
+        answer = self.server.post("generate", {"prompt": "The author", "tokens": 4, "model": "llama", "seed": 3, "temperature": 1, "mixing": "relevance"})  # fmt: skip
         printed = run_program(
-            *("generate", "The author", "--model", GGUF, "-n", 4, "--json", "--seed", 3, "--temperature", 1)
+            *("generate", "The author", "--model", GGUF, "-n", 4, "--json", "--seed", 3, "--temperature", 1),
+            *("--mixing", "relevance"),
         )
         self.assertEqual(json.loads(printed)["generation"], answer.json()["generation"])
 
