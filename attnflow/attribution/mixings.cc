@@ -15,7 +15,7 @@ namespace {
 using Rule = ResidualRule;
 constexpr std::array<MixingInfo, 10> kMixings = {{
     {Mixing::kAuto, "auto", MixingNeeds::kAttention, "attention",
-     "relevance for decoders that compute gradients within seconds, otherwise attention", Rule::kConvex},
+     "decoders: relevance where it takes seconds, alti for long generations; otherwise attention", Rule::kConvex},
     {Mixing::kAttention, "attention", MixingNeeds::kAttention, "attention", "attention weights, as in the paper",
      Rule::kConvex},
     {Mixing::kGradient, "gradient", MixingNeeds::kGradients, "gradient-adjusted attention",

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
+
+#include "attnflow/attribution/methods.h"
 
 namespace attnflow {
 namespace {
@@ -143,11 +146,15 @@ std::string agreement_text(const Note& note) {
   const NoteValue* const rank = note.find("rank_correlation");
   const std::string agreement = rank == nullptr
                                     ? std::string(
-                                          "no rank agreement with blank-out can be given, as one of "
+                                          "no rank correlation with blank-out can be given, as one of "
                                           "the two puts no tokens in order")
-                                    : fmt::format("rank agreement with blank-out {:.2f}", std::get<double>(*rank));
-  return fmt::format("Blanking the token that {} ranks first, '{}', {}; {}.", map, text_in(note, "token"), effect,
-                     agreement);
+                                    : fmt::format("rank correlation with blank-out {:.2f}", std::get<double>(*rank));
+  const std::string method = text_in(note, "method");
+  const auto methods = all_methods();
+  const bool has_signs = std::any_of(methods.begin(), methods.end(),
+                                     [&](const MethodInfo& info) { return info.name == method && !info.aggregates(); });
+  return fmt::format("Blanking the token that {} {}, '{}', {}; {}.", map,
+                     has_signs ? "says speaks most for it" : "ranks first", text_in(note, "token"), effect, agreement);
 }
 
 // "raw", "flow_generated", ... for people.
@@ -240,10 +247,10 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "depends on itself alone."},
     {Code::kNegativeRelevance, "negative-relevance", "share",
      "{share:%} of the relevance speaks against the target; only what speaks for it is shown."},
-    {Code::kDefaultMixing, "default-mixing", "mixing", "The layers' matrices are {mixing}, the default for decoders.",
+    {Code::kDefaultMixing, "default-mixing", "mixing reason", "The layers' matrices are {mixing}, {reason}.",
      "--mixing attention shows the paper's attention."},
     {Code::kDequantisedGradients, "dequantised-gradients", "mib",
-     "Gradients were taken of the file's weights in float32 ({mib} MiB)."},
+     "Gradients were computed from the file's weights, dequantized to float32 ({mib} MiB)."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",

@@ -49,7 +49,12 @@ Content content_of(const Report& report) {
   } else {
     content.span = fmt::format("{}, mean over layers {}", to_text(method), fmt::join(layers, ", "));
   }
-  content.has_share = method != Method::kFlow && rows_sum_to_one(report);
+  const MixingInfo& mixing = mixing_info(report.settings.mixing);
+  if (mixing.mixing != Mixing::kAttention) {
+    content.span = fmt::format("{} over {}{}", content.span, mixing.weights,
+                               mixing.has_target() ? ", each against its runner-up" : "");
+  }
+  content.has_share = method != Method::kFlow && !report.settings.weights_by_gradient() && rows_sum_to_one(report);
   for (std::size_t row = 0; row < found.output_tokens->size(); ++row) {
     const std::size_t output = (*found.output_tokens)[row];
     const std::vector<double> values = mean_over_layers(*found.values, row);
@@ -67,9 +72,17 @@ Content content_of(const Report& report) {
 
 std::vector<std::string> closing_lines(const Report& report, const Content& content) {
   std::vector<std::string> lines;
-  const bool has_sink = std::any_of(content.lines.begin(), content.lines.end(),
-                                    [](const Line& line) { return !line.ranking.empty() && line.ranking.back().sink; });
-  if (has_sink) lines.emplace_back("^ The first token, set aside: an attention sink.");
+  double sink = 0.0;
+  std::size_t sinks = 0;
+  for (const Line& line : content.lines) {
+    if (line.ranking.empty() || !line.ranking.back().sink) continue;
+    sink += line.ranking.back().value;
+    ++sinks;
+  }
+  if (sinks > 0) {
+    lines.push_back(fmt::format("The first token, '{}', is set aside as an attention sink: it holds {:.3f} on average.",
+                                clean_line(display_text(report.input, 0)), sink / static_cast<double>(sinks)));
+  }
   std::string rules;
   for (const ExcludedTokens& rule : report.generation->excluded) {
     rules += fmt::format("{}{} ({})", rules.empty() ? "" : ", ", clean_line(rule.rule), rule.tokens.size());
@@ -115,10 +128,10 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
       std::size_t used = display_width(text);
       bool first = true;
       for (const RankedToken& ranked : line.ranking) {
+        if (ranked.sink) break;  // told of below the table
         std::string name = shorten(clean_line(display_text(report.input, ranked.token)), kMaxGeneratedToken, ellipsis);
         if (runs_right_to_left(name)) name = "\u2068" + name + "\u2069";
-        const std::string piece =
-            fmt::format("{}{} {:.3f}{}", first ? "" : ", ", name, ranked.value, ranked.sink ? "^" : "");
+        const std::string piece = fmt::format("{}{} {:.3f}", first ? "" : ", ", name, ranked.value);
         if (used + display_width(piece) > width) break;
         text += piece;
         used += display_width(piece);
@@ -150,9 +163,9 @@ std::string generation_markdown_table(const Report& report) {
     for (const Line& line : content.lines) {
       std::string ranked;
       for (const RankedToken& token : line.ranking) {
-        ranked += fmt::format("{}{} {:.3f}{}", ranked.empty() ? "" : ", ",
-                              markdown_escaped(display_text(report.input, token.token)), token.value,
-                              token.sink ? " (set aside)" : "");
+        if (token.sink) break;
+        ranked += fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ",
+                              markdown_escaped(display_text(report.input, token.token)), token.value);
       }
       out += fmt::format("| {} | {} | {:.3f} |{} {} |\n", line.number, markdown_escaped(line.token), line.probability,
                          content.has_share ? fmt::format(" {:.3f} |", line.prompt_share) : "", ranked);

@@ -241,7 +241,7 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {
   const MixingInfo& mixing = mixing_info(settings.mixing);
   std::string line = mixing.weights;
-  if (target) line += " for " + target_title(target, quotes);
+  if (target && mixing.has_target()) line += " for " + target_title(target, quotes);
   switch (mixing.rule) {
     case ResidualRule::kAdded:
       line += ", identity added";

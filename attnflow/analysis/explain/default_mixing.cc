@@ -55,11 +55,15 @@ Mixing default_mixing(TextModel& model, const Settings& settings, const DefaultQ
 }
 
 void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& question, std::vector<Note>& notes) {
-  const bool is_default = settings.mixing == Mixing::kAuto;
+  if (settings.mixing != Mixing::kAuto) return;
+  const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(model, settings, question);
-  if (is_default && settings.mixing != Mixing::kAttention) {
-    notes.push_back({NoteCode::kDefaultMixing, {{"mixing", std::string(mixing_info(settings.mixing).weights)}}});
-  }
+  if (settings.mixing == Mixing::kAttention) return;
+  const char* const reason = for_target                              ? "since a target is named"
+                             : settings.mixing == Mixing::kRelevance ? "the default for decoders"
+                                                                     : "the default for long generations";
+  notes.push_back({NoteCode::kDefaultMixing,
+                   {{"mixing", std::string(mixing_info(settings.mixing).weights)}, {"reason", std::string(reason)}}});
 }
 
 void choose_mixing_of_image(Settings& settings) {

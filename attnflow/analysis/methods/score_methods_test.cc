@@ -231,7 +231,7 @@ TEST(BlankOutAgreementNote, SaysItInOneSentence) {
       {"after", -1.1},       {"quantity", "logit difference"}, {"rank_correlation", 0.712}};
   EXPECT_EQ(Note(NoteCode::kBlankOutAgreement, values).text,
             "Blanking the token that rollout (layer 6) ranks first, 'Sara', lowers the logit difference from 3.2 to "
-            "-1.1; rank agreement with blank-out 0.71.");
+            "-1.1; rank correlation with blank-out 0.71.");
 }
 
 TEST(AgreementIsCheap, ForSmallModelsOnly) {
