@@ -163,7 +163,7 @@ test("agreement is said of the method, layer and output token that it is of", as
   };
   const { label } = viewer.report.tokens[1];
   expect(said()).toEqual([
-    "Agrees with blank-out: none (0.10)",
+    "Agreement of the whole order with blank-out: none (0.10).",
     `Blanking its top token, “${label}”, leaves the logit difference at 4.10.`,
   ]);
   residual.value = 0.2;
@@ -176,7 +176,7 @@ test("agreement is said of the method, layer and output token that it is of", as
   expect(said()).toBeNull();
   method.value = "attnlrp";
   expect(said()).toEqual([
-    "Agrees with blank-out: strong (0.82)",
+    "Agreement of the whole order with blank-out: strong (0.82).",
     `Blanking its top token, “${viewer.report.tokens[2].label}”, takes the logit difference from 4.10 to −1.30.`,
   ]);
   method.value = "blank-out";

@@ -37,13 +37,10 @@ export function AgreementLine() {
   const { agreement, map, label } = shown;
   return (
     <p id="agreement" data-level={agreementLevel(map)}>
-      <span
-        class="level"
-        title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none"
-      >
+      <span class="level">{effectWords(agreement, map, label)}</span>{" "}
+      <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">
         {levelWords(map)}
-      </span>{" "}
-      {effectWords(agreement, map, label)}
+      </span>
     </p>
   );
 }

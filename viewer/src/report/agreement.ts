@@ -16,11 +16,13 @@ export function agreementLevel({ rank_correlation: rank }: MapAgreement): Agreem
 export const amount = (value: number): string =>
   signed(value !== 0 && Math.abs(value) < 0.1 ? String(Number(value.toPrecision(2))) : value.toFixed(2));
 
-/** "Agrees with blank-out: strong (0.82)." */
+/** "Agreement of the whole order with blank-out: strong (0.82)." */
 export function levelWords(map: MapAgreement): string {
   const level = agreementLevel(map);
-  if (level === "unknown") return "Agreement with blank-out unknown";
-  return `Agrees with blank-out: ${level} (${amount(map.rank_correlation ?? 0)})`;
+  if (level === "unknown") return "How all tokens compare with blank-out is not known.";
+  const rank = map.rank_correlation ?? 0;
+  const words = rank <= -AGREEMENT_FROM.weak ? "opposite" : level;
+  return `Agreement of the whole order with blank-out: ${words} (${amount(rank)}).`;
 }
 
 /** "Blanking its top token, “Angie”, takes the logit difference from 4.10 to −1.30." */
