@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "attnflow/base/available_memory.h"
@@ -23,7 +24,14 @@ namespace fs = std::filesystem;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "attnflow-XXXXXX").string();
+    std::error_code error;
+    const fs::path parent = fs::temp_directory_path(error);
+    if (error) {
+      throw Error(ErrorKind::kOther, fmt::format("expected a folder for temporary files in TMPDIR (else /tmp), found "
+                                                 "none: {}",
+                                                 error.message()));
+    }
+    std::string pattern = (parent / "attnflow-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       throw Error(ErrorKind::kOther,
                   fmt::format("{}: cannot create a temporary folder: {}", pattern, internal::system_reason(errno)));

@@ -2,10 +2,11 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 import numpy as np
-from support import MODELS, ROOT, USAGE, CommandTest, note_codes
+from support import MODELS, PROGRAM, ROOT, USAGE, CommandTest, note_codes
 
 DECODERS = ROOT / "tests" / "golden" / "decoders"
 GPT2 = DECODERS / "gpt2_tied"
@@ -61,6 +62,31 @@ class DefaultMixingTest(CommandTest):
                 report = self.report("explain", text, "--model", model, *more)
                 self.assertEqual(report["settings"]["mixing"], "attention")
                 self.assertNotIn("default-mixing", note_codes(report))
+
+    def test_the_drawn_graph_is_raw_in_the_same_units(self):
+        words = ["explain", "The keys to the cabinet", "--model", GPT2, "--method", "raw"]
+        for more in ([], ["--words"]):
+            with self.subTest(more):
+                report = self.report(*words, *more)
+                self.assertEqual(report["settings"]["mixing"], "relevance")
+                self.assertNotIn("graph", report["arrays"])  # left out where it equals raw
+
+    def test_no_room_for_gradients_is_no_reason_to_fail(self):
+        environment = dict(os.environ, TMPDIR=str(self.folder / "missing"))
+        command = [PROGRAM, "explain", "a b c", "--model", str(GGUF), "--method", "rollout", "--json"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["settings"]["mixing"], "attention")
+        done = subprocess.run(
+            [*command, "--mixing", "relevance"], env=environment, capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("TMPDIR", done.stderr)
+
+    def test_receptive_fields_of_contributions(self):
+        words = ["generate", "The key", "--model", GPT2, "-n", "2", "--normalize", "receptive-field"]
+        self.refuse(USAGE, ["receptive-field", "alti"], *words, "--mixing", "alti")
+        self.report(*words)
 
     def test_a_target_asks_for_relevance(self):
         report = self.report("explain", "the key", "--model", MODELS / "bert_classification", "--target", "neutral")

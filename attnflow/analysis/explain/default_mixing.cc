@@ -1,8 +1,9 @@
 #include "attnflow/analysis/explain/default_mixing.h"
 
+#include <exception>
 #include <string>
 
-#include "attnflow/base/error.h"
+#include "attnflow/base/progress.h"
 
 namespace attnflow {
 namespace {
@@ -29,7 +30,9 @@ bool can_prepare(Gradients<TextInput>* gradients) {
   try {
     gradients->prepare();
     return true;
-  } catch (const Error&) {  // a family that cannot be converted, no room: nobody asked for gradients
+  } catch (const Cancelled&) {
+    throw;
+  } catch (const std::exception&) {  // a family that cannot be converted, no room: nobody asked for gradients
     return false;
   }
 }
@@ -49,7 +52,9 @@ Mixing default_mixing(TextModel& model, const Settings& settings, const DefaultQ
       can_prepare(model.gradients())) {
     return Mixing::kRelevance;
   }
-  const bool of_many = question.predictions > 1 || question.as_it_runs;
+  // Receptive fields of contributions are not known while the model runs.
+  const bool of_many =
+      (question.predictions > 1 || question.as_it_runs) && settings.normalization != Normalization::kReceptiveField;
   if (of_many && model.has_terms() && kPassesOfContributions * pass <= kDefaultWork) return Mixing::kAlti;
   return Mixing::kAttention;
 }

@@ -52,7 +52,7 @@ struct ExplainOptions {
 // Throws Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not
 // fit the model, Error(kInputTooLong), Error(kUnsupportedModel) for gradients of a model that has none.
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
-                    const std::optional<std::string>& pair, const ExplainOptions& options);
+                    const std::optional<std::string>& pair, const ExplainOptions& given);
 
 // Attention from elsewhere. tokens: empty, or one entry a position.
 struct AttentionInput {
@@ -68,7 +68,7 @@ struct AttentionInput {
 // to 1 within kRowSumTolerance unless options.renormalize or options.any_weights say what to do.
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options);
 
-Report explain_attention(AttentionInput input, const ExplainOptions& options);
+Report explain_attention(AttentionInput input, const ExplainOptions& given);
 
 }  // namespace attnflow
 

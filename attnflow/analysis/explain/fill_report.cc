@@ -208,6 +208,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
   for (double& weight : graph.weights.span()) weight *= graph.unit;
+  graph.unit = 1.0;
   if (graph.one_head()) {
     const std::size_t size = graph.weights_below.extent(1) * graph.weights_below.extent(2);
     const std::size_t top = settings.layers.back() - 1;

@@ -286,6 +286,7 @@ void note_generation_sink(Report& report) {
 void note_next_generation_sink(Report& report) {
   const Tensor<double>& values = report.rollout;
   const Settings& settings = report.settings;
+  if (settings.mixing != Mixing::kAttention) return;
   if (settings.column_mask.kind != ColumnMask::Kind::kFirst || settings.normalization != Normalization::kNone ||
       settings.start_layer != 0 || values.empty() || values.extent(2) < 2) {
     return;
@@ -484,6 +485,14 @@ void add_agreement(Decoder& decoder, const TextCodec& codec, const GenerateOptio
   if (!all.empty() && all.front().agreement) note_agreement(*all.front().agreement, report.input, report.notes);
 }
 
+void drop_values(Report& report) {
+  report.raw = report.rollout = report.flow = report.flow_gap = {};
+  report.flow_degenerate = {};
+  report.raw_beside = report.rollout_beside = report.flow_beside = {};
+  report.flow_output_tokens.clear();
+  report.flow_layers.clear();
+}
+
 }  // namespace
 
 void check_generate_options(const GenerateOptions& options) {
@@ -532,6 +541,15 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
                 {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
   validate(options.settings);
   report.settings.mixing = options.settings.mixing;
+  // While the model runs, the baseline knows no diagonal of its own.
+  const MixingInfo& chosen = mixing_info(options.settings.mixing);
+  if (options.settings.normalization == Normalization::kReceptiveField && chosen.needs == MixingNeeds::kTerms &&
+      !chosen.takes_residual()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--normalize receptive-field: expected --mixing attention, value-zeroing "
+                            "or relevance for a generation, found {}",
+                            chosen.name));
+  }
   const Settings& settings = options.settings;
   report.settings.layers = resolve_layers(settings.layers, settings.start_layer, info.layers);
   // A prediction is read from the last layer: what lower ones hold of it is no answer yet, and no mean of them is one.
@@ -556,12 +574,12 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
     fill_values(options, sink, sources_of(decoder, options, sink, prompt, report), prompt, report);
   } catch (const Cancelled&) {  // a generation keeps its text
     if (!settings.has_target()) throw;
-    report.raw = report.rollout = report.flow = report.flow_gap = {};
-    report.flow_degenerate = {};
-    report.raw_beside = report.rollout_beside = report.flow_beside = {};
-    report.flow_output_tokens.clear();
-    report.flow_layers.clear();
+    drop_values(report);
     report.notes.emplace_back(NoteCode::kValuesInterrupted);
+  } catch (const std::exception& error) {  // nobody asked for what went wrong
+    if (!settings.has_target() || !by_default) throw;
+    drop_values(report);
+    report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
   }
   if (by_default || settings.has_target()) add_agreement(decoder, codec, options, prompt, report);
   const std::size_t generated = report.generation->tokens.size();

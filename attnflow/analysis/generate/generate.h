@@ -79,7 +79,7 @@ void check_generate_options(const GenerateOptions& options);
 // Throws as check_generate_options(), Error(kUsage) for what does not fit the model or the prompt, Error(kInputTooLong)
 // for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory:
 // the message says how much they take, and what would be less; Cancelled when stopped before the first token.
-Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& options);
+Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given);
 
 }  // namespace attnflow
 

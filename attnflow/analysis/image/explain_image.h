@@ -33,7 +33,7 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
 // and the rest of the options mean what they mean for a text; those for text alone (words, candidates, referents) are
 // Error(kUsage).
 Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
-                     const std::string& name, const ExplainOptions& options);
+                     const std::string& name, const ExplainOptions& given);
 
 }  // namespace attnflow
 
