@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "attnflow/base/figures.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow::internal {
 namespace {
@@ -117,7 +118,6 @@ void ScaleBuilder::add_other(double value) {
 }
 
 ColorScale ScaleBuilder::scale() const {
-  constexpr double kFar = 2.0;
   constexpr double kFloor = 0.01;
   // Values that are above the others by less than the eye can see are on the scale.
   constexpr double kVisible = 1.01;
@@ -125,7 +125,7 @@ ColorScale ScaleBuilder::scale() const {
   const double largest = std::max(aside_, rest_);
   const double all = std::max(largest, other_);
   if (all <= 0.0) return scale;
-  const bool far = rest_ > 0.0 && aside_ > kFar * rest_;
+  const bool far = rest_ > 0.0 && aside_ > kFarAbove * rest_;
   scale.top = far ? std::max(rest_, kFloor * aside_) : largest;
   if (scale.top <= 0.0 || all <= kVisible * scale.top) scale.top = all;
   if (all > scale.top) scale.above = all;

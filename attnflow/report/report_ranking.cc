@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "attnflow/unicode/display_width.h"
 
@@ -81,7 +82,6 @@ std::vector<RankedToken> ranked_scores(const Report& report, Method method) {
 }  // namespace
 
 bool sets_first_aside(const Report& report, const std::vector<double>& values) {
-  constexpr double kFarAbove = 2.0;
   if (!report.model.causal || values.size() < 2 || report.settings.start_layer != 0) return false;
   const double largest = *std::max_element(values.begin() + 1, values.end());
   return largest > 0.0 && values.front() > kFarAbove * largest;
@@ -241,7 +241,7 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {
   const MixingInfo& mixing = mixing_info(settings.mixing);
   std::string line = mixing.weights;
-  if (target && mixing.has_target()) line += " for " + target_title(target, quotes);
+  if (target && mixing.has_target()) line += " for " + target_title(target, std::move(quotes));
   switch (mixing.rule) {
     case ResidualRule::kAdded:
       line += ", identity added";

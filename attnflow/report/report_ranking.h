@@ -27,6 +27,10 @@ struct RankedToken {
 std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
                                      const std::vector<std::size_t>& layers = {});
 
+// What lies so many times above the rest is far above it: rankings set it aside, and it sets no top of a scale of
+// colors.
+inline constexpr double kFarAbove = 2.0;
+
 // Whether a decoder's first token is set aside, as special tokens are: models of that kind put there what they have no
 // other use for. `values`, one an input token: it holds more than twice what any other token does.
 bool sets_first_aside(const Report& report, const std::vector<double>& values);

@@ -37,10 +37,8 @@ bool can_prepare(Gradients<TextInput>* gradients) {
   }
 }
 
-}  // namespace
-
+// What kAuto stands for.
 Mixing default_mixing(TextModel& model, const Settings& settings, const DefaultQuestion& question) {
-  if (settings.mixing != Mixing::kAuto) return settings.mixing;
   const ModelInfo& info = model.info();
   if (names_prediction(settings)) return Mixing::kRelevance;
   if (!info.causal || info.head != ModelHead::kCausalLm || !settings.wants_aggregation() ||
@@ -58,6 +56,8 @@ Mixing default_mixing(TextModel& model, const Settings& settings, const DefaultQ
   if (of_many && model.has_terms() && kPassesOfContributions * pass <= kDefaultWork) return Mixing::kAlti;
   return Mixing::kAttention;
 }
+
+}  // namespace
 
 void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& question, std::vector<Note>& notes) {
   if (settings.mixing != Mixing::kAuto) return;

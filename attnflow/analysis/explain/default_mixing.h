@@ -37,10 +37,7 @@ struct DefaultQuestion {
   bool as_it_runs = false;      // values are wanted while the model runs
 };
 
-// settings.mixing in place of kAuto; what is named stays.
-Mixing default_mixing(TextModel& model, const Settings& settings, const DefaultQuestion& question);
-
-// The same in `settings`, with a note that names what was chosen where it is not attention.
+// Names a mixing in place of kAuto, with a note of what was chosen where that is not attention; what is named stays.
 void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& question, std::vector<Note>& notes);
 
 // The same of an image.

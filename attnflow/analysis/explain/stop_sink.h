@@ -2,6 +2,7 @@
 #ifndef ATTNFLOW_ANALYSIS_EXPLAIN_STOP_SINK_H_
 #define ATTNFLOW_ANALYSIS_EXPLAIN_STOP_SINK_H_
 
+#include <algorithm>
 #include <stop_token>
 #include <utility>
 #include <vector>
