@@ -13,7 +13,7 @@ namespace {
 
 // In the order of the enumeration and of every list.
 using Rule = ResidualRule;
-constexpr std::array<MixingInfo, 10> kMixings = {{
+constexpr std::array<MixingInfo, 11> kMixings = {{
     {Mixing::kAuto, "auto", MixingNeeds::kAttention, "attention",
      "decoders: relevance where it takes seconds, alti for long generations; otherwise attention", Rule::kConvex},
     {Mixing::kAttention, "attention", MixingNeeds::kAttention, "attention", "attention weights, as in the paper",
@@ -38,6 +38,8 @@ constexpr std::array<MixingInfo, 10> kMixings = {{
      Contribution::kValueZeroing},
     {Mixing::kRelevance, "relevance", MixingNeeds::kGradients, "relevance",
      "what each token contributes to one prediction, --target against --against", Rule::kContainedNormalized},
+    {Mixing::kRelevanceByHead, "relevance-by-head", MixingNeeds::kGradients, "relevance (by head)",
+     "the same, each head by itself: for flow", Rule::kContainedNormalized},
 }};
 
 }  // namespace

@@ -34,6 +34,7 @@ enum class Mixing : std::uint8_t {
   kIfr,
   kValueZeroing,
   kRelevance,
+  kRelevanceByHead,
 };
 
 // What a model hands over for a mixing.

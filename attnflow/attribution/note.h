@@ -49,6 +49,7 @@ enum class NoteCode : std::uint8_t {
   kNoPositiveAttention,
   kNegativeRelevance,
   kDefaultMixing,
+  kDefaultAttention,
   kDequantisedGradients,
   kAttentionSink,
   kAttentionSinkGenerated,  // the same of a generation
@@ -61,6 +62,7 @@ enum class NoteCode : std::uint8_t {
   kSmallBaseline,
   kFlowTokensNotGenerated,
   kBlankOutAgreement,
+  kIntegrationError,
   // How a generation ended
   kModelStopped,
   kInterrupted,

@@ -84,6 +84,12 @@ std::string percent_range(double low, double high) {
   return least == most ? least : least + " to " + most;
 }
 
+// What the matrices hold, of a mixing by its name.
+const char* weights_of(std::string_view mixing) {
+  if (mixing.starts_with("relevance")) return "relevance";
+  return mixing == "attention" || mixing.starts_with("gradient") ? "attention" : "contributions";
+}
+
 // What a reader sees; then how many values equal a cut at which end of the network. An end is named when it is more
 // than an exception.
 std::string degenerate_text(const Note& note) {
@@ -97,16 +103,18 @@ std::string degenerate_text(const Note& note) {
   const std::string named = (layers.size() == 1 ? "layer " : "layers ") + layer_ranges(layers);
   const std::string where =
       note.find("from_layer") != nullptr ? fmt::format("From layer {} on", layers.front()) : "At " + named;
-  const std::string first = bottom == 1 ? "the first layer's attention" : fmt::format("layer {}'s attention", bottom);
+  const char* const weights = weights_of(text_in(note, "mixing"));
+  const std::string first =
+      bottom == 1 ? fmt::format("the first layer's {}", weights) : fmt::format("layer {}'s {}", bottom, weights);
   const std::string what =
       only_columns ? fmt::format("flow mostly repeats {}", first)
       : only_rows  ? std::string("most flow values are as large as they can be and hardly tell tokens apart")
                    : fmt::format("flow mostly repeats {} or is as large as it can be", first);
 
-  const std::string columns =
-      fmt::format("layer {}'s attention to the input token, the same for every output token", bottom);
-  const std::string rows = layers.size() == 1 ? fmt::format("layer {}'s own attention", layers.front())
-                                              : std::string("the attention of the layer of the output token");
+  const std::string columns = fmt::format("layer {}'s {} {} the input token, the same for every output token", bottom,
+                                          weights, weights == std::string_view("attention") ? "to" : "of");
+  const std::string rows = layers.size() == 1 ? fmt::format("layer {}'s own {}", layers.front(), weights)
+                                              : fmt::format("the {} of the layer of the output token", weights);
   const std::string sums = only_columns ? "sums over " + columns
                            : only_rows  ? "sums over " + rows
                                         : fmt::format("{:.0f}% of these sums over {}, {:.0f}% over {}", 100.0 * share,
@@ -249,6 +257,10 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "{share:%} of the relevance speaks against the target; only what speaks for it is shown."},
     {Code::kDefaultMixing, "default-mixing", "mixing reason", "The layers' matrices are {mixing}, {reason}.",
      "--mixing attention shows the paper's attention."},
+    {Code::kDefaultAttention, "default-attention", "",
+     "The layers' matrices are attention, which rarely shows what a decoder's prediction depends on: relevance, the "
+     "default for decoders, is not available for this model or would take long here.",
+     "--mixing relevance or alti says which, or computes it."},
     {Code::kDequantisedGradients, "dequantised-gradients", "mib",
      "Gradients were computed from the file's weights, dequantized to float32 ({mib} MiB)."},
     {Code::kAttentionSink, "attention-sink", "share token",
@@ -288,6 +300,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
 
     {Code::kBlankOutAgreement, "blank-out-agreement", "method layer? token quantity before after rank_correlation?",
      agreement_text},
+    {Code::kIntegrationError, "integration-error", "steps share",
+     "The scores of integrated-gradients, from {steps} points, miss the change that they share out by {share:%}.",
+     "--integration-steps takes more points."},
 
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},

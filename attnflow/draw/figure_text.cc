@@ -63,13 +63,19 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
   const auto add = [&](const std::string& part) { line += (line.empty() ? "" : " \u00b7 ") + part; };
   if (!model.architecture.empty()) add(clean_text(model.architecture));
   if (model.layers > 0) add(counted(model.layers, "layer"));
+  const bool aggregates = settings.wants_aggregation();
+  const bool of_attention = aggregates && mixing_info(settings.mixing).needs == MixingNeeds::kAttention;
   if (model.heads > 0) {
-    add(settings.heads.is_single() ? fmt::format("head {} of {}", settings.heads.head, model.heads)
-                                   : fmt::format("{} of {}", to_text(settings.heads), counted(model.heads, "head")));
+    const std::string heads = counted(model.heads, "head");
+    add(!of_attention                ? heads
+        : settings.heads.is_single() ? fmt::format("head {} of {}", settings.heads.head, model.heads)
+                                     : fmt::format("{} of {}", to_text(settings.heads), heads));
   }
   add(size);
-  if (mixing_info(settings.mixing).needs == MixingNeeds::kAttention) {
+  if (of_attention) {
     add(fmt::format("residual {}", short_number(settings.residual)));
+  } else if (!aggregates) {
+    add(clean_text(target_title(target, {"\u201c", "\u201d"})));
   } else {
     add(clean_text(mixing_title(settings, target, {"\u201c", "\u201d"})));
   }

@@ -141,9 +141,13 @@ Tensor<double> ContributionRows::rows(const LayerTerms& terms) {
     kept = {};
   }
   make_proportions(rows.view(), terms.layer, terms.query_begin, options.contribution);
-  WeightRemoval seen{.mask_columns = options.removal.mask_columns};
-  std::erase_if(seen.mask_columns, [&rows](std::size_t k) { return k >= rows.extent(1); });
-  if (!seen.mask_columns.empty()) remove_from(rows, terms.query_begin, options.contribution, seen);
+  if (!state_->in_chunks) {
+    remove_from(rows, 0, options.contribution, options.removal);
+  } else {
+    WeightRemoval seen{.mask_columns = options.removal.mask_columns};
+    std::erase_if(seen.mask_columns, [&rows](std::size_t k) { return k >= rows.extent(1); });
+    remove_from(rows, terms.query_begin, options.contribution, seen);
+  }
   return rows;
 }
 
@@ -177,11 +181,7 @@ void ContributionGraphSink::terms(const LayerTerms& terms) {
                             "to {} of layer {}",
                             name, n, terms.query_begin, end, terms.layer));
   }
-  Tensor<double> rows = rows_.rows(terms);
-  if (removal.discard > 0.0) {
-    remove_from(rows, terms.query_begin, options_.contribution,
-                {.discard = removal.discard, .discard_keeps = removal.discard_keeps});
-  }
+  const Tensor<double> rows = rows_.rows(terms);
   if (graph_.weights.empty()) {
     graph_.weights = Tensor<double>({layers_, n, n});
     graph_.residual = options_.residual;

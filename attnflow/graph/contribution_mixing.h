@@ -76,7 +76,7 @@ struct ContributionOptions {
 class ContributionRows {
  public:
   // `layers`: how many the model has. `in_chunks`: a layer comes in several calls, each with the queries behind those
-  // of the call before; without, each layer comes whole and nothing is kept of it. discard is not looked at.
+  // of the call before, and discard is not looked at; without, each layer comes whole and nothing is kept of it.
   ContributionRows(std::size_t layers, ContributionOptions options, bool in_chunks);
   ~ContributionRows();
   ContributionRows(ContributionRows&&) noexcept;

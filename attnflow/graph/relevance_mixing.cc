@@ -11,51 +11,85 @@
 
 namespace attnflow {
 
-Tensor<double> signed_relevance(const LayerGradients& gradients) {
+namespace {
+
+// Throws unless all fits together.
+void check_streams(const LayerGradients& gradients) {
   check_layer_gradients(gradients);
-  const std::size_t heads = gradients.attention.extent(0);
   const std::size_t n = gradients.attention.extent(1);
   const Shape& stream = gradients.residual.shape();
-  if (stream.size() != 2 || stream[0] != n || gradients.output_gradient.shape() != stream) {
-    throw Error(ErrorKind::kOther,
-                fmt::format("relevance: expected the residual stream [{}, hidden] with a gradient of the same shape, "
-                            "found {} and {}",
-                            n, shape_to_string(stream), shape_to_string(gradients.output_gradient.shape())));
+  if (stream.size() == 2 && stream[0] == n && gradients.output_gradient.shape() == stream) return;
+  throw Error(
+      ErrorKind::kOther,
+      fmt::format("relevance: expected the residual stream [{}, hidden] with a gradient of the same shape, found "
+                  "{} and {}",
+                  n, shape_to_string(stream), shape_to_string(gradients.output_gradient.shape())));
+}
+
+// x_i . g_i
+double stays(const LayerGradients& gradients, std::size_t i) {
+  const std::size_t hidden = gradients.residual.extent(1);
+  const float* x = gradients.residual.data() + i * hidden;
+  const float* g = gradients.output_gradient.data() + i * hidden;
+  double dot = 0.0;
+  for (std::size_t c = 0; c < hidden; ++c) dot += static_cast<double>(x[c]) * static_cast<double>(g[c]);
+  if (!std::isfinite(dot)) {
+    throw Error(ErrorKind::kBadFile,
+                fmt::format("layer {}, position {}: expected a residual stream and gradients that are finite, found "
+                            "some that are not; the model's weights are damaged or overflow in float32",
+                            gradients.layer, i));
   }
+  return dot;
+}
+
+// Hands each head's T_ij^h . g_i to `take(entry of [query, key], value)`, heads in order.
+template <typename Take>
+void for_each_head(const LayerGradients& gradients, const Take& take) {
+  const std::size_t entries = gradients.attention.extent(1) * gradients.attention.extent(1);
+  for (std::size_t h = 0; h < gradients.attention.extent(0); ++h) {
+    const float* w = gradients.attention.data() + h * entries;
+    const float* g = gradients.attention_gradient.data() + h * entries;
+    for (std::size_t e = 0; e < entries; ++e) take(e, static_cast<double>(g[e]) * static_cast<double>(w[e]));
+  }
+}
+
+}  // namespace
+
+Tensor<double> signed_relevance(const LayerGradients& gradients) {
+  check_streams(gradients);
+  const std::size_t n = gradients.attention.extent(1);
   Tensor<double> relevance({n, n});
-  for (std::size_t h = 0; h < heads; ++h) {
-    const float* w = gradients.attention.data() + h * n * n;
-    const float* g = gradients.attention_gradient.data() + h * n * n;
-    for (std::size_t e = 0; e < n * n; ++e) {
-      relevance.data()[e] += static_cast<double>(g[e]) * static_cast<double>(w[e]);
-    }
-  }
-  const std::size_t hidden = stream[1];
-  for (std::size_t i = 0; i < n; ++i) {
-    const float* x = gradients.residual.data() + i * hidden;
-    const float* g = gradients.output_gradient.data() + i * hidden;
-    double dot = 0.0;
-    for (std::size_t c = 0; c < hidden; ++c) dot += static_cast<double>(x[c]) * static_cast<double>(g[c]);
-    if (!std::isfinite(dot)) {
-      throw Error(ErrorKind::kBadFile,
-                  fmt::format("layer {}, position {}: expected a residual stream and gradients that are finite, found "
-                              "some that are not; the model's weights are damaged or overflow in float32",
-                              gradients.layer, i));
-    }
-    relevance(i, i) += dot;
-  }
+  for_each_head(gradients, [&](std::size_t entry, double value) { relevance.data()[entry] += value; });
+  for (std::size_t i = 0; i < n; ++i) relevance(i, i) += stays(gradients, i);
   return relevance;
 }
 
-Tensor<double> RelevanceGraphSink::weights(const LayerGradients& gradients) {
-  Tensor<double> relevance = signed_relevance(gradients);
-  for (double& value : relevance.span()) {
-    all_ += std::abs(value);
-    if (value < 0.0) negative_ -= value;
-    value = std::max(0.0, value);
+PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts) {
+  PositiveRelevance result;
+  const auto count = [&](double value) {
+    result.all += std::abs(value);
+    if (value < 0.0) result.against -= value;
+    return std::max(0.0, value);
+  };
+  if (parts == RelevanceParts::kTogether) {
+    result.weights = signed_relevance(gradients);
+    for (double& value : result.weights.span()) value = count(value);
+    return result;
   }
-  internal::remove_weights(relevance, removal_, internal::Diagonal::kStays);
-  return relevance;
+  check_streams(gradients);
+  const std::size_t n = gradients.attention.extent(1);
+  result.weights = Tensor<double>({n, n});
+  for_each_head(gradients, [&](std::size_t entry, double value) { result.weights.data()[entry] += count(value); });
+  for (std::size_t i = 0; i < n; ++i) result.weights(i, i) += count(stays(gradients, i));
+  return result;
+}
+
+Tensor<double> RelevanceGraphSink::weights(const LayerGradients& gradients) {
+  PositiveRelevance relevance = positive_relevance(gradients, parts_);
+  negative_ += relevance.against;
+  all_ += relevance.all;
+  internal::remove_weights(relevance.weights, removal_, internal::Diagonal::kStays);
+  return std::move(relevance.weights);
 }
 
 std::optional<double> RelevanceGraphSink::negative_share() const { return all_ == 0.0 ? 0.0 : negative_ / all_; }

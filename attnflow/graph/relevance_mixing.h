@@ -9,6 +9,14 @@
 //     E_ij = (T_ij + d_ij x_i) . g_i                 d_ij = 1 if i = j
 //     W_ij = max(0, E_ij)
 //
+// By head (RelevanceParts::kByHead), with T_ij^h = a_ij^h v_j^h O^h what head h writes, each head is an arc of its own,
+// and so is the residual connection:
+//
+//     W_ij = sum_h max(0, T_ij^h . g_i) + d_ij max(0, x_i . g_i)
+//
+// What one head takes from a position and another gives back then counts for both. Measured (docs/edges.md): flow is
+// better over the heads' own arcs, rollout over their sum.
+//
 // E_ij is in units of s, mostly logits: what flows from position j of a layer's input to position i of its output and
 // on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is about s in every
 // layer. In layers whose norm comes after the block (BERT) y_i is the sum before that norm, so no norm has to be made
@@ -54,6 +62,7 @@
 #define ATTNFLOW_GRAPH_RELEVANCE_MIXING_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -64,15 +73,27 @@
 
 namespace attnflow {
 
+// What is cut at zero: what a position writes by all heads together and with what stays, or what each head writes.
+enum class RelevanceParts : std::uint8_t { kTogether, kByHead };
+
 // E of one layer, [query, key]. Throws Error(kBadFile) for attention that is negative and numbers that are not finite,
 // Error(kOther) for shapes that do not fit together.
 Tensor<double> signed_relevance(const LayerGradients& gradients);
 
+// W of one layer, and the sums of sizes that its negative share is made of. Throws as signed_relevance().
+struct PositiveRelevance {
+  Tensor<double> weights;  // [query, key]
+  double against = 0.0;    // sum of |E^-|, by head: of its parts
+  double all = 0.0;        // sum of |E|
+};
+PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts);
+
 // A sink that keeps W of every layer.
 class RelevanceGraphSink : public GraphOfGradientsSink {
  public:
-  explicit RelevanceGraphSink(std::size_t layers, WeightRemoval removal = {})
-      : GraphOfGradientsSink(layers), removal_(std::move(removal)) {}
+  explicit RelevanceGraphSink(std::size_t layers, WeightRemoval removal = {},
+                              RelevanceParts parts = RelevanceParts::kTogether)
+      : GraphOfGradientsSink(layers), removal_(std::move(removal)), parts_(parts) {}
   AttentionGraph take() override;
 
   // sum |E^-| / sum |E| over all layers that have come, before removal: 0 where nothing speaks against the target.
@@ -82,6 +103,7 @@ class RelevanceGraphSink : public GraphOfGradientsSink {
   Tensor<double> weights(const LayerGradients& gradients) override;
 
   WeightRemoval removal_;
+  RelevanceParts parts_;
   double negative_ = 0.0;
   double all_ = 0.0;
 };

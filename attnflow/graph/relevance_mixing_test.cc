@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <vector>
 
 #include "attnflow/base/error.h"
 #include "attnflow/graph/gradient_for_test.h"
@@ -41,16 +43,23 @@ struct Layers {
   void send_to(AttentionGradientSink& sink) const {
     for (std::size_t l = kLayers; l >= 1; --l) sink.layer((*this)[l]);
   }
+  // What E is the sum of: each head's, and what stays.
+  std::vector<long double> parts(std::size_t l, std::size_t i, std::size_t j) const {
+    std::vector<long double> parts;
+    for (std::size_t h = 0; h < 2; ++h) {
+      parts.push_back(static_cast<long double>(stack.weights()(l - 1, h, i, j)) * gradient(l - 1, h, i, j));
+    }
+    long double stays = 0.0L;
+    for (std::size_t c = 0; i == j && c < kHidden; ++c) {
+      stays += static_cast<long double>(residual(l - 1, i, c)) * output_gradient(l - 1, i, c);
+    }
+    parts.push_back(stays);
+    return parts;
+  }
   // E by its definition.
   long double relevance(std::size_t l, std::size_t i, std::size_t j) const {
-    long double sum = 0.0L;
-    for (std::size_t h = 0; h < 2; ++h) {
-      sum += static_cast<long double>(stack.weights()(l - 1, h, i, j)) * gradient(l - 1, h, i, j);
-    }
-    for (std::size_t c = 0; i == j && c < kHidden; ++c) {
-      sum += static_cast<long double>(residual(l - 1, i, c)) * output_gradient(l - 1, i, c);
-    }
-    return sum;
+    const std::vector<long double> all = parts(l, i, j);
+    return std::accumulate(all.begin(), all.end(), 0.0L);
   }
 };
 
@@ -83,6 +92,34 @@ TEST(Relevance, PositivePartInUnitsOfTheTarget) {
   EXPECT_LE(largest, 1.0);
   EXPECT_GE(largest, 0.5);
   EXPECT_NEAR(share, static_cast<double>(negative / all), 1e-12);
+}
+
+TEST(Relevance, ByHeadEachPartIsCutByItself) {
+  const Layers layers;
+  RelevanceGraphSink sink(kLayers, {}, RelevanceParts::kByHead);
+  layers.send_to(sink);
+  const double share = sink.negative_share().value();
+  const AttentionGraph graph = sink.take();
+  long double negative = 0.0L;
+  long double all = 0.0L;
+  for (std::size_t l = 1; l <= kLayers; ++l) {
+    const PositiveRelevance together = positive_relevance(layers[l], RelevanceParts::kTogether);
+    for (std::size_t i = 0; i < kTokens; ++i) {
+      for (std::size_t j = 0; j < kTokens; ++j) {
+        long double expected = 0.0L;
+        for (const long double part : layers.parts(l, i, j)) {
+          expected += std::max(0.0L, part);
+          if (part < 0.0L) negative -= part;
+          all += std::abs(part);
+        }
+        const double found = graph.weights(l - 1, i, j) * graph.unit;
+        EXPECT_NEAR(found, static_cast<double>(expected), 1e-12);
+        EXPECT_GE(found, together.weights(i, j) - 1e-12);  // nothing is cancelled
+      }
+    }
+  }
+  EXPECT_NEAR(share, static_cast<double>(negative / all), 1e-12);
+  EXPECT_EQ(graph.residual_rule, ResidualRule::kContainedNormalized);
 }
 
 TEST(Relevance, ProportionsForRolloutAndCapacitiesForFlow) {

@@ -29,7 +29,7 @@ struct EncoderWeights;
 struct GgufFile;
 
 // Raise the number after "abi" whenever a type that crosses the seam changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 10";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 11";
 
 inline constexpr const char* kBackendSymbol = "attnflow_backend";
 

@@ -269,6 +269,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.vocabulary = config.vocabulary;
   info.max_tokens = config.max_tokens();
   info.image = config.image;
+  info.norms_after = config.architecture->norm_place == NormPlace::kAfter;
   info.head = head;
   if (weights.classifier) {
     info.labels = class_names(config, *weights.classifier);

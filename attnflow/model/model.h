@@ -40,6 +40,7 @@ struct ModelInfo {
   // the size that the model was trained on; others are addressed by interpolation and may have more.
   std::size_t max_tokens = 0;
   bool causal = false;
+  bool norms_after = false;           // layer norms come after their blocks (BERT), not before (GPT-2, Llama, ViT)
   ModelHead head = ModelHead::kNone;  // which head's weights the files hold
   std::vector<std::string> labels;    // classification: a name for each class
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)

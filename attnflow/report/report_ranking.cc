@@ -259,45 +259,68 @@ std::string mixing_title(const Settings& settings, const std::optional<ReportTar
   return line;
 }
 
-std::string settings_line(const Report& report) {
+namespace {
+
+std::string heads_words(const HeadChoice& heads) {
+  if (heads.is_single()) return fmt::format("head {} in the layer looked at, mean over heads below it", heads.head);
+  return heads.fusion == HeadFusion::kMean  ? "mean over heads"
+         : heads.fusion == HeadFusion::kMax ? "maximum over heads"
+                                            : "minimum over heads";
+}
+
+std::string mask_words(const ColumnMask& mask) {
+  switch (mask.kind) {
+    case ColumnMask::Kind::kFirst:
+      return "first token masked";
+    case ColumnMask::Kind::kRegisters:
+      return "registers masked";
+    case ColumnMask::Kind::kSpecial:
+      return "special tokens masked";
+    default:
+      return "tokens " + to_text(mask) + " masked";
+  }
+}
+
+// What raw attention, rollout and flow are made of.
+void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
   const Settings& settings = report.settings;
-  std::string line;
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
-    line = mixing_title(settings, report.target);
-    line.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(line.front())));
+    parts.push_back(mixing_title(settings, report.target));
     if (report.target) {
-      line +=
+      parts.back() +=
           fmt::format(" ({} {:.4g})", report.target->against ? "logit difference" : "logit", report.target->value());
     }
   } else {
-    if (settings.heads.is_single()) {
-      line = fmt::format("Head {} in the layer looked at, mean over heads below it", settings.heads.head);
-    } else {
-      const HeadFusion fusion = settings.heads.fusion;
-      line = fusion == HeadFusion::kMean ? "Mean" : fusion == HeadFusion::kMax ? "Maximum" : "Minimum";
-      line += " over heads";
-    }
-    line += settings.residual == 0.0 ? ", no residual" : fmt::format(", residual {}", settings.residual);
+    parts.push_back(heads_words(settings.heads));
+    parts.push_back(settings.residual == 0.0 ? "no residual" : fmt::format("residual {}", settings.residual));
   }
-  if (settings.column_mask.kind == ColumnMask::Kind::kFirst) {
-    line += ", first token masked";
-  } else if (settings.column_mask.kind == ColumnMask::Kind::kRegisters) {
-    line += ", registers masked";
-  } else if (settings.column_mask.kind == ColumnMask::Kind::kSpecial) {
-    line += ", special tokens masked";
-  } else if (settings.column_mask.kind != ColumnMask::Kind::kNone) {
-    line += ", tokens " + to_text(settings.column_mask) + " masked";
-  }
+  if (settings.column_mask.kind != ColumnMask::Kind::kNone) parts.push_back(mask_words(settings.column_mask));
   if (settings.discard != 0.0) {
-    line += fmt::format(", smallest {:g}% of the weights discarded", 100.0 * settings.discard);
-    if (settings.discard_keep_special) line += " (columns of special tokens kept)";
+    parts.push_back(fmt::format("smallest {:g}% of the weights discarded", 100.0 * settings.discard));
+    if (settings.discard_keep_special) parts.back() += " (columns of special tokens kept)";
   }
-  if (settings.normalization == Normalization::kRow) line += ", rows divided by their sums";
-  if (settings.normalization == Normalization::kReceptiveField) line += ", divided by the receptive field";
-  if (settings.words) line += ", word pieces merged";
-  if (settings.wants(Method::kFlow) && settings.flow_tolerance != Settings{}.flow_tolerance)
-    line += fmt::format(", flow tolerance {:g}", settings.flow_tolerance);
-  return line + ".";
+  if (settings.normalization == Normalization::kRow) parts.emplace_back("rows divided by their sums");
+  if (settings.normalization == Normalization::kReceptiveField) parts.emplace_back("divided by the receptive field");
+}
+
+}  // namespace
+
+std::string settings_line(const Report& report) {
+  const Settings& settings = report.settings;
+  std::vector<std::string> parts;
+  if (settings.wants_aggregation()) {
+    add_matrix_words(report, parts);
+  } else if (report.target) {
+    parts.push_back("scores for " + target_title(report.target));
+  }
+  if (settings.words) parts.emplace_back("word pieces merged");
+  if (settings.wants(Method::kFlow) && settings.flow_tolerance != Settings{}.flow_tolerance) {
+    parts.push_back(fmt::format("flow tolerance {:g}", settings.flow_tolerance));
+  }
+  if (parts.empty()) return "";
+  std::string line = fmt::format("{}.", fmt::join(parts, ", "));
+  line.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(line.front())));
+  return line;
 }
 
 std::vector<std::string> prediction_lines(const Report& report) {

@@ -56,10 +56,10 @@ class TableWriter {
     if (!methods.empty() && !report_.settings.layers.empty()) {
       layer_ = report_.settings.layers.size() - 1;
       const std::size_t to = report_.settings.start_layer;
-      paragraph(fmt::format("{}, from layer {} down to {}. {}",
-                            output_token_title(report_, report_.output_token, marks_.ellipsis),
-                            report_.settings.layers[layer_],
-                            to == 0 ? std::string("the input") : fmt::format("layer {}", to), settings_line(report_)));
+      const std::string span = fmt::format(
+          "{}, from layer {} down to {}. ", output_token_title(report_, report_.output_token, marks_.ellipsis),
+          report_.settings.layers[layer_], to == 0 ? std::string("the input") : fmt::format("layer {}", to));
+      paragraph((report_.settings.wants_aggregation() ? span : std::string()) + settings_line(report_));
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     for (const std::string& line : score_lines(report_)) paragraph(line);

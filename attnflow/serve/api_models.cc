@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/report/base64.h"
 #include "attnflow/serve/api.h"
 
@@ -41,6 +42,13 @@ Json examples_json(const std::vector<Example>& examples) {
   return json;
 }
 
+template <typename Choice>
+Json names_of(const std::vector<Choice>& choices) {
+  Json names = Json::array();
+  for (const Choice choice : choices) names.push_back(to_text(choice));
+  return names;
+}
+
 Json model_json(const ShelfModel& model) {
   const ModelInfo& info = model.info;
   return {{"name", model.name},
@@ -52,7 +60,8 @@ Json model_json(const ShelfModel& model) {
           {"labels", info.labels},
           {"max_tokens", info.max_tokens},
           {"built_in", model.built_in},
-          {"gradients", model.gradients},
+          {"mixings", names_of(mixings_of(info))},
+          {"methods", names_of(methods_of(info))},
           {"blanks", model.blanks},
           {"evaluates", model.evaluates},
           {"mask", model.mask.empty() ? Json() : Json(model.mask)},

@@ -16,7 +16,8 @@
 namespace attnflow {
 namespace {
 
-bool has_gradients(const ModelInfo& info) {
+// Correlations are of what a classifier or a decoder says.
+bool can_be_evaluated(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return true;
   return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() >= 2;
 }
@@ -122,8 +123,7 @@ void ModelShelf::describe(ShelfModel& model) {
   } else if (info.causal) {
     model.kind = ModelKind::kGeneration;
   }
-  model.gradients = has_gradients(info);  // a GGUF file's are those of its dequantised weights
-  model.evaluates = model.kind != ModelKind::kImage && model.gradients;
+  model.evaluates = model.kind != ModelKind::kImage && can_be_evaluated(info);
   if (model.kind == ModelKind::kText) {
     model.tokenizer_ = tokenizer_of(*model.folder_, info.architecture);
     if (const auto& tokenizer = model.tokenizer_) {

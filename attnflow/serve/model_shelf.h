@@ -44,7 +44,6 @@ class ShelfModel {
   // Of a GGUF file: name, architecture, layers, heads and positions, as its header says.
   ModelInfo info;
   bool built_in = false;
-  bool gradients = false;  // explain takes mixing = gradient, evaluate has gradient scores
   bool blanks = false;     // explain takes blank: there is a token that says nothing, which decoders do not have
   bool evaluates = false;  // evaluate takes it: the model predicts something, and has the means to score it
   std::string mask;        // how a masked language model's mask is written in a text; else empty

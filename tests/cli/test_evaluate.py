@@ -198,7 +198,7 @@ class MixingsTest(EvaluateTest):
         megatron = MODELS / "megatron_bert_classification"  # norms before the blocks
         report = self.evaluate("sentences", self.data, "--model", megatron, "--mixing", "all", "--scores", "blank-out")
         self.assertEqual(list(report["impossible_mixings"]), ["globenc"])
-        self.assertEqual(len(report["settings"]["mixing"]), 8)
+        self.assertEqual(len(report["settings"]["mixing"]), 9)
         done = self.run_program("evaluate", "sentences", self.data, "--model", megatron, "--mixing", "all", *FAST)
         self.assertIn("Without --mixing globenc: ", done.stdout)
         self.assertIn("  special tokens left out, over value-zeroing\n", done.stdout)

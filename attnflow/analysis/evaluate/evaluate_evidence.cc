@@ -111,7 +111,7 @@ class Measurement {
         layers_(layers),
         flow_layers_(flow_layers) {
     if (options.wants_score("blank-out") || options.wants_score("integrated-gradients"))
-      blank_ = find_blank_token(codec, model.info()).id;
+      blank_ = find_blank_token(codec, model.info());
   }
 
   // Values of the ranked words of one sample, and their gaps where they have some, in a fixed order of cells.
@@ -215,7 +215,7 @@ class Measurement {
     std::vector<double> values(words, 0.0);
     if (score == "blank-out") {
       for (const std::size_t w : question_->ranked) {
-        const TextInput input = blank_tokens(question_->input, question_->words[w], blank_);
+        const TextInput input = blank_tokens(question_->input, question_->words[w], blank_->id);
         values[w] =
             std::fabs(target_ - difference(token_logits(model_, input, question_->position, options_.stop_token)));
       }
@@ -243,22 +243,10 @@ class Measurement {
     const EvidenceQuestion& asked = *question_;
     ScoreTarget target{ScoreTarget::Kind::kLogitDifference, asked.good, asked.bad, {}};
     if (!model_.info().causal) target.position = asked.position;
-    TextQuestion question{.model = model_,
-                          .input = asked.input,
-                          .target = target,
-                          .groups = asked.words,
-                          .blanked = {},
-                          .blank = {},
-                          .content = {},
-                          .progress = {},
-                          .stop_token = options_.stop_token};
-    if (method == Method::kIntegratedGradients) {
-      question.blanked = [&](const std::vector<std::size_t>& positions) {
-        return blank_tokens(asked.input, positions, blank_);
-      };
-      for (const std::size_t w : asked.ranked) {
-        question.content.insert(question.content.end(), asked.words[w].begin(), asked.words[w].end());
-      }
+    TextQuestion question = text_question(model_, asked.input, target, asked.words, blank_);
+    question.stop_token = options_.stop_token;
+    for (const std::size_t w : asked.ranked) {
+      question.content.insert(question.content.end(), asked.words[w].begin(), asked.words[w].end());
     }
     const MethodScores found = method_scores(method, question);
     return {found.values.span().begin(), found.values.span().end()};
@@ -274,7 +262,7 @@ class Measurement {
   const EvidenceQuestion* gradient_of_ = nullptr;
   InputGradient gradient_;
   double target_ = 0.0;
-  std::int64_t blank_ = -1;
+  std::optional<BlankToken> blank_;  // where a score needs it
 };
 
 void check_evidence_options(const EvidenceOptions& options) {

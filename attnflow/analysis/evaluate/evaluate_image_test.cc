@@ -244,8 +244,9 @@ TEST(EvaluateImage, AllMixingsAreThoseThatTheModelCanBeGiven) {
   const ImageModel model = picture_model();
   const ImageEvaluationReport report = evaluate_image(model, pictures(2), quick({Method::kRollout}, {}));
   using M = Mixing;
-  EXPECT_EQ(report.mixings, (std::vector{M::kAttention, M::kGradient, M::kGradientRenormalized, M::kRelevance}));
-  EXPECT_EQ(report.curves.size(), 5U);
+  EXPECT_EQ(report.mixings,
+            (std::vector{M::kAttention, M::kGradient, M::kGradientRenormalized, M::kRelevance, M::kRelevanceByHead}));
+  EXPECT_EQ(report.curves.size(), 6U);
   ASSERT_EQ(report.impossible.size(), 5U);
   for (const auto& [name, reason] : report.impossible) EXPECT_FALSE(reason.empty()) << name;
   EXPECT_NE(image_evaluation_table(report).find("Without --mixing alti: "), std::string::npos);

@@ -265,15 +265,15 @@ TEST(EvaluateMixings, AllAreThoseThatTheModelCanBeGiven) {
   VotingModel model;
   const CorrelationReport report = evaluate(model, options_with({}, {Method::kRollout}));
   EXPECT_EQ(report.options.mixings,
-            (std::vector{M::kAttention, M::kGradient, M::kGradientRenormalized, M::kRelevance}));
-  EXPECT_EQ(report.series.size(), 4U);
+            (std::vector{M::kAttention, M::kGradient, M::kGradientRenormalized, M::kRelevance, M::kRelevanceByHead}));
+  EXPECT_EQ(report.series.size(), 5U);
   EXPECT_EQ(report.impossible.size(), 5U);
   for (const std::string& text : {correlations_table(report), correlations_markdown(report)}) {
     EXPECT_NE(text.find("Without --mixing alti: "), std::string::npos) << text;
   }
   const auto json = nlohmann::json::parse(correlations_json(report));
   EXPECT_EQ(json.at("impossible_mixings").size(), 5U);
-  EXPECT_EQ(json.at("settings").at("mixing").size(), 4U);
+  EXPECT_EQ(json.at("settings").at("mixing").size(), 5U);
 }
 
 TEST(EvaluateMixings, OutputsNameTheMixing) {

@@ -20,20 +20,6 @@
 namespace attnflow {
 namespace {
 
-class GradientTee : public AttentionGradientSink {
- public:
-  GradientTee(std::vector<AttentionGradientSink*> sinks, std::stop_token stop_token)
-      : sinks_(std::move(sinks)), stop_token_(std::move(stop_token)) {}
-  void layer(const LayerGradients& gradients) override {
-    if (stop_token_.stop_requested()) throw Cancelled();
-    for (AttentionGradientSink* sink : sinks_) sink->layer(gradients);
-  }
-
- private:
-  std::vector<AttentionGradientSink*> sinks_;
-  std::stop_token stop_token_;
-};
-
 // The logits at a position, [vocabulary], or of classes, attention going to `sink`.
 Tensor<float> run_for_logits(TextModel& model, const TextInput& input, std::size_t position, AttentionSink* sink,
                              const std::stop_token& stop_token) {
@@ -100,10 +86,10 @@ MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
   StopSink tee(std::move(forward), question.stop_token);
   result.logits = run_for_logits(model, question.input, question.position, looks ? &tee : nullptr, question.stop_token);
   for (const auto& [rule, sinks] : back) {
-    GradientTee gradient_tee(sinks, question.stop_token);
+    StopGradientSink together(sinks, question.stop_token);
     const ScoreTarget& target =
         rule == BackwardRule::kGradient && question.gradient_target ? *question.gradient_target : question.target;
-    gradients_of(model).attention_gradients(question.input, target, gradient_tee, rule);
+    gradients_of(model).attention_gradients(question.input, target, together, rule);
   }
   for (std::size_t c = 0; c < choices.size(); ++c) {
     result.graphs.push_back(attention[c]       ? attention[c]->take()

@@ -121,7 +121,7 @@ class PictureScorer::Prepared {
 
 PictureScorer::PictureScorer(const ImageModel& model, const ImageEvaluationOptions& options)
     : model_(model), options_(options) {
-  check_methods(options.settings, *model.model);
+  check_methods(options.settings, *model.model, options.integration_steps);
 }
 
 void PictureScorer::attempt(const Picture& picture, const PictureSet::Entry& entry, Mixing mixing) const {

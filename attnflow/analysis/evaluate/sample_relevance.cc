@@ -40,7 +40,7 @@ SampleReader::SampleReader(Encoder& model, const TextCodec& tokenizer, const Cor
     (method_info(method).aggregates() ? aggregations_ : beside_).push_back(method);
     if (method == Method::kIntegratedGradients) blank_ = find_blank_token(tokenizer, model.info(), options.blank);
   }
-  check_methods(options.settings, model);
+  check_methods(options.settings, model, /*steps=*/50);
 }
 
 SampleRelevance SampleReader::read(const EncodedSample& sample) const {
@@ -100,20 +100,10 @@ MixedGraphs SampleReader::graphs(const EncodedSample& sample, const std::vector<
 
 Relevance SampleReader::beside(Method method, const EncodedSample& sample) const {
   const std::size_t n = sample.tokens.size();
-  TextQuestion question{.model = model_,
-                        .input = sample.input,
-                        .target = {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = sample.predicted},
-                        .groups = single_tokens(n),
-                        .blanked = {},
-                        .blank = {},
-                        .content = {}};
+  TextQuestion question =
+      text_question(model_, sample.input, {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = sample.predicted},
+                    single_tokens(n), blank_);
   question.stop_token = options_.stop_token;
-  if (blank_) {
-    question.blank = blank_->piece;
-    question.blanked = [&](const std::vector<std::size_t>& positions) {
-      return blank_tokens(sample.input, positions, blank_->id);
-    };
-  }
   for (std::size_t t = 0; t < n; ++t) {
     if (!sample.tokens[t].special) question.content.push_back(t);
   }

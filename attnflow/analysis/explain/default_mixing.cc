@@ -37,14 +37,17 @@ bool can_prepare(Gradients<TextInput>* gradients) {
   }
 }
 
+// Whether attention would not answer what a decoder is asked.
+bool asks_of_decoder(const ModelInfo& info, const Settings& settings, const DefaultQuestion& question) {
+  return info.causal && info.head == ModelHead::kCausalLm && settings.wants_aggregation() &&
+         !is_about_attention(settings, question);
+}
+
 // What kAuto stands for.
 Mixing default_mixing(TextModel& model, const Settings& settings, const DefaultQuestion& question) {
   const ModelInfo& info = model.info();
   if (names_prediction(settings)) return Mixing::kRelevance;
-  if (!info.causal || info.head != ModelHead::kCausalLm || !settings.wants_aggregation() ||
-      is_about_attention(settings, question)) {
-    return Mixing::kAttention;
-  }
+  if (!asks_of_decoder(info, settings, question)) return Mixing::kAttention;
   const double pass = 2.0 * static_cast<double>(info.parameters) * static_cast<double>(question.tokens);
   if (!question.as_it_runs && kPassesOfRelevance * pass * static_cast<double>(question.predictions) <= kDefaultWork &&
       can_prepare(model.gradients())) {
@@ -63,7 +66,10 @@ void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& 
   if (settings.mixing != Mixing::kAuto) return;
   const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(model, settings, question);
-  if (settings.mixing == Mixing::kAttention) return;
+  if (settings.mixing == Mixing::kAttention) {
+    if (asks_of_decoder(model.info(), settings, question)) notes.emplace_back(NoteCode::kDefaultAttention);
+    return;
+  }
   const char* const reason = for_target                              ? "since a target is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for decoders"
                                                                      : "the default for long generations";

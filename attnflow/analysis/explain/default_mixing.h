@@ -8,8 +8,8 @@
 //     alti         of a generation whose tokens are too many for a pass back each, made while the model runs;
 //     attention    where neither can be had, and where what else is asked has a meaning for attention alone: one head
 //     or
-//                  max or min over heads, a residual of one's own, one row without matrices, or the state of a position
-//                  other than the last, which is no prediction.
+//                  max or min over heads, a residual of one's own, one row without matrices, or a position other
+//                  than the last.
 //
 // The limit is kDefaultWork, a number of operations and no time, so that the same input gives the same edges
 // everywhere.

@@ -16,9 +16,9 @@
 #include "attnflow/analysis/explain/explain_contributions.h"
 #include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/referents.h"
-#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/explain/unknown_words.h"
@@ -120,11 +120,6 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
   }
 }
 
-// A token of an input stands for one that says nothing where it is blanked.
-std::function<TextInput(const std::vector<std::size_t>&)> token_blanker(const TextInput& input, std::int64_t blank) {
-  return [&input, blank](const std::vector<std::size_t>& positions) { return blank_tokens(input, positions, blank); };
-}
-
 }  // namespace
 
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
@@ -176,7 +171,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const bool of_class = info.head == ModelHead::kClassification;
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
-  check_methods(options.settings, model);
+  check_methods(options.settings, model, options.integration_steps);
   if (has_target) note_preparation(gradients_of(model), report.notes);
   if (explains) {
     asked = asked_target(options.settings, info, &tokenizer, report.notes);
@@ -221,7 +216,9 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   RunOptions run;
-  const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{n - 1} : masks;
+  // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
+  const std::size_t next_of = explains ? shown : n - 1;
+  const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{next_of} : masks;
   if (predicts_masks || predicts_next) run.logit_positions = predicted;
   ModelOutput output;
   // Of several masks the one that is looked at.
@@ -243,24 +240,15 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   // Once the report holds what aggregates.
   const auto add_scores = [&] {
     if (!explains) return;
-    TextQuestion methods{.model = model,
-                         .input = input,
-                         .target = explained,
-                         .groups = groups,
-                         .blanked = {},
-                         .blank = {},
-                         .content = content,
-                         .steps = options.integration_steps,
-                         .progress = {},
-                         .stop_token = options.stop_token};
     // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
     const bool must = options.settings.wants(Method::kBlankOut);
     const std::optional<BlankToken> blank =
         must ? find_blank_token(tokenizer, info) : try_find_blank_token(tokenizer, info);
-    if (blank) {
-      methods.blanked = token_blanker(input, blank->id);
-      methods.blank = blank->piece;
-    }
+    TextQuestion methods = text_question(model, input, explained, groups, blank);
+    methods.content = content;
+    methods.steps = options.integration_steps;
+    methods.threads = options.threads;
+    methods.stop_token = options.stop_token;
     score_methods(report, methods);
   };
   if (options.only_output_token) {
@@ -280,53 +268,22 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                  info.causal ? "A shorter text, fewer --layers, or --only-output-token needs less"
                              : "A shorter text or fewer --layers needs less",
                  options.max_memory);
-  if (has_target) {
-    StackSink sink(info.layers, n);
-    StopSink stoppable(sink, options.stop_token);
-    output = model.run(input, options.keep_attention ? &stoppable : nullptr, run);
-    note_output();
-    if (options.keep_attention) report.attention = sink.take().weights();
-    TargetGraph found = target_graph(model, input, *report.target, question.settings);
-    note_negative_share(report.notes, found.negative_share);
-    fill_report(report, GraphSource(std::move(found.graph), info.causal), question, options);
-    add_scores();
-    return report;
-  }
-  std::optional<AttentionStack> kept;
-  AttentionGraph graph;
-  if (mixing_info(question.settings.kind).needs == MixingNeeds::kTerms) {
-    ContributionGraphSink contributions(info.layers, question.settings.contributions(options.threads),
-                                        info.causal ? n : 0);
-    StackSink stack(info.layers, n);
-    std::vector<AttentionSink*> sinks = {&contributions};
-    if (options.keep_attention) sinks.push_back(&stack);
-    StopSink stoppable(std::move(sinks), options.stop_token);
-    output = model.run(input, &stoppable, run);
-    note_output();
-    if (options.keep_attention) report.attention = stack.take().weights();
-    fill_report(report, GraphSource(contributions.take(), info.causal), question, options);
-    add_scores();
-    return report;
-  }
-  // Decoders hand their attention over in chunks, and discard wants whole layers.
-  if (options.keep_attention || (info.causal && question.settings.mixing.discard > 0.0)) {
-    StackSink sink(info.layers, n);
-    StopSink stoppable(sink, options.stop_token);
-    output = model.run(input, &stoppable, run);
-    kept = sink.take();
-  } else {
-    GraphSink sink(info.layers, question.settings.mixing, info.causal ? n : 0);
-    StopSink stoppable(sink, options.stop_token);
-    output = model.run(input, &stoppable, run);
-    graph = sink.take();
-  }
-
-  note_output();
-  if (kept) {
-    add_attention(report, std::move(*kept), question, options);
-  } else {
-    fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
-  }
+  ModelGraph made = model_graph(model, input,
+                                {.mixing = question.settings,
+                                 .keep_attention = options.keep_attention,
+                                 .tokens = n,
+                                 .in_chunks = info.causal,
+                                 .threads = options.threads,
+                                 .stop_token = options.stop_token,
+                                 .run = run},
+                                [&](const ModelOutput& found) {
+                                  output = found;
+                                  note_output();
+                                  return report.target;
+                                });
+  report.attention = std::move(made.attention);
+  note_negative_share(report.notes, made.negative_share);
+  fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
   add_scores();
   return report;
 }

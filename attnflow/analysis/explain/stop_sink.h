@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnflow/base/progress.h"
+#include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/graph/attention_sink.h"
 
 namespace attnflow {
@@ -35,6 +36,31 @@ class StopSink : public AttentionSink {
 
  private:
   std::vector<AttentionSink*> sinks_;
+  std::stop_token stop_token_;
+};
+
+// The same of a pass back.
+class StopGradientSink : public AttentionGradientSink {
+ public:
+  StopGradientSink(std::vector<AttentionGradientSink*> sinks, std::stop_token stop_token)
+      : sinks_(std::move(sinks)), stop_token_(std::move(stop_token)) {}
+  StopGradientSink(AttentionGradientSink& sink, std::stop_token stop_token)
+      : StopGradientSink(std::vector<AttentionGradientSink*>{&sink}, std::move(stop_token)) {}
+  void top(TensorView<const float> residual, TensorView<const float> gradient) override {
+    if (stop_token_.stop_requested()) throw Cancelled();
+    for (AttentionGradientSink* const sink : sinks_) sink->top(residual, gradient);
+  }
+  bool wants_layers() const override {
+    return std::any_of(sinks_.begin(), sinks_.end(),
+                       [](const AttentionGradientSink* sink) { return sink->wants_layers(); });
+  }
+  void layer(const LayerGradients& gradients) override {
+    if (stop_token_.stop_requested()) throw Cancelled();
+    for (AttentionGradientSink* const sink : sinks_) sink->layer(gradients);
+  }
+
+ private:
+  std::vector<AttentionGradientSink*> sinks_;
   std::stop_token stop_token_;
 };
 

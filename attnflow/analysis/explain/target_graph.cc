@@ -5,13 +5,18 @@
 namespace attnflow {
 
 std::unique_ptr<GraphOfGradientsSink> gradients_sink(std::size_t layers, const ResolvedMixing& mixing) {
-  if (mixing.kind == Mixing::kRelevance) return std::make_unique<RelevanceGraphSink>(layers, mixing.removal());
+  if (mixing.kind == Mixing::kRelevance || mixing.kind == Mixing::kRelevanceByHead) {
+    return std::make_unique<RelevanceGraphSink>(
+        layers, mixing.removal(),
+        mixing.kind == Mixing::kRelevance ? RelevanceParts::kTogether : RelevanceParts::kByHead);
+  }
   return std::make_unique<GradientGraphSink>(layers,
                                              GradientMixingOptions{mixing_info(mixing.kind).rule, mixing.removal()});
 }
 
 BackwardRule backward_rule(Mixing mixing) {
-  return mixing == Mixing::kRelevance ? BackwardRule::kAttnLrp : BackwardRule::kGradient;
+  return mixing_info(mixing).rule == ResidualRule::kContainedNormalized ? BackwardRule::kAttnLrp
+                                                                        : BackwardRule::kGradient;
 }
 
 void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share) {

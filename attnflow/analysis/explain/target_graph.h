@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/mixing.h"
@@ -26,12 +28,13 @@ struct TargetGraph {
 };
 
 // A pass forward and one back: O(L n^2) memory, and what the model takes. Throws as Gradients::attention_gradients()
-// and the sinks do.
+// and the sinks do; Cancelled.
 template <typename Input>
 TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ReportTarget& target,
-                         const ResolvedMixing& mixing) {
+                         const ResolvedMixing& mixing, const std::stop_token& stop_token) {
   const std::unique_ptr<GraphOfGradientsSink> sink = gradients_sink(model.info().layers, mixing);
-  gradients_of(model).attention_gradients(input, score_target(target), *sink, backward_rule(mixing.kind));
+  StopGradientSink stoppable(*sink, stop_token);
+  gradients_of(model).attention_gradients(input, score_target(target), stoppable, backward_rule(mixing.kind));
   const std::optional<double> share = sink->negative_share();
   return {sink->take(), share};
 }

@@ -460,22 +460,11 @@ void add_agreement(Decoder& decoder, const TextCodec& codec, const GenerateOptio
   for (GeneratedToken& token : report.generation->tokens) {
     tokens += input.ids.size();
     if (!token.target || !agreement_is_cheap(decoder.info(), tokens, groups.size())) break;
-    TextQuestion question{.model = decoder,
-                          .input = input,
-                          .target = score_target(*token.target),
-                          .groups = groups,
-                          .blanked = {},
-                          .blank = blank->piece,
-                          .content = {},
-                          .progress = {},
-                          .stop_token = options.stop_token};
-    question.blanked = [&](const std::vector<std::size_t>& positions) {
-      return blank_tokens(input, positions, blank->id);
-    };
+    TextQuestion question = text_question(decoder, input, score_target(*token.target), groups, blank);
+    question.stop_token = options.stop_token;
     const std::size_t t = input.ids.size() - prompt.ids.size();
     try {
-      token.agreement =
-          blank_out_agreement(report, report.output_tokens[t], blank_out(question), question.target, question.blank);
+      token.agreement = blank_out_agreement(report, report.output_tokens[t], blank_out(question), question);
     } catch (const Cancelled&) {  // a generation keeps what it has
       break;
     }

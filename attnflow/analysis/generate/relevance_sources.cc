@@ -25,7 +25,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     input.ids.assign(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(seen));
     ResolvedMixing own = mixing;
     std::erase_if(own.mixing.mask_columns, [seen](std::size_t column) { return column >= seen; });
-    TargetGraph found = target_graph(model, input, targets[t], own);
+    TargetGraph found = target_graph(model, input, targets[t], own, stop_token);
     shares[t] = found.negative_share;
     sources[t] = std::make_shared<GraphSource>(std::move(found.graph), /*causal=*/true);
   });

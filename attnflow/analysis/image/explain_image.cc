@@ -8,7 +8,7 @@
 #include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/methods/score_methods.h"
@@ -140,6 +140,18 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   score_methods(report, question);
 }
 
+// What the model said: the most probable classes.
+void add_prediction(Report& report, const ModelInfo& info, const ModelOutput& output, const ExplainOptions& options) {
+  if (info.head != ModelHead::kClassification) return;
+  ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
+  for (const Prediction& p : class_predictions(info, output.logits.span())) {
+    if (prediction.choices.size() == std::max<std::size_t>(1, options.settings.top_k)) break;  // there may be 1,000
+    prediction.choices.push_back({p.text, p.probability});
+  }
+  report.predictions.push_back(std::move(prediction));
+  note_few_classes(report, info);
+}
+
 }  // namespace
 
 ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
@@ -188,63 +200,33 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.notes = info.notes_for(n);
 
   // Everything that can be wrong with the options is found before the model runs.
-  const bool has_target = options.settings.has_target();
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
-  check_methods(options.settings, model);
+  check_methods(options.settings, model, options.integration_steps);
   if (explains) asked = asked_target(options.settings, info, nullptr, report.notes);
   const ReportQuestion question = resolve_question(report, options);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),
                  "A smaller image size in preprocessor_config.json, or fewer --layers, needs less", options.max_memory);
 
-  ModelOutput output;
-  AttentionGraph graph;
-  const bool has_terms = mixing_info(question.settings.kind).needs == MixingNeeds::kTerms;
-  if (has_terms) {
-    ContributionGraphSink contributions(info.layers, question.settings.contributions(options.threads));
-    StackSink stack(info.layers, n);
-    std::vector<AttentionSink*> sinks = {&contributions};
-    if (options.keep_attention) sinks.push_back(&stack);
-    StopSink stoppable(std::move(sinks), options.stop_token);
-    output = model.run(prepared.input, &stoppable);
-    if (options.keep_attention) report.attention = stack.take().weights();
-    graph = contributions.take();
-  } else if (options.keep_attention || has_target) {
-    StackSink sink(info.layers, n);
-    StopSink stoppable(sink, options.stop_token);
-    output = model.run(prepared.input, options.keep_attention ? &stoppable : nullptr);
-    if (options.keep_attention) {
-      const AttentionStack stack = sink.take();
-      if (!has_target) graph = attention_graph(stack, question.settings.mixing);
-      report.attention = stack.weights();
-    }
-    if (has_target) {
-      report.target = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
-      TargetGraph found = target_graph(model, prepared.input, *report.target, question.settings);
-      note_negative_share(report.notes, found.negative_share);
-      graph = std::move(found.graph);
-    }
-  } else {
-    GraphSink sink(info.layers, question.settings.mixing);
-    StopSink stoppable(sink, options.stop_token);
-    output = model.run(prepared.input, &stoppable);
-    graph = sink.take();
-  }
-  if (info.head == ModelHead::kClassification) {
-    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
-    for (const Prediction& p : class_predictions(info, output.logits.span())) {
-      if (prediction.choices.size() == std::max<std::size_t>(1, options.settings.top_k)) break;  // there may be 1,000
-      prediction.choices.push_back({p.text, p.probability});
-    }
-    report.predictions.push_back(std::move(prediction));
-    note_few_classes(report, info);
-  }
-  fill_report(report, GraphSource(std::move(graph), info.causal), question, options);
-  if (explains) {
-    if (!report.target) report.target = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
-    add_scores(report, model, processor, prepared.input, score_target(*report.target), options);
-  }
+  ModelGraph made = model_graph(model, prepared.input,
+                                {.mixing = question.settings,
+                                 .keep_attention = options.keep_attention,
+                                 .tokens = n,
+                                 .threads = options.threads,
+                                 .stop_token = options.stop_token},
+                                [&](const ModelOutput& output) {
+                                  add_prediction(report, info, output, options);
+                                  if (explains) {
+                                    report.target =
+                                        chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
+                                  }
+                                  return report.target;
+                                });
+  report.attention = std::move(made.attention);
+  note_negative_share(report.notes, made.negative_share);
+  fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
+  if (explains) add_scores(report, model, processor, prepared.input, score_target(*report.target), options);
   return report;
 }
 

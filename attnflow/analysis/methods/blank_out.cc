@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "attnflow/analysis/methods/target_values.h"
 
@@ -54,14 +53,5 @@ std::vector<double> BlankOut::scores() const {
 
 BlankOut blank_out(const TextQuestion& question) { return blank_each(question, question.input); }
 BlankOut blank_out(const ImageQuestion& question) { return blank_each(question, question.input); }
-
-std::vector<double> sums_of_groups(const std::vector<double>& values, const TokenGroups& groups) {
-  std::vector<double> sums;
-  for (const std::vector<std::size_t>& group : groups) {
-    sums.push_back(std::accumulate(group.begin(), group.end(), 0.0,
-                                   [&](double sum, std::size_t position) { return sum + values.at(position); }));
-  }
-  return sums;
-}
 
 }  // namespace attnflow

@@ -17,10 +17,7 @@ constexpr std::size_t kPointsAtOnce = 16;
 
 template <typename Question, typename Input>
 IntegratedGradients integrate(const Question& question, const Input& input) {
-  if (question.steps < 1 || question.steps > kMaxIntegrationSteps) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--integration-steps: expected 1 to {}, found {}", kMaxIntegrationSteps, question.steps));
-  }
+  check_integration_steps(question.steps);
   if (!question.blanked) {
     throw Error(ErrorKind::kUsage,
                 "--method integrated-gradients: expected a tokenizer with a token that says nothing (unknown, mask or "
@@ -73,6 +70,12 @@ IntegratedGradients integrate(const Question& question, const Input& input) {
 }
 
 }  // namespace
+
+void check_integration_steps(std::size_t steps) {
+  if (steps >= 1 && steps <= kMaxIntegrationSteps) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--integration-steps: expected 1 to {}, found {}", kMaxIntegrationSteps, steps));
+}
 
 IntegratedGradients integrated_gradients(const TextQuestion& question) { return integrate(question, question.input); }
 IntegratedGradients integrated_gradients(const ImageQuestion& question) { return integrate(question, question.input); }

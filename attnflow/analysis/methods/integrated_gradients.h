@@ -31,13 +31,16 @@ namespace attnflow {
 
 inline constexpr std::size_t kMaxIntegrationSteps = 10'000;
 
+// Throws Error(kUsage) for steps that are not from 1 to kMaxIntegrationSteps.
+void check_integration_steps(std::size_t steps);
+
 struct IntegratedGradients {
   std::vector<double> scores;  // one a group
   double change = 0.0;         // F(e) - F(e'), what they add up to but for the quadrature's error
 };
 
-// For models whose gradients can be taken at other embeddings (check_methods() says so). Throw Error(kUsage) for steps
-// that are not from 1 to kMaxIntegrationSteps, and without a blank input; and as Gradients::input_gradients() does.
+// For models whose gradients can be taken at other embeddings (check_methods() says so). Throw as
+// check_integration_steps(); Error(kUsage) without a blank input; and as Gradients::input_gradients() does.
 IntegratedGradients integrated_gradients(const TextQuestion& question);
 IntegratedGradients integrated_gradients(const ImageQuestion& question);
 

@@ -57,12 +57,6 @@ class LogitSink final : public AttentionSink {
   void layer(std::size_t, std::size_t, TensorView<const float>) override {}
   void terms(const LayerTerms& terms) override {
     if (stop_.stop_requested()) throw Cancelled();
-    if (!terms.norm.scale.empty()) {
-      throw Error(ErrorKind::kUnsupportedModel,
-                  "--method logit and alti-logit: expected a model whose norms come before its blocks (GPT-2, Llama, "
-                  "ViT), in which "
-                  "what layers write adds up, found one whose norms come after (BERT); use attnlrp or blank-out");
-    }
     Layer& layer = layers_.at(terms.layer - 1);
     const std::size_t queries = terms.residual.extent(0);
     layer.values.insert(layer.values.end(), terms.values.span().begin(), terms.values.span().end());
@@ -167,18 +161,35 @@ class LogitSink final : public AttentionSink {
   std::vector<Layer> layers_;
 };
 
+}  // namespace
+
+void check_logit_scores(const ModelInfo& info, Method method) {
+  if (!info.norms_after) return;
+  throw Error(
+      ErrorKind::kUnsupportedModel,
+      fmt::format("--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), in which "
+                  "what layers write adds up, found {}, whose norms come after them (as in BERT); use attnlrp "
+                  "or blank-out",
+                  method_info(method).name, info.name));
+}
+
+namespace {
+
 template <typename Question, typename Input>
 LogitScores share_out(const Question& question, const Input& input, bool through_layers) {
   using Kind = ScoreTarget::Kind;
-  const char* const name = method_info(through_layers ? Method::kAltiLogit : Method::kLogit).name;
+  const Method method = through_layers ? Method::kAltiLogit : Method::kLogit;
+  const char* const name = method_info(method).name;
   if (question.target.kind == Kind::kProbability || question.target.kind == Kind::kProbabilityDifference) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("--method {}: expected a logit or a difference of logits to share out, found a probability", name));
   }
   const ModelInfo& info = question.model.info();
+  check_logit_scores(info, method);
   TopSink top;
-  gradients_of(question.model).attention_gradients(input, question.target, top, BackwardRule::kAttnLrp);
+  StopGradientSink stoppable(top, question.stop_token);
+  gradients_of(question.model).attention_gradients(input, question.target, stoppable, BackwardRule::kAttnLrp);
   if (top.slope.empty()) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("--method {}: expected a backend that hands over the stream behind the last layer, found "
@@ -189,7 +200,8 @@ LogitScores share_out(const Question& question, const Input& input, bool through
   std::vector<AttentionSink*> sinks = {&sink};
   std::optional<ContributionGraphSink> contributions;
   if (through_layers) {
-    contributions.emplace(info.layers, ContributionOptions{.contribution = Contribution::kAlti},
+    contributions.emplace(info.layers,
+                          ContributionOptions{.contribution = Contribution::kAlti, .threads = question.threads},
                           info.causal ? top.slope.extent(0) : 0);
     sinks.push_back(&*contributions);
   }

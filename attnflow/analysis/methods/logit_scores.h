@@ -48,9 +48,12 @@ struct LogitScores {
   double value = 0.0;            // F
 };
 
+// Throws Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT).
+void check_logit_scores(const ModelInfo& info, Method method);
+
 // logit_scores() gives s, alti_logit_scores() s'. Throw Error(kUsage) for a target that is a probability;
-// Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT), and for one that does not hand over
-// terms and gradients; Cancelled.
+// Error(kUnsupportedModel) as check_logit_scores(), and for a model that does not hand over terms and gradients;
+// Cancelled.
 LogitScores logit_scores(const TextQuestion& question);
 LogitScores logit_scores(const ImageQuestion& question);
 LogitScores alti_logit_scores(const TextQuestion& question);

@@ -26,7 +26,8 @@ constexpr std::size_t kVocabulary = 7;
 // A decoder with made-up attention: x + sum_j T_ij + b, then a feed-forward block, an RMS norm and a head at the end.
 class MadeUpDecoder : public TextModel, private Gradients<TextInput> {
  public:
-  explicit MadeUpDecoder(std::size_t chunk, bool norm_after = false) : chunk_(chunk), norm_after_(norm_after) {
+  explicit MadeUpDecoder(std::size_t chunk, bool norms_after = false) : chunk_(chunk) {
+    info_.norms_after = norms_after;
     info_.name = "made-up";
     info_.layers = kLayers;
     info_.heads = kHeads;
@@ -141,7 +142,6 @@ class MadeUpDecoder : public TextModel, private Gradients<TextInput> {
                      .output_projection = output[l],
                      .residual = x.view(),
                      .output = y.view()};
-    if (norm_after_) terms.norm.scale = bias[l];
     sink.terms(terms);
   }
   void attention_gradients(const TextInput&, const ScoreTarget& target, AttentionGradientSink& sink,
@@ -158,7 +158,6 @@ class MadeUpDecoder : public TextModel, private Gradients<TextInput> {
   }
 
   std::size_t chunk_;
-  bool norm_after_;
   ModelInfo info_;
 };
 

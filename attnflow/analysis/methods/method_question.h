@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
@@ -28,13 +30,18 @@ struct MethodQuestion {
   // The positions that stand for something of the input, all of which the blank input has blanked: no special tokens,
   // not the mask that is predicted.
   std::vector<std::size_t> content;
-  std::size_t steps = 50;  // integrated gradients
+  std::size_t steps = 50;   // integrated gradients
+  std::size_t threads = 0;  // of what is not the model's; 0: one per hardware thread
   ProgressFunction progress = {};
   std::stop_token stop_token = {};
 };
 
 using TextQuestion = MethodQuestion<TextModel, TextInput>;
 using ImageQuestion = MethodQuestion<VisionModel, PixelInput>;
+
+// Without `blank` there is no `blanked`, and what needs it says so. Nothing is `content` yet. `input` must outlive it.
+TextQuestion text_question(TextModel& model, const TextInput& input, const ScoreTarget& target, TokenGroups groups,
+                           const std::optional<BlankToken>& blank);
 
 // Each group's sum of values of positions.
 std::vector<double> sums_of_groups(const std::vector<double>& values, const TokenGroups& groups);

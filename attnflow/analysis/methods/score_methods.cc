@@ -97,6 +97,15 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
   return map;
 }
 
+// Quadrature that misses much of what it shares out says little about single tokens.
+void note_integration_error(const MethodScores& scores, std::size_t steps, Report& report) {
+  constexpr double kMuch = 0.1;
+  const double total = std::abs(scores.total.value_or(0.0));
+  const double missed = std::abs(scores.error());
+  if (!(total > 0.0) || missed <= kMuch * total) return;
+  report.notes.push_back({NoteCode::kIntegrationError, {{"steps", steps}, {"share", missed / total}}});
+}
+
 template <typename Question>
 void score_all(Report& report, const Question& question) {
   const bool asked = report.settings.wants(Method::kBlankOut);
@@ -110,16 +119,17 @@ void score_all(Report& report, const Question& question) {
   }
   for (const Method method : report.settings.methods) {
     if (!method_info(method).aggregates()) report.scores.push_back(scores_of(method, question, blanked));
+    if (method == Method::kIntegratedGradients) note_integration_error(report.scores.back(), question.steps, report);
   }
   if (!blanked) return;
-  report.agreement = blank_out_agreement(report, report.output_token, *blanked, question.target, question.blank);
+  report.agreement = blank_out_agreement(report, report.output_token, *blanked, question);
   note_agreement(*report.agreement, report.input, report.notes);
 }
 
 }  // namespace
 
 template <typename Input>
-void check_methods(const Settings& settings, ModelOf<Input>& model) {
+void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t steps) {
   for (const Method method : settings.methods) {
     const MethodInfo& info = method_info(method);
     if (info.aggregates()) continue;
@@ -130,6 +140,8 @@ void check_methods(const Settings& settings, ModelOf<Input>& model) {
                               info.name, model.info().name));
     }
     if (!info.needs_gradients()) continue;
+    if (info.needs == MethodNeeds::kLayers) check_logit_scores(model.info(), method);
+    if (method == Method::kIntegratedGradients) check_integration_steps(steps);
     if (method == Method::kIntegratedGradients && !gradients_of(model).takes_embeddings()) {
       throw Error(ErrorKind::kUnsupportedModel,
                   fmt::format("--method {}: expected a model whose gradients can be taken at other embeddings than the "
@@ -140,8 +152,8 @@ void check_methods(const Settings& settings, ModelOf<Input>& model) {
   }
 }
 
-template void check_methods(const Settings& settings, ModelOf<TextInput>& model);
-template void check_methods(const Settings& settings, ModelOf<PixelInput>& model);
+template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
+template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
 
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups) {
   const double runs = static_cast<double>(groups) + 1.0;
@@ -164,14 +176,27 @@ std::string target_quantity(ScoreTarget::Kind kind) {
   return "difference of probabilities";
 }
 
-BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
-                                      const ScoreTarget& target, const std::string& blank) {
+namespace {
+
+// Shared by questions about texts and pictures.
+struct AgreementQuestion {
+  const ScoreTarget& target;
+  const TokenGroups& groups;
+  const std::string& blank;
+};
+
+BlankOutAgreement agreement_of(const Report& report, std::size_t output_token, const BlankOut& found,
+                               const AgreementQuestion& question) {
   BlankOutAgreement agreement{
-      .quantity = target_quantity(target.kind), .value = found.value, .blank = blank, .maps = {}};
+      .quantity = target_quantity(question.target.kind), .value = found.value, .blank = question.blank, .maps = {}};
+  const std::optional<std::size_t> position = question.target.position;
   std::vector<std::size_t> compared;
   for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
-    const bool is_mask = target.position && !report.model.causal && j == output_token;  // what is predicted
-    if (!report.input.tokens[j].special && !is_mask) compared.push_back(j);
+    const std::vector<std::size_t>& group = question.groups[j];
+    const bool is_mask = position && !report.model.causal &&
+                         std::find(group.begin(), group.end(), *position) != group.end();  // what is predicted
+    const bool is_unseen = position && report.model.causal && group.front() > *position;
+    if (!report.input.tokens[j].special && !is_mask && !is_unseen) compared.push_back(j);
   }
   if (compared.empty()) return agreement;
   for (const Method method : report.settings.methods) {
@@ -201,6 +226,17 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
     one.blanked_value = found.blanked[one.first_token];
   }
   return agreement;
+}
+
+}  // namespace
+
+BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
+                                      const TextQuestion& question) {
+  return agreement_of(report, output_token, found, {question.target, question.groups, question.blank});
+}
+BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
+                                      const ImageQuestion& question) {
+  return agreement_of(report, output_token, found, {question.target, question.groups, question.blank});
 }
 
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes) {

@@ -21,12 +21,12 @@ namespace attnflow {
 inline constexpr double kAgreementWork = 2e11;
 
 // Throws Error(kUsage) or Error(kUnsupportedModel) for a method that the model has nothing for: no head that predicts,
-// no gradients.
+// no gradients. `steps`: MethodQuestion::steps.
 template <typename Input>
-void check_methods(const Settings& settings, ModelOf<Input>& model);
+void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t steps);
 
-extern template void check_methods(const Settings& settings, ModelOf<TextInput>& model);
-extern template void check_methods(const Settings& settings, ModelOf<PixelInput>& model);
+extern template void check_methods(const Settings& settings, ModelOf<TextInput>& model, std::size_t steps);
+extern template void check_methods(const Settings& settings, ModelOf<PixelInput>& model, std::size_t steps);
 
 // Whether blanking each of `groups` in an input of `tokens` stays within kAgreementWork.
 bool agreement_is_cheap(const ModelInfo& info, std::size_t tokens, std::size_t groups);
@@ -46,7 +46,9 @@ std::string target_quantity(ScoreTarget::Kind kind);
 // How the maps of a report agree with blank-out, one of each of its methods but blank-out itself: their rows of
 // `output_token`.
 BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
-                                      const ScoreTarget& target, const std::string& blank);
+                                      const TextQuestion& question);
+BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
+                                      const ImageQuestion& question);
 
 // A note for each of them, before all others: whether to believe what is shown comes first.
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);

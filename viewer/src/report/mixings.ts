@@ -8,7 +8,7 @@ type Needs = "attention" | "terms" | "gradients";
 
 export const MIXING_NAMES = [
   ...(["attention", "gradient", "gradient-renormalized", "norm", "globenc", "alti", "ifr"] as const),
-  ...(["value-zeroing", "relevance"] as const),
+  ...(["value-zeroing", "relevance", "relevance-by-head"] as const),
 ];
 export type MixingName = (typeof MIXING_NAMES)[number];
 
@@ -50,6 +50,13 @@ export const MIXINGS: readonly MixingInfo[] = [
     "change of the output without a token's values",
   ),
   info("relevance", "gradients", "relevance", "contained-normalized", "what each token contributes to the prediction"),
+  info(
+    "relevance-by-head",
+    "gradients",
+    "relevance (by head)",
+    "contained-normalized",
+    "the same, each head by itself: for flow",
+  ),
 ];
 
 /** Of a name in a document; attention where the page does not know it. */

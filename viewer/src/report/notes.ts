@@ -62,6 +62,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "default-mixing": {
     advice: inRecipe("“Mixing” above has the paper’s attention."),
   },
+  "default-attention": { advice: inRecipe("“Mixing” above has others.") },
   "rollout-not-shares": {
     ofValues: true,
     applies: shows("rollout"),

@@ -2,6 +2,8 @@
 import { signal } from "@preact/signals";
 import { moveTo } from "../address";
 import type { LivePrompt, LiveToken } from "../generation/growing";
+import type { Method } from "../report/document";
+import type { MixingName } from "../report/mixings";
 import { readEvents } from "./events";
 
 export interface ServedModel {
@@ -14,8 +16,9 @@ export interface ServedModel {
   labels: string[];
   max_tokens: number;
   built_in: boolean;
-  /** explain takes mixing gradient */
-  gradients: boolean;
+  /** what explain and image take, as far as the model's description says */
+  mixings: MixingName[];
+  methods: Method[];
   /** explain takes blank */
   blanks: boolean;
   /** evaluate takes it */
@@ -25,10 +28,6 @@ export interface ServedModel {
   /** good inputs to begin with */
   examples: Example[];
 }
-
-/** Whether gradients may be asked: a decoder of a file may have them without saying so; else the server says why not. */
-export const mayHaveGradients = (model: ServedModel | null): boolean =>
-  model !== null && (model.gradients || model.head === "causal");
 
 export type Example = TextExample | PictureExample;
 export interface TextExample {

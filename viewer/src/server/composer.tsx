@@ -1,7 +1,6 @@
 // What is asked of the server: a text, a picture, or a prompt to be continued.
 import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
-import { fitsModel } from "../components/mixing_choice";
 import { AGGREGATIONS, SCORE_METHODS, type Aggregation, type ScoreMethod } from "../report/document";
 import { MIXINGS, type MixingName } from "../report/mixings";
 import type { Signal } from "@preact/signals";
@@ -9,7 +8,7 @@ import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
-import { mayHaveGradients, type ServedModel } from "./client";
+import type { ServedModel } from "./client";
 import { addressOf, fileOf, picturesOf, textsOf } from "./examples";
 import { USUAL_TOKENS, type ServerState, type Task } from "./server_state";
 
@@ -148,13 +147,8 @@ const edgesChanged = ({ mixing, target, against, scores }: ServerState) =>
 function MixingField({ state }: { state: ServerState }) {
   const model = state.chosen.value;
   const causal = model?.head === "causal";
-  const gradients = mayHaveGradients(model);
-  const usual = !causal
-    ? "attention"
-    : model?.gradients
-      ? "relevance"
-      : "relevance where gradients are quick, else attention";
-  const offered = MIXINGS.filter((one) => fitsModel(one, causal) && (gradients || one.needs !== "gradients"));
+  const usual = causal ? "relevance where gradients are quick, else attention" : "attention";
+  const offered = MIXINGS.filter(({ name }) => model?.mixings.includes(name));
   return (
     <div class="field">
       <label for="ask-mixing">Mixing: what the layers’ matrices are made of</label>
@@ -168,16 +162,10 @@ function MixingField({ state }: { state: ServerState }) {
   );
 }
 
-/** Which methods beside raw, rollout and flow a model has. */
-function scoresOf(model: ServedModel | null): readonly ScoreMethod[] {
-  if (!model || model.head === "none") return [];
-  return SCORE_METHODS.filter((method) => method === "blank-out" || mayHaveGradients(model));
-}
-
 /** What is asked of the prediction: mixing, target, and methods beside the graph. */
 function Edges({ state }: { state: ServerState }) {
   const model = state.chosen.value;
-  const offered = scoresOf(model);
+  const offered = SCORE_METHODS.filter((method) => model?.methods.includes(method));
   const scores = state.scores.value;
   const choose = (method: ScoreMethod, on: boolean) => {
     state.scores.value = SCORE_METHODS.filter((one) => (one === method ? on : scores.includes(one)));

@@ -20,15 +20,7 @@ import {
   type PromptAsk,
   type TextAsk,
 } from "./ask";
-import {
-  mayHaveGradients,
-  ServerError,
-  type Client,
-  type Handlers,
-  type ModelTable,
-  type Progress,
-  type ServedModel,
-} from "./client";
+import { ServerError, type Client, type Handlers, type ModelTable, type Progress, type ServedModel } from "./client";
 import { Evaluation } from "./evaluation";
 import { KeptPictures, problemOf, sendingOf, type AskedPicture, type Sent, type WantedPicture } from "./pictures";
 import { exampleFile, textsOf } from "./examples";
@@ -279,7 +271,7 @@ export class ServerState {
     };
     const served = this.table.peek()?.models.find(({ name }) => name === this.chosen.peek()?.name);
     viewer.askMixing.value = {
-      offers: ({ needs }) => needs !== "gradients" || mayHaveGradients(served ?? null),
+      offers: ({ name }) => served?.mixings.includes(name) ?? true,
       ask: (mixing) => this.mix(viewer, asked, mixing),
     };
     if (wanted) this.linked.value = viewer;

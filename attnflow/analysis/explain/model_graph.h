@@ -1,0 +1,82 @@
+// The graph that a model makes of an input, whatever its matrices are made of: attention or contributions while it
+// runs, or, in a pass back behind it, gradients of a target that is known by then.
+#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_GRAPH_H_
+#define ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_GRAPH_H_
+
+#include <cstddef>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/explain/target_graph.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/graph/contribution_mixing.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/model/model.h"
+
+namespace attnflow {
+
+struct ModelGraphQuestion {
+  const ResolvedMixing& mixing;
+  bool keep_attention = false;
+  std::size_t tokens = 0;
+  bool in_chunks = false;  // as decoders hand their layers over
+  std::size_t threads = 0;
+  std::stop_token stop_token = {};
+  RunOptions run = {};
+};
+
+struct ModelGraph {
+  AttentionGraph graph;
+  Tensor<float> attention;               // [layer, head, query, key], if it is to be kept
+  std::optional<double> negative_share;  // as TargetGraph::negative_share
+};
+
+// `target_of`: from ModelOutput to std::optional<ReportTarget>; it is called once, when the model has run, and must
+// give one where the mixing needs gradients. Memory: O(L n^2); attention that is kept, O(L H n^2). Throws as the model
+// does, and the sinks, and target_graph(); Cancelled.
+template <typename Input, typename TargetOf>
+ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGraphQuestion& question,
+                       const TargetOf& target_of) {
+  const std::size_t layers = model.info().layers;
+  const MixingNeeds needs = mixing_info(question.mixing.kind).needs;
+  // Of attention in chunks the smallest weights are known at the end.
+  const bool keeps_stack = question.keep_attention || (needs == MixingNeeds::kAttention && question.in_chunks &&
+                                                       question.mixing.mixing.discard > 0.0);
+  const std::size_t in_chunks = question.in_chunks ? question.tokens : 0;
+  std::optional<StackSink> stack;
+  std::optional<GraphSink> attention;
+  std::optional<ContributionGraphSink> contributions;
+  std::vector<AttentionSink*> sinks;
+  if (needs == MixingNeeds::kTerms) {
+    contributions.emplace(layers, question.mixing.contributions(question.threads), in_chunks);
+    sinks.push_back(&*contributions);
+  } else if (needs == MixingNeeds::kAttention && !keeps_stack) {
+    attention.emplace(layers, question.mixing.mixing, in_chunks);
+    sinks.push_back(&*attention);
+  }
+  if (keeps_stack) sinks.push_back(&stack.emplace(layers, question.tokens));
+  const bool looks = !sinks.empty();
+  StopSink together(std::move(sinks), question.stop_token);
+  const auto target = target_of(model.run(input, looks ? &together : nullptr, question.run));
+  ModelGraph result;
+  if (contributions) result.graph = contributions->take();
+  if (attention) result.graph = attention->take();
+  if (stack) {
+    const AttentionStack kept = stack->take();
+    if (needs == MixingNeeds::kAttention) result.graph = attention_graph(kept, question.mixing.mixing);
+    if (question.keep_attention) result.attention = kept.weights();
+  }
+  if (needs == MixingNeeds::kGradients) {
+    TargetGraph found = target_graph(model, input, *target, question.mixing, question.stop_token);
+    result.graph = std::move(found.graph);
+    result.negative_share = found.negative_share;
+  }
+  return result;
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_GRAPH_H_

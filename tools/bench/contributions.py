@@ -1,0 +1,76 @@
+"""What contribution edges cost beside a decoder's forward pass, and beside a plain PyTorch program for the same.
+
+SmolLM2-135M's shape, 512 tokens. graph_benchmark (graph/contribution_mixing_benchmark.cc) compares its rows with the
+plain computation and then times all layers; graph/contribution_mixing_benchmark.py does the same with all n^2 vectors
+of a layer at once; the forward pass is the torch backend's, of random weights. All three in turn, so that what slows
+the machine down for a while hits all alike; numbers are medians.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from long_row import BENCHMARK, CONFIG, write_model
+from measured import ROOT, in_turn, machine, median, run_json, store
+
+OURS = ROOT / "build" / "bench" / "graph_benchmark"
+PEER = ROOT / "attnflow" / "graph" / "contribution_mixing_benchmark.py"
+TOKENS = 512
+RUNS = int(os.environ.get("ATTNFLOW_BENCH_RUNS", "3"))
+THREADS = (1, 2)
+LINE = re.compile(r"(\w+) +([\d.]+) s, ([\d.]+) s of processors")
+
+
+def shape(threads: int) -> list[str]:
+    heads = CONFIG["num_attention_heads"]
+    width = CONFIG["hidden_size"] // heads
+    numbers = [CONFIG["num_hidden_layers"], CONFIG["hidden_size"], heads, CONFIG["num_key_value_heads"], width]
+    return [str(number) for number in (*numbers, TOKENS, threads)]
+
+
+def run_lines(command: list[str]) -> dict:
+    """What a program printed of each method: {"alti": .., "alti_cpu": ..}."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    found = LINE.findall(done.stdout)
+    if done.returncode != 0 or not found:
+        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return {key: float(value) for name, wall, cpu in found for key, value in ((name, wall), (f"{name}_cpu", cpu))}
+
+
+def measure(folder: str, threads: int) -> dict:
+    takes = {
+        "forward": lambda: run_json([str(BENCHMARK), folder, "plain", str(TOKENS), str(threads)]),
+        "ours": lambda: run_lines([str(OURS), *shape(threads)]),
+        "PyTorch": lambda: run_lines([sys.executable, str(PEER), *shape(threads)]),
+    }
+    samples = in_turn(takes, RUNS)
+    forward = median(samples["forward"], "seconds")
+    results = {"forward": forward}
+    print(f"{TOKENS} tokens, {threads} thread{'s' * (threads > 1)}, median of {RUNS}: forward pass {forward:.2f} s")
+    for method in ("norm", "alti", "ifr"):
+        one = {"ours": median(samples["ours"], method)}
+        one["with_forward"] = 1 + one["ours"] / forward
+        text = f"  {method:5} {one['ours']:.2f} s, with the forward pass {one['with_forward']:.2f} times as long"
+        if method in samples["PyTorch"][0]:
+            one["PyTorch"] = median(samples["PyTorch"], method)
+            one["faster"] = one["PyTorch"] / one["ours"]
+            text += f"; PyTorch {one['PyTorch']:.2f} s, {one['faster']:.1f} times ours"
+        results[method] = one
+        print(text)
+    return results
+
+
+def main() -> None:
+    results = {"machine": machine(), "tokens": TOKENS, "runs": RUNS}
+    with tempfile.TemporaryDirectory(prefix="attnflow.") as folder:
+        write_model(Path(folder))
+        for threads in THREADS:
+            results[f"threads_{threads}"] = measure(folder, threads)
+    store("contributions", results)
+
+
+if __name__ == "__main__":
+    main()
