@@ -1,0 +1,119 @@
+"""Scores of tokens again, by the packages that published the methods.
+
+    methods_oracle.py MODEL_FOLDER EXPLANATION.json EXPLANATION.npz BLANK_ID
+
+The files are what `attnflow explain --method attnlrp,gradient-x-input,integrated-gradients` wrote of a text, BLANK_ID
+is the token that stands for one that says nothing. AttnLRP's scores come from lxt (the authors' package), the others from captum, all in
+float64. Prints the largest difference of each method relative to its largest score; ends with status 1 where one is
+above TOLERANCE. A method that a package does not have for this family is named as left out.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+
+# Scores are float32 passes through a model and back.
+TOLERANCE = 2e-4
+STEPS = 50
+
+
+def load(folder):
+    architecture = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
+    model = getattr(transformers, architecture).from_pretrained(folder, attn_implementation="eager")
+    return model.double().eval()
+
+
+class Question:
+    """What was explained: the logits' difference, as a function of what the first layer is given."""
+
+    def __init__(self, model, folder, report):
+        self.model = model
+        vocabulary = transformers.AutoTokenizer.from_pretrained(folder)
+        self.ids = torch.tensor([vocabulary.encode(report["input"]["text"])])
+        if self.ids.shape[1] != len(report["input"]["tokens"]):
+            sys.exit(f"{self.ids.shape[1]} tokens, expected {len(report['input']['tokens'])}")
+        self.target = report["target"]
+
+    def value(self, logits):
+        logits = logits[0] if logits.dim() == 2 else logits[0, self.target["position"]]
+        value = logits[self.target["index"]]
+        against = self.target.get("against")
+        if against is None:
+            return value
+        if against.get("index") is not None:
+            return value - logits[against["index"]]
+        return value - (logits.sum() - value) / (len(logits) - 1)
+
+    def run(self, ids, given=None):
+        """The value, and what the first layer was given: its own input, or `given` in place of it."""
+        layers = self.model.config.num_hidden_layers
+        blocks = next(m for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == layers)
+        seen = []
+
+        def replace(module, inputs):
+            seen.append(inputs[0].detach().requires_grad_(True) if given is None else given)
+            return seen[0], *inputs[1:]
+
+        hook = blocks[0].register_forward_pre_hook(replace)
+        value = self.value(self.model(input_ids=ids).logits)
+        hook.remove()
+        return value, seen[0]
+
+    def gradient_times_input(self):
+        value, embedding = self.run(self.ids)
+        value.backward()
+        return (embedding * embedding.grad).sum(-1)[0].detach().numpy()
+
+
+def by_captum(question, report, blank):
+    """Integrated gradients from the input with `blank` in place of all tokens but special ones."""
+    from captum.attr import IntegratedGradients
+
+    special = torch.tensor([[token["special"] for token in report["input"]["tokens"]]])
+    here, start = (question.run(ids)[1].detach() for ids in (question.ids, torch.where(special, question.ids, blank)))
+    integrated = IntegratedGradients(
+        lambda rows: torch.stack([question.run(question.ids, row[None])[0] for row in rows])
+    )
+    scores = integrated.attribute(here, baselines=start, n_steps=STEPS, method="gausslegendre")
+    return scores.sum(-1)[0].detach().numpy()
+
+
+def by_lxt(question):
+    """None where lxt has no rules for this family."""
+    from lxt.efficient import monkey_patch
+
+    module = sys.modules[type(question.model).__module__]
+    try:
+        monkey_patch(module)
+    except ValueError:
+        return None
+    return question.gradient_times_input()
+
+
+def main():
+    folder, report_file, arrays_file = map(Path, sys.argv[1:4])
+    report = json.loads(report_file.read_text(encoding="utf-8"))
+    question = Question(load(folder), folder, report)
+    expected = {
+        "gradient_x_input": question.gradient_times_input(),
+        "integrated_gradients": by_captum(question, report, int(sys.argv[4])),
+        "attnlrp": by_lxt(question),  # last: it changes what the model's classes do
+    }
+    failed = False
+    with np.load(arrays_file) as arrays:
+        for name, scores in expected.items():
+            if scores is None:
+                print(f"{name}: left out, the package has no rules for {type(question.model).__name__}")
+                continue
+            difference = np.abs(arrays[name][0] - scores).max() / np.abs(scores).max()
+            print(f"{name}: {difference:.1e}")
+            failed |= not difference < TOLERANCE
+    sys.exit(int(failed))
+
+
+if __name__ == "__main__":
+    main()
