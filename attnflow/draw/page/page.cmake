@@ -1,4 +1,4 @@
-# The html page, with style and script put in, as byte arrays (around title and report) that the draw library links.
+# The html page, with style and script put in, as byte arrays (around title and report) that the page's library links.
 # Regenerated only when one of the files changes.
 set(page_dir ${CMAKE_CURRENT_SOURCE_DIR}/page)
 
@@ -32,18 +32,7 @@ function(embed_viewer name connects)
             ${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake
     COMMENT "Embedding ${name}"
     VERBATIM)
-  target_sources(attnflow_draw PRIVATE ${source})
+  target_sources(attnflow_page PRIVATE ${source})
 endfunction()
 embed_viewer(viewer_page OFF)
 embed_viewer(viewer_server_page ON)
-
-if(ATTNFLOW_TESTS)
-  # Writes the pages that the browser test opens (tests/browser).
-  add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc
-                                      ${page_dir}/image_samples_for_test.cc)
-  target_link_libraries(attnflow_sample_html PRIVATE attnflow_draw attnflow_core attnflow_flags)
-  # Writes compact documents of every kind and size.
-  add_executable(attnflow_sample_documents ${page_dir}/sample_documents.cc)
-  target_link_libraries(attnflow_sample_documents PRIVATE attnflow_draw attnflow_core attnflow_flags PkgConfig::pangocairo
-                                                          PkgConfig::cairo fmt::fmt)
-endif()

@@ -1,19 +1,18 @@
 // From attention to the numbers of a report: the questions that its settings ask (attribution/attribute.h), words,
 // notes.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_FILL_REPORT_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_FILL_REPORT_H_
+#ifndef ATTNFLOW_EXPLAIN_FILL_REPORT_H_
+#define ATTNFLOW_EXPLAIN_FILL_REPORT_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/certificates.h"
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"
-#include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -39,6 +38,11 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 // the positions of predictions and referents those of words.
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
+// The same of the attention of all heads, which the report keeps with options.keep_attention.
+void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options);
+void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
+                 const ExplainOptions& options);
+
 // What options.only_output_token gives: raw attention and rollout of one output token, [layer, 1, input token], for
 // texts that are too long for matrices (30 layers of 4,096 tokens are 4 GB an array). Report::graph stays empty.
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
@@ -46,8 +50,8 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
 
 // Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: flow,
 // certificates, discard, kept attention, all output tokens.
-void check_row_options(const ExplainOptions& options, const ModelInfo& info);
+void check_row_options(const ExplainOptions& options, const ReportModel& model);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_FILL_REPORT_H_
+#endif  // ATTNFLOW_EXPLAIN_FILL_REPORT_H_

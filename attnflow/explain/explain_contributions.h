@@ -1,8 +1,8 @@
 // explain_attention() for mixings of contributions.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_EXPLAIN_CONTRIBUTIONS_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_EXPLAIN_CONTRIBUTIONS_H_
+#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_CONTRIBUTIONS_H_
+#define ATTNFLOW_EXPLAIN_EXPLAIN_CONTRIBUTIONS_H_
 
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/explain/explain_attention.h"
 
 namespace attnflow {
 
@@ -11,4 +11,4 @@ Report explain_contributions(AttentionInput input, const ExplainOptions& options
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_EXPLAIN_CONTRIBUTIONS_H_
+#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_CONTRIBUTIONS_H_

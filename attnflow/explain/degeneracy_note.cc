@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/degeneracy_note.h"
+#include "attnflow/explain/degeneracy_note.h"
 
 #include <fmt/format.h>
 

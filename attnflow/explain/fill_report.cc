@@ -1,22 +1,24 @@
-#include "attnflow/analysis/explain/fill_report.h"
+#include "attnflow/explain/fill_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
-#include "attnflow/analysis/explain/certificates.h"
-#include "attnflow/analysis/explain/degeneracy_note.h"
-#include "attnflow/analysis/explain/sink_note.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/degeneracy.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/degeneracy_note.h"
+#include "attnflow/explain/sink_note.h"
 #include "attnflow/graph/layers.h"
+#include "attnflow/graph/mixing.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/rollout/rollout.h"
 
@@ -102,6 +104,24 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
         {NoteCode::kRolloutNotShares,
          {{"output_token", report.output_token}, {"layer", report.settings.layers.back()}, {"sum", sum}}});
   }
+}
+
+// Attention to graph, and to the report when it is to be kept.
+template <typename Weight>
+void fill_report_of_stack(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
+                          const ExplainOptions& options) {
+  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
+  if (options.keep_attention) {
+    if constexpr (std::is_same_v<Weight, float>) {
+      report.attention = stack.weights();
+    } else {
+      report.attention =
+          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
+      report.notes.emplace_back(NoteCode::kAttentionRounded);
+    }
+  }
+  stack = {};
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
 }
 
 // What the settings mean for the input goes into the report. Returns the output token.
@@ -227,6 +247,15 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   report.graph = attribute(drawn, all).values;
 }
 
+void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options) {
+  fill_report_of_stack(report, std::move(stack), question, options);
+}
+
+void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
+                 const ExplainOptions& options) {
+  fill_report_of_stack(report, std::move(stack), question, options);
+}
+
 void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
                         const ExplainOptions& options) {
   const Settings& settings = report.settings;
@@ -252,13 +281,13 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
 }
 
-void check_row_options(const ExplainOptions& options, const ModelInfo& info) {
+void check_row_options(const ExplainOptions& options, const ReportModel& model) {
   const auto refuse = [](const std::string& what) {
     throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
   };
   const Settings& settings = options.settings;
-  if (!info.causal) {
-    refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; remove the option", info.name));
+  if (!model.causal) {
+    refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; remove the option", model.name));
   }
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));

@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/referents.h"
+#include "attnflow/explain/referents.h"
 
 #include <gtest/gtest.h>
 

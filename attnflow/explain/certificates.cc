@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/certificates.h"
+#include "attnflow/explain/certificates.h"
 
 #include <fmt/format.h>
 

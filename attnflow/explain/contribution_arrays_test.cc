@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/contribution_arrays.h"
+#include "attnflow/explain/contribution_arrays.h"
 
 #include <gtest/gtest.h>
 

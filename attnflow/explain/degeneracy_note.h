@@ -1,6 +1,6 @@
 // The note on flow that is mostly degenerate (flow/flow.h): in which layers, how much, at which end of the network.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_DEGENERACY_NOTE_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_DEGENERACY_NOTE_H_
+#ifndef ATTNFLOW_EXPLAIN_DEGENERACY_NOTE_H_
+#define ATTNFLOW_EXPLAIN_DEGENERACY_NOTE_H_
 
 #include <cstddef>
 #include <optional>
@@ -25,4 +25,4 @@ std::optional<Note> degeneracy_note(const DegeneracyQuestion& question);
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_DEGENERACY_NOTE_H_
+#endif  // ATTNFLOW_EXPLAIN_DEGENERACY_NOTE_H_

@@ -1,9 +1,10 @@
 // Contributions out of array files: finished, or made of the terms of the layers that a file holds.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_CONTRIBUTION_ARRAYS_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_CONTRIBUTION_ARRAYS_H_
+#ifndef ATTNFLOW_EXPLAIN_CONTRIBUTION_ARRAYS_H_
+#define ATTNFLOW_EXPLAIN_CONTRIBUTION_ARRAYS_H_
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/array_file.h"
@@ -22,6 +23,9 @@ struct ContributionArrays {
   Tensor<float> output;             // [layer, position, hidden]; empty: the sum of the other terms
 };
 
+// Finished contributions. Throws Error(kBadFile), which begins with `source`, unless they are [layer, query, key].
+Tensor<double> checked_contributions(Tensor<double> contributions, std::string_view source);
+
 // Reads the arrays of these names. has(name): whether the file has it. Throws Error(kBadFile) when some of the terms
 // are there and others are not, when there are neither terms nor contributions, and for arrays that are no numbers.
 ContributionArrays read_contribution_arrays(const std::string& path, const std::function<bool(const char*)>& has,
@@ -38,4 +42,4 @@ AttentionGraph graph_of_arrays(const ContributionArrays& arrays, TensorView<cons
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_CONTRIBUTION_ARRAYS_H_
+#endif  // ATTNFLOW_EXPLAIN_CONTRIBUTION_ARRAYS_H_

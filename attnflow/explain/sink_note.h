@@ -1,6 +1,6 @@
 // The notes on attention that gathers on a decoder's first token, and on the second where the first is masked.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_SINK_NOTE_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_SINK_NOTE_H_
+#ifndef ATTNFLOW_EXPLAIN_SINK_NOTE_H_
+#define ATTNFLOW_EXPLAIN_SINK_NOTE_H_
 
 #include <optional>
 #include <string>
@@ -22,4 +22,4 @@ inline std::optional<Note> sink_note(NoteCode code, double share, std::string to
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_SINK_NOTE_H_
+#endif  // ATTNFLOW_EXPLAIN_SINK_NOTE_H_

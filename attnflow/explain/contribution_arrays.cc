@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/contribution_arrays.h"
+#include "attnflow/explain/contribution_arrays.h"
 
 #include <fmt/format.h>
 
@@ -70,16 +70,18 @@ Tensor<float> sum_of_terms(const LayerTerms& terms) {
 
 }  // namespace
 
+Tensor<double> checked_contributions(Tensor<double> contributions, std::string_view source) {
+  if (contributions.rank() == 3 && !contributions.empty()) return contributions;
+  throw Error(ErrorKind::kBadFile, fmt::format("{}: expected contributions [layer, query, key], found {}", source,
+                                               shape_to_string(contributions.shape())));
+}
+
 ContributionArrays read_contribution_arrays(const std::string& path, const std::function<bool(const char*)>& has,
                                             const std::function<Array(const char*)>& read) {
   ContributionArrays arrays;
   const auto source = [&](const char* name) { return fmt::format("{}: {}", path, name); };
   if (has("contributions")) {
-    arrays.contributions = read("contributions").to_double(source("contributions"));
-    if (arrays.contributions.rank() != 3 || arrays.contributions.empty()) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected contributions [layer, query, key], found {}", path,
-                                                   shape_to_string(arrays.contributions.shape())));
-    }
+    arrays.contributions = checked_contributions(read("contributions").to_double(source("contributions")), path);
     return arrays;
   }
   for (const char* name : {"values", "output_projection", "residual"}) {
@@ -98,8 +100,8 @@ ContributionArrays read_contribution_arrays(const std::string& path, const std::
 
 Error unnamed_contributions(const std::string& path) {
   return {ErrorKind::kUsage,
-          fmt::format("{}: expected --mixing to say what the file's contributions are (norm, globenc, "
-                      "alti, ifr or value-zeroing), since it holds no attention",
+          fmt::format("{}: expected --mixing to say what the contributions are (norm, globenc, alti, ifr or "
+                      "value-zeroing), since there is no attention",
                       path)};
 }
 

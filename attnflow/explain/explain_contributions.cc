@@ -1,13 +1,13 @@
-#include "attnflow/analysis/explain/explain_contributions.h"
+#include "attnflow/explain/explain_contributions.h"
 
 #include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "attnflow/analysis/explain/fill_report.h"
-#include "attnflow/analysis/explain/referents.h"
 #include "attnflow/attribution/note.h"
+#include "attnflow/explain/fill_report.h"
+#include "attnflow/explain/referents.h"
 
 namespace attnflow {
 namespace {

@@ -1,14 +1,14 @@
 // Flows of single pairs with their proofs, for a report.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_CERTIFICATES_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_CERTIFICATES_H_
+#ifndef ATTNFLOW_EXPLAIN_CERTIFICATES_H_
+#define ATTNFLOW_EXPLAIN_CERTIFICATES_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/attribution/source.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -36,4 +36,4 @@ void add_certificates(Report& report, GraphSource& source, const std::vector<Cer
 
 }  // namespace attnflow
 
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_CERTIFICATES_H_
+#endif  // ATTNFLOW_EXPLAIN_CERTIFICATES_H_
