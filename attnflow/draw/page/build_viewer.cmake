@@ -23,6 +23,7 @@ if(differs AND FETCH)
   if(NOT npm)
     message(FATAL_ERROR "expected npm beside Node (${NODE}), which fetches what builds the html page, found none")
   endif()
+  set(ENV{PATH} "${node_folder}:$ENV{PATH}") # packages run it when they are installed
   # A Node out of a wheel brings its own list of certificates; it should trust what the system trusts.
   if(NOT DEFINED ENV{NODE_EXTRA_CA_CERTS} AND EXISTS /etc/ssl/certs/ca-certificates.crt)
     set(ENV{NODE_EXTRA_CA_CERTS} /etc/ssl/certs/ca-certificates.crt)
