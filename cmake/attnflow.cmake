@@ -1,15 +1,39 @@
 # Functions that the build is made of. A module is a folder attnflow/<name>/; its sources are *.cc, its tests *_test.cc
 # and its benchmarks *_benchmark.cc, all beside each other, so adding a file needs no change here.
 
-function(attnflow_dependencies)
+# attnflow_libraries(): those of the core. All that are missing are named at once, by their Debian packages: whoever
+# builds the Python package has not asked for C++.
+macro(attnflow_libraries)
   find_package(PkgConfig REQUIRED)
   find_package(Threads REQUIRED)
-  find_package(fmt REQUIRED)
-  find_package(nlohmann_json REQUIRED)
-  pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
-  pkg_check_modules(hwy REQUIRED IMPORTED_TARGET GLOBAL libhwy)
-  pkg_check_modules(zlib REQUIRED IMPORTED_TARGET GLOBAL zlib)
-  pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
+  set(missing "")
+  foreach(package fmt:libfmt-dev nlohmann_json:nlohmann-json3-dev)
+    string(REPLACE ":" ";" package ${package})
+    list(GET package 0 name)
+    find_package(${name} QUIET)
+    if(NOT ${name}_FOUND)
+      list(APPEND missing ${package})
+    endif()
+  endforeach()
+  foreach(package libzip:libzip:libzip-dev hwy:libhwy:libhwy-dev zlib:zlib:zlib1g-dev utf8proc:libutf8proc:libutf8proc-dev)
+    string(REPLACE ":" ";" package ${package})
+    list(GET package 0 name)
+    list(GET package 1 module)
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET GLOBAL ${module})
+    if(NOT ${name}_FOUND)
+      list(APPEND missing ${package})
+    endif()
+  endforeach()
+  if(missing)
+    list(FILTER missing INCLUDE REGEX "-dev$")
+    string(REPLACE ";" " " missing "${missing}")
+    message(FATAL_ERROR "expected C++ libraries with their headers, found none of these: ${missing} (the names of their "
+                        "Debian packages). On Debian: apt-get install ${missing}")
+  endif()
+endmacro()
+
+function(attnflow_dependencies)
+  attnflow_libraries()
   if(ATTNFLOW_TESTS)
     find_package(GTest REQUIRED)
     find_library(ATTNFLOW_RAPIDCHECK rapidcheck REQUIRED)
@@ -230,10 +254,14 @@ function(attnflow_core_module module)
   attnflow_fuzzers(${module})
 endfunction()
 
-# attnflow_module(<module> LIBRARIES ...): a folder that becomes the static library attnflow_<module>.
+# attnflow_module(<module> LIBRARIES ... WITHOUT ...): a folder that becomes the static library attnflow_<module>,
+# without the sources that are a library of their own.
 function(attnflow_module module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES;TEST_LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;PRIVATE_LIBRARIES;TEST_LABELS;WITHOUT")
   attnflow_sources(${module} sources)
+  foreach(name ${arg_WITHOUT})
+    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/attnflow/${module}/${name})
+  endforeach()
   attnflow_hot_sources(${sources})
   add_library(attnflow_${module} STATIC ${sources})
   target_link_libraries(

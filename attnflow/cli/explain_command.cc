@@ -10,9 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/certificates.h"
 #include "attnflow/analysis/explain/explain.h"
-#include "attnflow/analysis/explain/referents.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
@@ -22,6 +20,10 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
+#include "attnflow/explain/attention_file.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/referents.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 
@@ -114,9 +116,7 @@ void run_explain(ExplainArguments& arguments) {
                 "--renormalize and --any-weights require --attention FILE: a model's attention is already normalized "
                 "by softmax");
   }
-  if (options.renormalize && options.any_weights) {
-    throw Error(ErrorKind::kUsage, "--renormalize and --any-weights are mutually exclusive");
-  }
+  check_attention_options(options);
   if (!from_file && !arguments.text) {
     throw Error(ErrorKind::kUsage,
                 "expected a text to explain (or - to read it from standard input), or --attention "

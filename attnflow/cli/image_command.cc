@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/certificates.h"
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/analysis/image/image_figure.h"
 #include "attnflow/analysis/loaded_model.h"
@@ -23,6 +22,7 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
+#include "attnflow/explain/certificates.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/report/report_json.h"

@@ -16,6 +16,7 @@
 #ifndef ATTNFLOW_DRAW_HTML_H_
 #define ATTNFLOW_DRAW_HTML_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -23,7 +24,12 @@
 
 namespace attnflow {
 
-std::string report_html(const Report& report);
+// kEmbedded: for a frame in another page, such as a notebook's cell: one card and a slim bar, no keys of the whole
+// page, no link to copy. It says how high it is by `parent.postMessage({attnflow: {height}}, "*")`, whenever that
+// changes.
+enum class PageForm : std::uint8_t { kPage, kEmbedded };
+
+std::string report_html(const Report& report, PageForm form = PageForm::kPage);
 
 // Writes a complete file or none. Throws Error(kOther) when the path cannot be written.
 void write_html(const std::filesystem::path& path, const Report& report);

@@ -1,5 +1,6 @@
 #include "attnflow/draw/viewer_page.h"
 
+#include <cassert>
 #include <cstddef>
 #include <span>
 
@@ -65,6 +66,14 @@ std::string viewer_page(const std::string& text, const std::string& json) {
                     .before_report = {viewer_page_before_report, viewer_page_before_report_size},
                     .after_report = {viewer_page_after_report, viewer_page_after_report_size}},
                    text, json);
+}
+
+std::string viewer_embedded_page(const std::string& text, const std::string& json) {
+  std::string page = viewer_page(text, json);
+  const std::string root = "<html";
+  const std::size_t at = page.find(root);
+  assert(at != std::string::npos && "viewer.html begins with its root element");
+  return page.insert(at + root.size(), " data-embed");
 }
 
 std::string viewer_server_page() {

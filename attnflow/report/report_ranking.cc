@@ -203,7 +203,7 @@ std::string method_title(const Report& report, Method method, std::size_t layer)
 
 std::string model_line(const Report& report) {
   const ReportModel& model = report.model;
-  std::string line = model.name.empty() ? "attention from a file" : clean_line(model.name);
+  std::string line = model.name.empty() ? "attention from an array" : clean_line(model.name);
   line += " (";
   if (!model.architecture.empty()) line += clean_line(model.architecture) + ", ";
   line += plural(model.layers, "layer") + ", " + plural(model.heads, "head");

@@ -150,7 +150,7 @@ TEST(Words, Settings) {
   report.settings.normalization = Normalization::kRow;
   report.settings.words = true;
   report.settings.flow_tolerance = 1e-9;
-  EXPECT_EQ(model_line(report), "attention from a file (1 layer, 1 head, causal), 4 tokens");
+  EXPECT_EQ(model_line(report), "attention from an array (1 layer, 1 head, causal), 4 tokens");
   EXPECT_EQ(settings_line(report),
             "Head 3 in the layer looked at, mean over heads below it, no residual, tokens 0,5 masked, "
             "smallest 90% of the weights discarded (columns of special tokens kept), rows divided by their sums, word "

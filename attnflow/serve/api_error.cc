@@ -9,6 +9,7 @@
 
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/option_fields.h"
 
 namespace attnflow {
 
@@ -48,32 +49,6 @@ HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after) {
 
 HttpResponse error_response(const ApiError& error) {
   return error_response(error.status(), error.kind(), error.what());
-}
-
-std::string with_field_names(const std::string& message) {
-  std::string result;
-  for (std::size_t i = 0; i < message.size(); ++i) {
-    const auto is_letter = [&](std::size_t at) {
-      return at < message.size() && message[at] >= 'a' && message[at] <= 'z';
-    };
-    const bool begins = i == 0 || message[i - 1] == ' ' || message[i - 1] == '(' || message[i - 1] == '\'';
-    if (begins && message.compare(i, 2, "--") == 0 && is_letter(i + 2)) {
-      std::size_t end = i + 2;
-      while (is_letter(end) || (end < message.size() && message[end] == '-' && is_letter(end + 1))) {
-        result += message[end] == '-' ? '_' : message[end];
-        ++end;
-      }
-      i = end - 1;
-      continue;
-    }
-    if (i == 0 && message.starts_with("-n:")) {
-      result += "tokens";
-      i = 1;
-      continue;
-    }
-    result += message[i];
-  }
-  return result;
 }
 
 std::string without_path(std::string message, const std::string& path, const std::string& name) {

@@ -45,9 +45,6 @@ HttpResponse queue_full_response(std::size_t waiting, std::size_t retry_after);
 // Options of the command line in messages become fields: "--flow-tolerance: expected ..." is "flow_tolerance: ...".
 ApiError api_error_of(const std::exception& error, bool input_is_file = false);
 
-// The text with options of the command line spelled as fields.
-std::string with_field_names(const std::string& message);
-
 // The text with a model's name in the place of the path it was read from, which is this machine's own affair.
 std::string without_path(std::string message, const std::string& path, const std::string& name);
 

@@ -1,10 +1,7 @@
 // From the fields of a request to the options of an analysis.
 //
-// Fields have the names of the command line's options with underscores and mean what they mean there. What several
-// values are joined by commas on the command line may be a JSON list or such a text. Everything that is wrong throws
-// Error(kUsage), whose message begins with the field: a field that does not exist, one given twice, one of a wrong type
-// or out of range, JSON that does not parse or is nested deeper than any request needs. Values are checked here as far
-// as they can be without the model.
+// What fields are, and how they are read, is said by explain/option_fields.h. Values are checked here as far as they
+// can be without the model.
 #ifndef ATTNFLOW_SERVE_API_OPTIONS_H_
 #define ATTNFLOW_SERVE_API_OPTIONS_H_
 
@@ -16,7 +13,6 @@
 #include "attnflow/analysis/evaluate/evaluate_text.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
-#include "attnflow/attribution/setting_options.h"
 #include "attnflow/serve/http_message.h"
 
 namespace attnflow {
@@ -25,9 +21,6 @@ namespace attnflow {
 inline constexpr std::size_t kMaxListed = 256;      // entries of a list
 inline constexpr std::size_t kMaxLayersText = 200;  // characters of "1-6,8"
 inline constexpr std::size_t kMaxTopK = 1000;
-
-// The settings of a request that names none.
-Settings default_settings(SettingUse use);
 
 struct ExplainRequest {
   std::string model;  // "" for the default

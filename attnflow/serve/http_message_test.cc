@@ -27,13 +27,6 @@ TEST(Request, Headers) {
   EXPECT_FALSE(request.header("c").has_value());
 }
 
-TEST(ApiError, FieldsInsteadOfOptions) {
-  EXPECT_EQ(with_field_names("--flow-tolerance: expected x"), "flow_tolerance: expected x");
-  EXPECT_EQ(with_field_names("pass --truncate to cut it (--top-k 3)"), "pass truncate to cut it (top_k 3)");
-  EXPECT_EQ(with_field_names("-n: expected 1"), "tokens: expected 1");
-  EXPECT_EQ(with_field_names("a -- b x--y 1 - 2 --"), "a -- b x--y 1 - 2 --");
-}
-
 TEST(ApiError, IsJsonWhateverTheMessage) {
   EXPECT_EQ(error_json("kind", "a \"b\"\n\xff"),
             "{\"error\":{\"kind\":\"kind\",\"message\":\"a \\\"b\\\"\\n\xef\xbf\xbd\"}}\n");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attnflow/attribution/setting_options.h"
+#include "attnflow/explain/option_fields.h"
 #include "attnflow/serve/api.h"
 #include "attnflow/serve/api_options.h"
 #include "attnflow/serve/embedded.h"

@@ -4,7 +4,7 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli training serve oracle viewer browser consumer lint dev tsan)
+STAGES=(release cli training serve oracle python viewer browser consumer lint dev tsan)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -65,6 +65,15 @@ stage_oracle() {
   ATTNFLOW_TORCH_PYTHON="$(torch_python)" || return 1
   export ATTNFLOW_TORCH_PYTHON
   unittest_folder tests/oracle
+}
+
+# The Python package, installed as `pip install .` does; what it needs to be built is there, so nothing is fetched.
+stage_python() {
+  local interpreter
+  interpreter="$(package_python)" || return 1
+  "$interpreter" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+    --config-settings=cmake.define.ATTNFLOW_WERROR=ON . || return 1
+  PYTHON="$interpreter" unittest_folder python/tests
 }
 
 # The numbers of the html page, without a browser.
@@ -133,6 +142,7 @@ end_ahead() {
 task_environments() {
   [[ " ${stages[*]} " != *' serve '* ]] || serve_python
   [[ " ${stages[*]} " != *' oracle '* ]] || torch_python
+  [[ " ${stages[*]} " != *' python '* ]] || package_python
 }
 
 # run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes).
@@ -189,7 +199,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | training | serve | oracle | browser | release | dev) groups+=(test) ;;
+      cli | training | serve | oracle | python | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
     case "$stage" in dev | tsan) ahead+=("$stage") ;; esac

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { ReportApp } from "./app";
 import { Viewer } from "./context";
+import { EmbeddedReport, isEmbedded } from "./embedded";
 import { GenerationApp } from "./generation/generation_app";
 import { GenerationViewer } from "./generation/generation_viewer";
 import { GenerationReport, readReport } from "./report/generation_report";
@@ -10,5 +11,7 @@ import { GenerationReport, readReport } from "./report/generation_report";
 export async function showReport(value: unknown, root: HTMLElement) {
   const report = await readReport(value);
   const generation = report instanceof GenerationReport ? new GenerationViewer(report) : null;
-  render(generation ? <GenerationApp viewer={generation} /> : <ReportApp viewer={new Viewer(report)} />, root);
+  if (generation) render(<GenerationApp viewer={generation} />, root);
+  else if (isEmbedded(root.ownerDocument.documentElement)) render(<EmbeddedReport viewer={new Viewer(report)} />, root);
+  else render(<ReportApp viewer={new Viewer(report)} />, root);
 }

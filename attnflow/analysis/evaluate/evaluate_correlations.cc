@@ -12,7 +12,6 @@
 
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/sample_relevance.h"
-#include "attnflow/analysis/explain/degeneracy_note.h"
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/degeneracy.h"
@@ -22,6 +21,7 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
 #include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/explain/degeneracy_note.h"
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {

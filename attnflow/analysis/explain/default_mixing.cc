@@ -82,10 +82,6 @@ void choose_mixing_of_image(Settings& settings) {
   settings.mixing = names_prediction(settings) ? Mixing::kRelevance : Mixing::kAttention;
 }
 
-void choose_attention(Settings& settings) {
-  if (settings.mixing == Mixing::kAuto) settings.mixing = Mixing::kAttention;
-}
-
 void note_preparation(const Gradients<TextInput>& gradients, std::vector<Note>& notes) {
   const std::size_t bytes = gradients.preparation_bytes();
   if (bytes > 0) notes.push_back({NoteCode::kDequantisedGradients, {{"mib", bytes >> 20U}}});

@@ -42,8 +42,6 @@ void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& 
 
 // The same of an image.
 void choose_mixing_of_image(Settings& settings);
-// Of arrays, which are nothing else.
-void choose_attention(Settings& settings);
 
 // Says what gradients cost beside the passes.
 void note_preparation(const Gradients<TextInput>& gradients, std::vector<Note>& notes);

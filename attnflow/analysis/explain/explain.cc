@@ -5,20 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
-#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/certificates.h"
 #include "attnflow/analysis/explain/default_mixing.h"
-#include "attnflow/analysis/explain/explain_contributions.h"
-#include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
-#include "attnflow/analysis/explain/referents.h"
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/explain/unknown_words.h"
@@ -26,9 +19,9 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
-#include "attnflow/files/array_file.h"
-#include "attnflow/files/extension.h"
-#include "attnflow/files/safetensors.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/fill_report.h"
+#include "attnflow/explain/referents.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
@@ -36,24 +29,6 @@
 
 namespace attnflow {
 namespace {
-
-// Attention to graph, and to the report when it is to be kept.
-template <typename Weight>
-void add_attention(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
-                   const ExplainOptions& options) {
-  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
-  if (options.keep_attention) {
-    if constexpr (std::is_same_v<Weight, float>) {
-      report.attention = stack.weights();
-    } else {
-      report.attention =
-          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
-      report.notes.emplace_back(NoteCode::kAttentionRounded);
-    }
-  }
-  stack = {};
-  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
-}
 
 // Ids of the words asked for, one piece each.
 std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::vector<std::string>& words) {
@@ -252,7 +227,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     score_methods(report, methods);
   };
   if (options.only_output_token) {
-    check_row_options(options, info);
+    check_row_options(options, report.model);
     Decoder& decoder = *model.decoder();
     Tensor<float> logits;
     const std::unique_ptr<AttentionReplay> replay =
@@ -285,165 +260,6 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   note_negative_share(report.notes, made.negative_share);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
   add_scores();
-  return report;
-}
-
-namespace {
-
-// Whether arrays are what attnflow itself wrote of an explanation or a generation.
-template <typename Has>
-bool is_result(const Has& has) {
-  return (has("output_tokens") || has("generated_tokens")) && (has("raw") || has("rollout") || has("flow"));
-}
-
-Error no_attention_kept(const std::filesystem::path& path) {
-  return {ErrorKind::kBadFile, fmt::format("{}: expected an array named \"attention\", found the results of an "
-                                           "analysis; attnflow explain --keep-attention includes it",
-                                           path.string())};
-}
-
-template <typename Weight>
-BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, const std::filesystem::path& path,
-                                          const ExplainOptions& options) {
-  validate_attention(std::as_const(weights).view(), path.string());
-  if (options.renormalize) {
-    if constexpr (std::is_same_v<Weight, double>) renormalize_rows(weights);
-  } else if (!options.any_weights) {
-    const RowSums sums = inspect_row_sums(std::as_const(weights).view());
-    if (sums.largest_error > kRowSumTolerance) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format(
-              "{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass "
-              "--renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
-              path.string(), kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
-    }
-  }
-  return BasicAttentionStack<Weight>(std::move(weights));
-}
-
-}  // namespace
-
-AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
-  const std::string extension = internal::lower_extension(path);
-  AttentionInput input;
-  input.name = path.filename().string();
-  Array array;
-  std::vector<std::string> texts;
-  std::vector<bool> special;
-  const auto read_special = [&](const Array& flags) {
-    const Tensor<std::int64_t> values = flags.to_int64("special");
-    for (const std::int64_t value : values.span()) special.push_back(value != 0);
-  };
-  const bool of_terms = mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms;
-  const auto read_terms = [&](const auto& has, const auto& read) {
-    if (of_terms) input.contributions = read_contribution_arrays(path.string(), has, read);
-    if (!of_terms && has("contributions") && !has("attention")) throw unnamed_contributions(path.string());
-  };
-  const auto needs_attention = [&](const auto& has) {
-    return input.contributions.contributions.empty() || has("attention");
-  };
-  if (extension == ".npz") {
-    const std::vector<std::string> keys = list_npz(path);
-    const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
-    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
-    read_terms(has, [&](const char* key) { return read_npz(path, key); });
-    if (needs_attention(has)) array = read_npz(path, "attention");
-    if (has("tokens")) {
-      const Array tokens = read_npz(path, "tokens");
-      if (tokens.dtype != DType::kUnicode) {
-        throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}: expected tokens as a NumPy unicode array (dtype <U), found {}; save "
-                                "numpy.array(tokens, dtype=str)",
-                                path.string(), dtype_name(tokens.dtype)));
-      }
-      texts = tokens.strings;
-    }
-    if (has("special")) read_special(read_npz(path, "special"));
-  } else if (extension == ".npy") {
-    array = read_npy(path);
-  } else if (extension == ".safetensors") {
-    const SafetensorsFile file(path);
-    const auto has = [&](const char* key) { return file.entries().contains(key); };
-    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
-    read_terms(has, [&](const char* key) { return file.read(key); });
-    if (needs_attention(has)) array = file.read("attention");
-    if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
-      const auto json = nlohmann::json::parse(found->second, nullptr, false);
-      const bool is_text_list =
-          json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
-      if (!is_text_list) {
-        throw Error(ErrorKind::kBadFile,
-                    fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
-                                path.string()));
-      }
-      texts = json.get<std::vector<std::string>>();
-    }
-    if (has("special")) read_special(file.read("special"));
-  } else {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--attention: expected a file ending in .npz, .npy or .safetensors, found '{}'", path.string()));
-  }
-
-  const std::string source = fmt::format("{}: attention", path.string());
-  const bool has_attention = !array.shape.empty();
-  if (has_attention && (options.renormalize || array.dtype == DType::kF64)) {
-    input.stack = checked_stack(array.to_double(source), path, options);
-  } else if (has_attention) {
-    input.stack = checked_stack(array.to_float(source), path, options);
-  }
-  array = {};
-  const std::size_t n = has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
-                                      : input.contributions.contributions.extent(1);
-  const auto check_count = [&](std::size_t count, const char* what) {
-    if (count != 0 && count != n) {
-      throw Error(ErrorKind::kBadFile, fmt::format("{}: expected {} {} (one for each key of attention), found {}",
-                                                   path.string(), n, what, count));
-    }
-  };
-  check_count(texts.size(), "tokens");
-  check_count(special.size(), "special flags");
-  input.tokens.resize(n);
-  for (std::size_t t = 0; t < texts.size(); ++t) input.tokens[t].text = texts[t];
-  for (std::size_t t = 0; t < special.size(); ++t) input.tokens[t].special = special[t];
-  return input;
-}
-
-Report explain_attention(AttentionInput input, const ExplainOptions& given) {
-  ExplainOptions options = given;
-  choose_attention(options.settings);
-  validate(options.settings);
-  if (options.settings.words) {
-    throw Error(ErrorKind::kUsage,
-                "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
-  }
-  if (options.settings.has_target()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--mixing {} requires a text and a model: an attention file has no gradients",
-                            to_text(options.settings.mixing)));
-  }
-  if (mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms) {
-    return explain_contributions(std::move(input), options);
-  }
-  require_aggregations(options.settings.methods, "an attention file");
-  Report report;
-  report.settings = options.settings;
-  report.input.kind = "attention";
-  if (options.any_weights) {
-    report.notes.emplace_back(NoteCode::kAnyWeights);
-  }
-  std::visit(
-      [&](auto& stack) {
-        report.model = {input.name, "", stack.layers(), stack.heads(),
-                        is_causal(std::as_const(stack).weights().view())};
-        report.input.tokens = std::move(input.tokens);
-        report.input.tokens.resize(stack.tokens());
-        report.referents = resolve_referents(options.referents, report);
-        const ReportQuestion question = resolve_question(report, options);
-        add_attention(report, std::move(stack), question, options);
-      },
-      input.stack);
   return report;
 }
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {

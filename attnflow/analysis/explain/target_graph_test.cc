@@ -14,6 +14,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/explain/explain_attention.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"

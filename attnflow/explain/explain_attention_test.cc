@@ -1,0 +1,234 @@
+#include "attnflow/explain/explain_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/note_for_test.h"
+#include "attnflow/base/error.h"
+#include "attnflow/flow/flow.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/graph/random_stack_for_test.h"
+
+namespace attnflow::explain_attention_test {
+namespace {
+
+TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 2, .heads = 1, .tokens = kMaxTokensForAllFlows + 1, .causal = true, .seed = 1});
+  ExplainOptions options;
+  const Report report = explain_attention(input, options);
+  EXPECT_EQ(report.flow_output_tokens, (std::vector<std::size_t>{kMaxTokensForAllFlows}));
+  EXPECT_EQ(report.flow.shape(), (Shape{2, 1, kMaxTokensForAllFlows + 1}));
+  EXPECT_EQ(report.rollout.extent(1), kMaxTokensForAllFlows + 1);
+  options.settings.output_token = parse_output_token("all");
+  const Report all = explain_attention(input, options);
+  EXPECT_EQ(all.flow.extent(1), kMaxTokensForAllFlows + 1);
+  for (std::size_t j = 0; j <= kMaxTokensForAllFlows; ++j) {
+    EXPECT_EQ(all.flow(1, kMaxTokensForAllFlows, j), report.flow(1, 0, j));
+  }
+}
+
+std::vector<Note> notes_of(const Report& report, NoteCode code) { return test::notes_of(report.notes, code); }
+
+// Half of the last token's attention on the first of ten, in both layers.
+TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
+  AttentionInput input;
+  Tensor<float> weights({2, 1, 10, 10});
+  for (std::size_t l = 0; l < 2; ++l) {
+    weights(l, 0, 0, 0) = 1.0F;
+    for (std::size_t i = 1; i < 10; ++i) {
+      weights(l, 0, i, 0) = 0.5F;
+      for (std::size_t j = 1; j <= i; ++j) weights(l, 0, i, j) = 0.5F / static_cast<float>(i);
+    }
+  }
+  input.stack = AttentionStack(std::move(weights));
+  ExplainOptions options;
+  const std::vector<Note> notes = notes_of(explain_attention(input, options), NoteCode::kAttentionSink);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NEAR(test::value_of<double>(notes[0], "share"), 0.5, 1e-7);
+  EXPECT_TRUE(notes[0].text.starts_with("50% of the output token's attention")) << notes[0].text;
+  options.settings.output_token = parse_output_token("2");  // of three tokens, half is not much
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kAttentionSink).empty());
+  options.settings.output_token = parse_output_token("last");
+  options.settings.column_mask = parse_column_mask("first");
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kAttentionSink).empty());
+}
+
+// With the first of four columns masked, the second row is (0, 1, 0, 0) in every layer.
+TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
+  AttentionInput input;
+  Tensor<float> weights({4, 1, 4, 4});
+  for (std::size_t l = 0; l < 4; ++l) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) weights(l, 0, i, j) = 1.0F / static_cast<float>(i + 1);
+    }
+  }
+  input.stack = AttentionStack(std::move(weights));
+  ExplainOptions options;
+  options.settings.column_mask = parse_column_mask("first");
+  const Report report = explain_attention(input, options);
+  const std::vector<Note> notes = notes_of(report, NoteCode::kSecondTokenSink);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_DOUBLE_EQ(test::value_of<double>(notes[0], "share"), report.rollout(3, 3, 1));
+  const auto silent = [&] { return notes_of(explain_attention(input, options), NoteCode::kSecondTokenSink).empty(); };
+  options.settings.methods = {Method::kRaw};
+  EXPECT_TRUE(silent());
+  options.settings.methods = {Method::kRollout};
+  EXPECT_FALSE(silent());
+  options.settings.normalization = Normalization::kReceptiveField;
+  EXPECT_TRUE(silent());
+  options.settings.normalization = Normalization::kNone;
+  options.settings.layers = {1};  // a single layer gathers little
+  EXPECT_TRUE(silent());
+}
+
+TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
+  AttentionInput deep;
+  deep.stack = random_stack({.layers = 8, .heads = 4, .tokens = 12, .sharpness = 0.5, .seed = 1});
+  const Report report = explain_attention(deep, {});
+  const std::vector<Note> notes = notes_of(report, NoteCode::kFlowDegenerate);
+  ASSERT_EQ(notes.size(), 1U);
+  const std::string text = note_text(notes[0]);
+  // The note agrees with the flags of the cells.
+  std::vector<std::size_t> mostly;
+  for (std::size_t l = 0; l < 8; ++l) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < 12; ++i) {
+      for (std::size_t j = 0; j < 12; ++j) count += report.flow_degenerate(l, i, j) != 0;
+    }
+    if (2 * count > 144) mostly.push_back(l + 1);
+  }
+  ASSERT_FALSE(mostly.empty());
+  ASSERT_EQ(mostly.back(), 8U);
+  ASSERT_EQ(mostly.size(), 9 - mostly.front());  // without a gap
+  EXPECT_EQ(test::value_of<std::vector<std::size_t>>(notes[0], "layers"), mostly);
+  EXPECT_NE(text.find("from layers " + std::to_string(mostly.front()) + "-8 is"), std::string::npos) << text;
+  // Plain words come first.
+  EXPECT_TRUE(text.starts_with("From layer " + std::to_string(mostly.front()) + " on, flow mostly repeats the first"))
+      << text;
+  const std::string fewer = "(--layers 1-" + std::to_string(mostly.front() - 1) + ")";
+  EXPECT_NE(text.find("Look at rollout instead, or at flow from fewer layers " + fewer), std::string::npos) << text;
+  for (const char* part : {"% of the values", "layer 1's attention to the input token", "--start-layer", "rollout",
+                           "--residual", "--heads", "of the values shown for one output token"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << ": " << text;
+  }
+
+  AttentionInput shallow;
+  shallow.stack = random_stack({.layers = 1, .heads = 1, .tokens = 12, .seed = 1});
+  EXPECT_TRUE(notes_of(explain_attention(shallow, {}), NoteCode::kFlowDegenerate).empty());
+}
+
+TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
+  // Attention goes to the first token, whose column holds more than any row sends, and in the last layer nothing else
+  // is left: the top row decides, but for the first token itself.
+  constexpr std::size_t kTokens = 24;
+  Tensor<float> weights({4, 1, kTokens, kTokens});
+  for (std::size_t l = 0; l < 4; ++l) {
+    for (std::size_t q = 0; q < kTokens; ++q) {
+      weights(l, 0, q, q) = l == 3 ? 0.0F : 0.25F;
+      weights(l, 0, q, 0) = 1.0F - (q == 0 ? 0.0F : weights(l, 0, q, q));
+    }
+  }
+  AttentionInput sink;
+  sink.stack = AttentionStack(std::move(weights));
+  ExplainOptions options;
+  options.settings.layers = {4};
+  const std::vector<Note> top = notes_of(explain_attention(sink, options), NoteCode::kFlowDegenerate);
+  ASSERT_EQ(top.size(), 1U);
+  const std::string text = note_text(top[0]);
+  EXPECT_NE(text.find("layer 4's own attention"), std::string::npos) << text;
+  EXPECT_EQ(text.find("to the input token"), std::string::npos) << text;
+  EXPECT_TRUE(text.starts_with("At layer 4, most flow values are as large as they can be")) << text;
+  EXPECT_NE(text.find("(--layers 1-3)"), std::string::npos) << text;
+  // From layer 2 down to layer 1 there is nothing between.
+  options.settings.layers = {2};
+  options.settings.start_layer = 1;
+  EXPECT_TRUE(notes_of(explain_attention(sink, options), NoteCode::kFlowDegenerate).empty());
+}
+
+TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 4, .heads = 1, .tokens = 12, .seed = 1});
+  ExplainOptions options;
+  options.any_weights = true;
+  options.settings.methods = {Method::kFlow};
+  options.settings.flow_tolerance = 1e-12;
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kWideGap).empty());
+  // Rows that sum to 10^6 leave larger units.
+  Tensor<float> weights = std::get<AttentionStack>(input.stack).weights();
+  for (float& weight : weights.span()) weight *= 1e6F;
+  input.stack = AttentionStack(weights);
+  const Report report = explain_attention(input, options);
+  const std::vector<Note> notes = notes_of(report, NoteCode::kWideGap);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(test::value_of<double>(notes[0], "tolerance"), 1e-12);
+  options.settings.flow_tolerance = 1e-6;
+  EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kWideGap).empty());
+}
+
+TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 4, .heads = 2, .tokens = 9, .sharpness = 3.0, .seed = 5});
+  const AttentionGraph graph = attention_graph(std::get<AttentionStack>(input.stack));
+  ExplainOptions options;
+  options.certificates = {"2,7", "auto,last", "last,0"};
+  for (const std::size_t m : {0U, 1U}) {
+    options.settings.layers = {2, 4};
+    options.settings.start_layer = m;
+    options.settings.normalization =
+        m == 0 ? Normalization::kNone : Normalization::kRow;  // certificates are never normalised
+    const Report report = explain_attention(input, options);
+    ASSERT_EQ(report.certificates.size(), 3U);
+    const LayeredNetwork network = attention_network(graph, 4, m);
+    const std::size_t pairs[3][2] = {{2, 7}, {0, 8}, {8, 0}};
+    for (std::size_t c = 0; c < 3; ++c) {
+      const ReportCertificate& certificate = report.certificates[c];
+      EXPECT_TRUE(certificate.holds()) << certificate.problem;
+      EXPECT_EQ(certificate.layer, 4U);
+      EXPECT_EQ(certificate.start_layer, m);
+      EXPECT_EQ(certificate.output_token, pairs[c][0]);
+      EXPECT_EQ(certificate.input_token, pairs[c][1]);
+      EXPECT_EQ(certificate.low, certificate.flow);
+      const FlowResult all = attention_flow(graph, {.layers = {4}, .start_layer = m});
+      EXPECT_NEAR(certificate.flow, all.flow(0, pairs[c][0], pairs[c][1]), 1e-15);
+      // What the report holds is a proof by itself: the same arcs, counted from layer m, are checked again.
+      PairFlow again{.flow = certificate.flow,
+                     .flow_gap = certificate.flow_gap,
+                     .fixed_point = {certificate.unit_exponent},
+                     .arc_flows = {},
+                     .minimum_cut = {}};
+      double capacity = 0.0;
+      for (const FlowArc& arc : certificate.arc_flows) {
+        again.arc_flows.push_back({arc.layer - m, arc.from, arc.to, static_cast<std::int64_t>(arc.units)});
+      }
+      for (const ReportCutArc& arc : certificate.minimum_cut) {
+        again.minimum_cut.push_back({arc.layer - m, arc.from, arc.to, 0});
+        EXPECT_EQ(arc.capacity, network.layers[arc.layer - m - 1](arc.from, arc.to));
+        capacity += arc.capacity;
+      }
+      EXPECT_TRUE(certify(network, pairs[c][0], pairs[c][1], again).holds());
+      EXPECT_NEAR(capacity, certificate.high, 1e-14);
+      ASSERT_EQ(certificate.cut_shares.size(), 4 - m);
+      EXPECT_EQ(certificate.cut_shares.front().layer, 4U);
+      EXPECT_EQ(certificate.cut_shares.back().layer, m + 1);
+    }
+  }
+}
+
+TEST(ExplainAttention, RefusesCertificatesOfTokensThatAreNotThere) {
+  AttentionInput input;
+  input.stack = random_stack({.layers = 2, .heads = 1, .tokens = 4, .seed = 1});
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"0,4"}, {"4,0"}, {"cls,0"}, {"mask,0"}, {"0"}, {"0,3", "0,last"}, {"all,0"}}) {
+    ExplainOptions options;
+    options.certificates = wrong;
+    EXPECT_THROW(explain_attention(input, options), Error) << wrong[0];
+  }
+}
+
+}  // namespace
+}  // namespace attnflow::explain_attention_test

@@ -1,0 +1,41 @@
+// What is asked of an explanation, whatever gives the attention.
+#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_
+#define ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_
+
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/settings.h"
+#include "attnflow/base/progress.h"
+
+namespace attnflow {
+
+// Flow of all pairs is computed up to this many tokens; above it, only for the chosen output token unless all are
+// asked.
+inline constexpr std::size_t kMaxTokensForAllFlows = 128;
+
+struct ExplainOptions {
+  Settings settings;               // what to compute; `layers` empty: all above start_layer
+  bool keep_attention = false;     // Report::attention is filled
+  bool only_output_token = false;  // decoders: the row of one output token, without matrices (fill_report.h)
+  std::vector<std::string>
+      certificates;                     // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
+  bool truncate = false;                // text that is too long for the model is cut instead of refused
+  std::vector<std::string> candidates;  // words whose probability at the mask is reported
+  std::vector<std::string> referents;   // words of the text whose weights are compared (explain/referents.h)
+  // Positions whose tokens the model sees as its unknown token (else its mask): what is then said, and by what?
+  std::vector<std::size_t> blank;
+  std::size_t integration_steps = 50;  // of integrated gradients: how many points on the way from the blank input
+  bool renormalize = false;            // array files: rows are divided by their sums
+  bool any_weights = false;            // array files: rows need not sum to 1
+  std::size_t threads = 0;             // 0: one per hardware thread
+  std::size_t max_memory = 0;          // bytes of the report's matrices; 0: what the machine has
+  ProgressFunction progress = {};      // of the flow computation, in input tokens
+  std::stop_token stop_token = {};
+};
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_

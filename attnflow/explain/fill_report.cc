@@ -1,0 +1,302 @@
+#include "attnflow/explain/fill_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/degeneracy.h"
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/words.h"
+#include "attnflow/base/error.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/degeneracy_note.h"
+#include "attnflow/explain/sink_note.h"
+#include "attnflow/graph/layers.h"
+#include "attnflow/graph/mixing.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/rollout/rollout.h"
+
+namespace attnflow {
+namespace {
+
+// The query of one method, but for its outputs.
+Query query_of(Method method, const Settings& settings, const TokenGroups& words) {
+  Query query{.method = method, .layers = settings.layers, .start_layer = settings.start_layer};
+  query.inputs = words;
+  query.baseline = settings.normalization == Normalization::kReceptiveField;
+  query.flow_tolerance = settings.flow_tolerance;
+  return query;
+}
+
+AttributeOptions attribute_options(const ExplainOptions& options) {
+  return {.threads = options.threads, .progress = options.progress, .stop_token = options.stop_token};
+}
+
+void check_finite(const char* method, const Tensor<double>& values, const Settings& settings) {
+  if (std::all_of(values.span().begin(), values.span().end(), [](double v) { return std::isfinite(v); })) return;
+  throw Error(
+      ErrorKind::kBadFile,
+      fmt::format("{}: expected finite values, found some that overflow float64: the rows of the attention sum "
+                  "to far more than 1; pass {}",
+                  method,
+                  settings.has_target() ? "--mixing gradient-renormalized" : "--renormalize instead of --any-weights"));
+}
+
+void note_degenerate(Report& report, const Attribution& flow) {
+  DegeneracyQuestion question;
+  question.start_layer = report.settings.start_layer;
+  question.mixing = report.settings.mixing;
+  // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
+  // their values would count as degenerate.
+  const auto shown = row_index(report.flow_output_tokens, report.output_token);
+  const std::optional<std::size_t> only = report.settings.has_target() ? shown : std::nullopt;
+  if (only) question.output_token = report.output_token;
+  for (std::size_t l = 0; l < flow.layers.size(); ++l) question.layers.push_back(count_degenerate(flow, l, only));
+  if (report.flow_output_tokens.size() > 1 && !only && shown) {
+    question.shown = count_degenerate(flow, flow.layers.size() - 1, shown);
+  }
+  if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
+}
+
+void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
+  if (!report.model.causal || output == 0 || report.settings.column_mask.kind != ColumnMask::Kind::kNone ||
+      graph.residual_rule != ResidualRule::kConvex) {
+    return;
+  }
+  double sum = 0.0;
+  for (std::size_t l = 0; l < graph.layers(); ++l) sum += graph.weights(l, output, 0);
+  const double mean = sum / static_cast<double>(graph.layers());
+  if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
+  auto note = sink_note(NoteCode::kAttentionSink, mean, display_text(report.input, 0));
+  if (note) report.notes.push_back(*std::move(note));
+}
+
+// Before words are put together and values are normalised.
+void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
+  const Settings& settings = report.settings;
+  if (!report.model.causal || output < 2 || settings.column_mask.kind != ColumnMask::Kind::kFirst ||
+      settings.normalization != Normalization::kNone || graph.residual_rule != ResidualRule::kConvex ||
+      settings.start_layer != 0 || !settings.wants(Method::kRollout)) {
+    return;
+  }
+  const double share = rollout_row(graph, output, settings.layers.back())[1];
+  auto note = sink_note(NoteCode::kSecondTokenSink, share, display_text(report.input, 1));
+  if (note) report.notes.push_back(*std::move(note));
+}
+
+// What has to be known of values that gradients made.
+void note_gradients(Report& report, const AttentionGraph& graph) {
+  if (graph.residual_rule == ResidualRule::kConvex) return;
+  if (std::all_of(graph.weights.span().begin(), graph.weights.span().end(), [](double w) { return w == 0.0; })) {
+    report.notes.emplace_back(NoteCode::kNoPositiveAttention);
+  } else if (graph.residual_rule == ResidualRule::kAdded && !report.rollout.empty() &&
+             report.settings.normalization == Normalization::kNone) {
+    const std::size_t last = report.settings.layers.size() - 1;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < report.rollout.extent(2); ++j) sum += report.rollout(last, report.output_token, j);
+    report.notes.push_back(
+        {NoteCode::kRolloutNotShares,
+         {{"output_token", report.output_token}, {"layer", report.settings.layers.back()}, {"sum", sum}}});
+  }
+}
+
+// Attention to graph, and to the report when it is to be kept.
+template <typename Weight>
+void fill_report_of_stack(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
+                          const ExplainOptions& options) {
+  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
+  if (options.keep_attention) {
+    if constexpr (std::is_same_v<Weight, float>) {
+      report.attention = stack.weights();
+    } else {
+      report.attention =
+          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
+      report.notes.emplace_back(NoteCode::kAttentionRounded);
+    }
+  }
+  stack = {};
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
+}
+
+// What the settings mean for the input goes into the report. Returns the output token.
+std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
+  report.settings.layers = resolved.layers;
+  report.notes.insert(report.notes.end(), resolved.notes.begin(), resolved.notes.end());
+  return resolved.output_token;
+}
+
+}  // namespace
+
+TokenGroups merge_words(Report& report, std::size_t& output) {
+  TokenGroups groups = word_groups(report.input.tokens);
+  std::vector<InputToken> words;
+  words.reserve(groups.size());
+  for (const auto& group : groups) words.push_back(merge_tokens(report.input, group));
+  const auto word_of = [&](std::size_t piece) {
+    const auto holds = [&](const std::vector<std::size_t>& group) {
+      return std::find(group.begin(), group.end(), piece) != group.end();
+    };
+    return static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
+  };
+  output = word_of(output);
+  for (ReportPrediction& prediction : report.predictions) {
+    if (prediction.position) prediction.position = word_of(*prediction.position);
+  }
+  if (report.target && report.target->position) report.target->position = word_of(*report.target->position);
+  for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};
+  report.input.tokens = std::move(words);
+  return groups;
+}
+
+Note flagged_note(std::size_t flagged) {
+  return {NoteCode::kSmallBaseline, {{"count", flagged}, {"smallest", kSmallestBaseline}}};
+}
+
+ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
+  ReportQuestion question;
+  question.settings = resolve(report.settings, {.input = report.input,
+                                                .layers = report.model.layers,
+                                                .heads = report.model.heads,
+                                                .causal = report.model.causal});
+  question.certified = certified_pairs(options, report.input.tokens, report.model.causal);
+  return question;
+}
+
+void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options) {
+  const Settings& settings = report.settings;
+  std::size_t output = take_settings(report, question.settings);
+  report.all_output_tokens = settings.output_token.kind == OutputToken::Kind::kAll;
+  note_sink(report, source.graph(), output);
+  note_next_sink(report, source.graph(), output);
+  const bool all_flows = report.all_output_tokens || source.graph().tokens() <= kMaxTokensForAllFlows;
+  TokenGroups words;
+  if (settings.words) words = merge_words(report, output);
+  const std::size_t n = report.input.tokens.size();
+  const TokenGroups outputs = words.empty() ? single_tokens(n) : words;
+  report.output_token = output;
+  report.output_tokens.resize(n);
+  std::iota(report.output_tokens.begin(), report.output_tokens.end(), std::size_t{0});
+
+  std::size_t flagged = 0;
+  for (const Method method : kAggregations) {
+    if (method == Method::kFlow) note_gradients(report, source.graph());
+    if (!settings.wants(method)) continue;
+    Query query = query_of(method, settings, words);
+    query.outputs = outputs;
+    if (method == Method::kFlow) {
+      report.flow_output_tokens = all_flows ? report.output_tokens : std::vector<std::size_t>{output};
+      if (!all_flows) query.outputs = {outputs[output]};
+    }
+    Attribution found = attribute(source, query, attribute_options(options));
+    if (method == Method::kFlow) note_degenerate(report, found);
+    flagged += normalize(found, settings.normalization);
+    switch (method) {
+      case Method::kRaw:
+        report.raw = std::move(found.values);
+        break;
+      case Method::kRollout:
+        report.rollout = std::move(found.values);
+        break;
+      case Method::kFlow:
+        report.flow = std::move(found.values);
+        report.flow_gap = std::move(found.gap);
+        report.flow_degenerate = std::move(found.degenerate);
+        break;
+      default:  // none of kAggregations
+        break;
+    }
+  }
+  add_certificates(report, source, question.certified, options);
+  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
+  check_finite("raw", report.raw, settings);
+  check_finite("rollout", report.rollout, settings);
+  check_finite("flow", report.flow, settings);
+  // Not refused: each value says how wide its enclosure is, and that width does not depend on the tolerance.
+  if (!report.flow_gap.empty() && settings.normalization == Normalization::kNone) {
+    const double widest = *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end());
+    if (widest > settings.flow_tolerance) {
+      report.notes.push_back({NoteCode::kWideGap, {{"widest", widest}, {"tolerance", settings.flow_tolerance}}});
+    }
+  }
+
+  // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
+  AttentionGraph graph = source.take();
+  for (double& weight : graph.weights.span()) weight *= graph.unit;
+  graph.unit = 1.0;
+  if (graph.one_head()) {
+    const std::size_t size = graph.weights_below.extent(1) * graph.weights_below.extent(2);
+    const std::size_t top = settings.layers.back() - 1;
+    for (std::size_t l = 0; l < top; ++l) {
+      std::copy_n(graph.weights_below.data() + l * size, size, graph.weights.data() + l * size);
+    }
+    graph.weights_below = {};
+  }
+  if (words.empty()) {
+    report.graph = std::move(graph.weights);
+    return;
+  }
+  const std::size_t layers = graph.layers();
+  GraphSource drawn(std::move(graph), report.model.causal);
+  Query all{.method = Method::kRaw, .layers = resolve_layers({}, 0, layers), .outputs = words, .inputs = words};
+  report.graph = attribute(drawn, all).values;
+}
+
+void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options) {
+  fill_report_of_stack(report, std::move(stack), question, options);
+}
+
+void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
+                 const ExplainOptions& options) {
+  fill_report_of_stack(report, std::move(stack), question, options);
+}
+
+void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
+                        const ExplainOptions& options) {
+  const Settings& settings = report.settings;
+  std::size_t output = take_settings(report, question.settings);
+  TokenGroups words;
+  TokenGroups outputs = {{output}};
+  if (settings.words) {
+    words = merge_words(report, output);
+    outputs = {words[output]};
+  }
+  report.output_token = output;
+  report.output_tokens = {output};
+
+  std::size_t flagged = 0;
+  for (const Method method : {Method::kRaw, Method::kRollout}) {
+    if (!settings.wants(method)) continue;
+    Query query = query_of(method, settings, words);
+    query.outputs = outputs;
+    Attribution found = attribute(source, query, attribute_options(options));
+    flagged += normalize(found, settings.normalization);
+    (method == Method::kRaw ? report.raw : report.rollout) = std::move(found.values);
+  }
+  if (flagged > 0) report.notes.push_back(flagged_note(flagged));
+}
+
+void check_row_options(const ExplainOptions& options, const ReportModel& model) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(ErrorKind::kUsage, fmt::format("--only-output-token: expected {}", what));
+  };
+  const Settings& settings = options.settings;
+  if (!model.causal) {
+    refuse(fmt::format("a decoder, whose queries and keys are kept, found {}; remove the option", model.name));
+  }
+  if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
+    refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));
+  }
+  if (settings.wants(Method::kFlow)) refuse("--method raw,rollout, found flow, which needs the matrices of all layers");
+  if (!options.certificates.empty()) refuse("no --certificate, which needs the matrices of all layers, found one");
+  if (options.keep_attention) refuse("no --keep-attention, which keeps the full matrices, found both");
+  if (settings.discard > 0.0) refuse("no --discard, which selects the smallest weights of whole layers, found both");
+  if (settings.output_token.kind == OutputToken::Kind::kAll) refuse("one --output-token, found all");
+}
+
+}  // namespace attnflow

@@ -1,0 +1,57 @@
+// From attention to the numbers of a report: the questions that its settings ask (attribution/attribute.h), words,
+// notes.
+#ifndef ATTNFLOW_EXPLAIN_FILL_REPORT_H_
+#define ATTNFLOW_EXPLAIN_FILL_REPORT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
+#include "attnflow/attribution/source.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/explain_options.h"
+#include "attnflow/graph/normalize.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// Makes the report's tokens words, and the positions of predictions and referents, and `output`, those of words.
+// Returns the pieces of each word.
+TokenGroups merge_words(Report& report, std::size_t& output);
+
+// On values that receptive-field normalisation set to 0.
+Note flagged_note(std::size_t flagged);
+
+// What a report asks, resolved before the model runs.
+struct ReportQuestion {
+  ResolvedSettings settings;
+  std::vector<CertifiedPair> certified;
+};
+
+// Resolves the settings of a report whose model and input are set. Throws Error(kUsage) for options that do not fit
+// them.
+ReportQuestion resolve_question(const Report& report, const ExplainOptions& options);
+
+// Fills arrays, layers, output tokens and certificates of the report. With settings.words the tokens become words, and
+// the positions of predictions and referents those of words.
+void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
+
+// The same of the attention of all heads, which the report keeps with options.keep_attention.
+void fill_report(Report& report, AttentionStack stack, const ReportQuestion& question, const ExplainOptions& options);
+void fill_report(Report& report, WideAttentionStack stack, const ReportQuestion& question,
+                 const ExplainOptions& options);
+
+// What options.only_output_token gives: raw attention and rollout of one output token, [layer, 1, input token], for
+// texts that are too long for matrices (30 layers of 4,096 tokens are 4 GB an array). Report::graph stays empty.
+void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
+                        const ExplainOptions& options);
+
+// Throws Error(kUsage) for a model that is no decoder, and for options that need more than one row: flow,
+// certificates, discard, kept attention, all output tokens.
+void check_row_options(const ExplainOptions& options, const ReportModel& model);
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EXPLAIN_FILL_REPORT_H_

@@ -1,0 +1,133 @@
+#include "attnflow/explain/referents.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attnflow/base/error.h"
+
+namespace attnflow::referents_test {
+namespace {
+
+using Positions = std::vector<std::size_t>;
+
+// [CLS] The author met Märy , the auth ##ors . [SEP], with the user's own capitals.
+Report report_of_text() {
+  Report report;
+  report.input.text = "The author met M\xc3\xa4ry, the authors 7.";
+  report.input.tokens = {
+      {"[CLS]", {}, {}, true, {}, 0}, {"the", 0, 3, false, 0, 0},           {"author", 4, 10, false, 1, 0},
+      {"met", 11, 14, false, 2, 0},   {"m\xc3\xa4ry", 15, 20, false, 3, 0}, {",", 20, 21, false, 4, 0},
+      {"the", 22, 25, false, 5, 0},   {"auth", 26, 30, false, 6, 0},        {"##ors", 30, 33, false, 6, 0},
+      {"7", 34, 35, false, 7, 0},     {".", 35, 36, false, 8, 0},           {"[SEP]", {}, {}, true, {}, 0}};
+  return report;
+}
+
+Positions positions_of(const std::string& asked, const Report& report) {
+  // The second one is there because two are needed.
+  const std::vector<ReportReferent> referents = resolve_referents({asked, asked == "met" ? "author" : "met"}, report);
+  return referents.front().tokens;
+}
+
+std::string refusal(const std::vector<std::string>& asked, const Report& report) {
+  try {
+    resolve_referents(asked, report);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+void expect_says(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(Referents, AreFoundByTheUsersSpellingThenByLetters) {
+  const Report report = report_of_text();
+  EXPECT_TRUE(resolve_referents({}, report).empty());
+  const std::vector<ReportReferent> two = resolve_referents({"AUTHOR", "m\xc3\x84RY"}, report);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].text, "author");
+  EXPECT_EQ(two[0].tokens, (Positions{2}));
+  EXPECT_EQ(two[1].text, "M\xc3\xa4ry");
+  EXPECT_EQ(two[1].tokens, (Positions{4}));
+  // The spelling decides between the two of them.
+  EXPECT_EQ(positions_of("The", report), (Positions{1}));
+  EXPECT_EQ(positions_of("the", report), (Positions{6}));
+}
+
+TEST(Referents, OccurrencesAndPositions) {
+  const Report report = report_of_text();
+  EXPECT_EQ(positions_of("THE:1", report), (Positions{1}));
+  EXPECT_EQ(positions_of("THE:2", report), (Positions{6}));
+  EXPECT_EQ(positions_of("the:1", report), (Positions{6}));
+  EXPECT_EQ(positions_of("5", report), (Positions{5}));
+  EXPECT_EQ(positions_of("8", report), (Positions{8}));
+  EXPECT_EQ(positions_of("0", report), (Positions{0}));
+  EXPECT_EQ(positions_of("7:1", report), (Positions{9}));
+  expect_says(refusal({"THE", "met"}, report), {"'THE' 2 times", "positions 1, 6", "THE:1", "THE:2", "position"});
+  expect_says(refusal({"THE:3", "met"}, report), {"'THE' from 1 to 2", "THE:3"});
+  expect_says(refusal({"the:0", "met"}, report), {"from 1 to 1", "the:0"});
+  expect_says(refusal({"7", "met"}, report), {"both", "7:1", "position 9"});
+}
+
+TEST(Referents, WordsOfSeveralPieces) {
+  Report report = report_of_text();
+  expect_says(refusal({"authors", "met"}, report), {"'authors', which is 2 tokens", "--words", "--method raw,rollout"});
+  report.settings.methods = {Method::kRaw, Method::kRollout};
+  EXPECT_EQ(positions_of("authors", report), (Positions{7, 8}));
+  report.settings = {};
+  report.settings.words = true;
+  EXPECT_EQ(positions_of("authors", report), (Positions{7, 8}));
+  EXPECT_EQ(positions_of("8", report), (Positions{7, 8}));  // the word that holds the piece
+  expect_says(refusal({"authors", "8"}, report), {"'authors' twice"});
+}
+
+TEST(Referents, RefusesWhatIsNotThere) {
+  const Report report = report_of_text();
+  expect_says(refusal({"autor", "met"}, report),
+              {"'autor'", "The author met M\xc3\xa4ry , the authors 7 .", "positions from 0 to 11"});
+  expect_says(refusal({"autor:2", "met"}, report), {"'autor'"});
+  expect_says(refusal({"12", "met"}, report), {"positions from 0 to 11", "'12'"});
+  expect_says(refusal({"[CLS]", "met"}, report), {"'[CLS]'"});
+  expect_says(refusal({"met", "Met"}, report), {"'met' twice"});
+  expect_says(refusal({"met"}, report), {"2 to 8", "found 1"});
+  expect_says(refusal(std::vector<std::string>(9, "met"), report), {"2 to 8", "found 9"});
+  expect_says(refusal({"met", ""}, report), {"empty"});
+}
+
+TEST(Referents, LongTextsListSomeOfTheirWords) {
+  Report report;
+  for (std::size_t w = 0; w < 50; ++w) {
+    const std::string word = "w" + std::to_string(w);
+    report.input.tokens.push_back(
+        {word, report.input.text.size(), report.input.text.size() + word.size(), false, w, 0});
+    report.input.text += word + " ";
+  }
+  expect_says(refusal({"x", "w1"}, report), {"w0 w1 w2", "w39 and 10 more"});
+}
+
+TEST(Referents, BothTextsOfAPairAreSearched) {
+  Report report;
+  report.input.text = "her";
+  report.input.text_pair = "Her";
+  report.input.tokens = {{"her", 0, 3, false, 0, 0}, {"her", 0, 3, false, 1, 1}};
+  EXPECT_EQ(resolve_referents({"her", "Her"}, report)[1].tokens, (Positions{1}));
+}
+
+TEST(Referents, AttentionFiles) {
+  Report report;
+  report.input.kind = "attention";
+  report.input.tokens.resize(3);
+  expect_says(refusal({"a", "b"}, report), {"without tokens", "'tokens'", "positions from 0 to 2"});
+  EXPECT_EQ(resolve_referents({"0", "2"}, report)[1].tokens, (Positions{2}));
+  report.input.tokens[0].text = "[CLS]";
+  report.input.tokens[1].text = "Sara";
+  EXPECT_EQ(resolve_referents({"sara", "[CLS]"}, report)[0].tokens, (Positions{1}));
+  EXPECT_EQ(resolve_referents({"sara", "[CLS]"}, report)[0].text, "Sara");
+}
+
+}  // namespace
+}  // namespace attnflow::referents_test

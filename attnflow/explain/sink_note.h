@@ -1,0 +1,25 @@
+// The notes on attention that gathers on a decoder's first token, and on the second where the first is masked.
+#ifndef ATTNFLOW_EXPLAIN_SINK_NOTE_H_
+#define ATTNFLOW_EXPLAIN_SINK_NOTE_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "attnflow/attribution/note.h"
+
+namespace attnflow {
+
+// `share` is the mean over layers of what falls on the first token, which rollout multiplies up to nearly everything;
+// or what rollout says of the second. With the first column masked, row 1 of every layer's matrix is (0, 1, 0, ...):
+// its token draws on itself alone, so what reaches it in a rollout stays there, whatever the model attends to. Nothing
+// below 0.3.
+inline std::optional<Note> sink_note(NoteCode code, double share, std::string token) {
+  constexpr double kMuch = 0.3;
+  if (share < kMuch) return std::nullopt;
+  return Note{code, {{"share", share}, {"token", std::move(token)}}};
+}
+
+}  // namespace attnflow
+
+#endif  // ATTNFLOW_EXPLAIN_SINK_NOTE_H_

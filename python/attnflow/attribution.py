@@ -1,0 +1,92 @@
+"""The questions: attention in, a report or an array out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from attnflow import _core
+from attnflow.arrays import as_layers
+from attnflow.errors import Error
+from attnflow.progress import Progress
+from attnflow.report import Report
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from attnflow._options import Options
+
+
+def attribute(
+    attentions: Any,
+    tokens: Sequence[str] | None = None,
+    *,
+    special: Sequence[bool] | None = None,
+    name: str = "",
+    **options: Unpack[Options],
+) -> Report:
+    """Raw attention, rollout and flow of one input (`method` says which).
+
+    attentions: what `output_attentions=True` gives (a tuple of layers [1, head, query, key], or the whole output), a
+        list of layers [head, query, key], one array [layer, head, query, key], a cache of TransformerLens, or, with a
+        `mixing` that says what they are, finished contributions [layer, query, key].
+    tokens: a text for each position; special: which of them are special, such as [CLS].
+    name: what the report is called.
+    """
+    layers, contributions = as_layers(attentions)
+    with Progress("flow") as progress:
+        core = _core.explain(
+            layers,
+            contributions,
+            [] if tokens is None else [str(token) for token in tokens],
+            [] if special is None else [bool(flag) for flag in special],
+            name,
+            dict(options),
+            progress,
+        )
+    return Report(core)
+
+
+def _values(method: str, attentions: Any, options: Options) -> NDArray[np.float64]:
+    if "method" in options:
+        raise Error(f"expected no method for {method}(), found one; attribute() takes several", kind="usage")
+    asked: Options = {**options, "method": method}
+    values: NDArray[np.float64] = getattr(attribute(attentions, **asked), method)
+    return values
+
+
+def raw(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+    """The attention of each layer, heads fused: [layer, output_token, input_token]."""
+    return _values("raw", attentions, options)
+
+
+def rollout(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+    """Attention rollout down to the input: [layer, output_token, input_token]. [-1, 0] is what the first token draws on.
+
+    Weights are shares: what a token draws on is the sum over all paths of the product of their weights (Abnar and
+    Zuidema, ACL 2020).
+    """
+    return _values("rollout", attentions, options)
+
+
+def flow(attentions: Any, **options: Unpack[Options]) -> NDArray[np.float64]:
+    """Attention flow down to the input: [layer, output_token, input_token].
+
+    Weights are capacities: each value is the maximum flow between two tokens (Abnar and Zuidema, ACL 2020). Above 128
+    tokens there is one row, that of `output_token`, unless output_token="all". attribute() says more: how far each value
+    is certified, and where flow only shows one layer.
+    """
+    return _values("flow", attentions, options)
+
+
+def _describe_options() -> None:
+    lines = [f"    {name} ({annotation}): {text}" for name, annotation, text in _core.described_options()]
+    described = "\n\n    Options, as of `attnflow explain`:\n\n" + "\n".join(lines) + "\n    "
+    for function in (attribute, raw, rollout, flow):
+        function.__doc__ = (function.__doc__ or "").rstrip() + described
+
+
+_describe_options()

@@ -1,0 +1,56 @@
+"""Reports in notebooks: a frame that is as high as what it shows."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from attnflow._options import Options
+    from attnflow.report import Report
+
+# Until the page has said how high it is, and where scripts of outputs are not run.
+_FIRST_HEIGHT = 360
+
+_CELL = """<iframe id="{id}" title="attnflow" srcdoc="{page}" sandbox="allow-scripts allow-downloads" \
+style="width: 100%; height: {height}px; border: 0"></iframe>
+<script>
+(() => {{
+  const frame = document.getElementById("{id}");
+  addEventListener("message", (event) => {{
+    const height = event.data?.attnflow?.height;
+    if (frame && event.source === frame.contentWindow && Number.isFinite(height)) frame.style.height = `${{height}}px`;
+  }});
+}})();
+</script>
+"""
+
+
+def cell_html(page: str) -> str:
+    """A page as the output of a cell.
+
+    The frame has no origin, so the page can neither see nor change the notebook; all that passes is how high it is.
+    """
+    return _CELL.format(id=f"attnflow-{uuid4().hex}", page=html.escape(page), height=_FIRST_HEIGHT)
+
+
+def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack[Options]) -> None:
+    """Shows a report, or attention as attribute() takes it, below the cell; outside notebooks, as a table."""
+    from attnflow.attribution import attribute
+    from attnflow.report import Report
+
+    report: Report = attentions if isinstance(attentions, Report) else attribute(attentions, tokens, **options)
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        print(report)
+        return
+    if get_ipython() is None:
+        print(report)
+    else:
+        display(report)

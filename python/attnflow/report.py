@@ -1,0 +1,306 @@
+"""What an analysis found: arrays, files, pictures, and the page of a notebook's cell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+
+from attnflow import _core
+from attnflow.errors import Error
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    import numpy as np
+    import pandas
+    import pyarrow
+    from numpy.typing import NDArray
+
+    Number = TypeVar("Number", np.float64, np.uint8)
+
+Path = str | PathLike[str]
+
+
+class Figure(TypedDict, total=False):
+    """What a figure shows: see `--view` of `attnflow explain`."""
+
+    view: Literal["overview", "graph", "heatmap", "strip", "matrix", "referents"]
+    output_token: int | None
+    layers: Sequence[int]  # as their mean; none: the last
+    method: str | Sequence[str]
+    width: float  # in pixels of 1/96 inch
+
+
+class Report:
+    """Raw attention, rollout and flow between the tokens of one input, as far as they were asked for.
+
+    Arrays are [layer, output_token, input_token]: the first dimension as `layers`, the second as `output_tokens`
+    (flow: as `flow_output_tokens`), the last as `tokens`. They share the report's memory and cannot be written to.
+    """
+
+    def __init__(self, core: _core.Report) -> None:
+        self._core = core
+
+    @property
+    def tokens(self) -> list[str]:
+        """The input's tokens; empty texts where none were given."""
+        return self._core.tokens
+
+    @property
+    def special(self) -> list[bool]:
+        """Which tokens are special ([CLS], padding, ...): they take part, and stand outside rankings."""
+        return self._core.special
+
+    @property
+    def layers(self) -> NDArray[np.int64]:
+        """The layers that values are of, counted from 1."""
+        return self._core.layers
+
+    @property
+    def output_token(self) -> int:
+        """The position of the output token that is shown first."""
+        return self._core.output_token
+
+    @property
+    def output_tokens(self) -> NDArray[np.int64]:
+        """The positions of the rows of raw and rollout."""
+        return self._core.output_tokens
+
+    @property
+    def flow_output_tokens(self) -> NDArray[np.int64]:
+        """The positions of the rows of flow: all up to 128 tokens, above that `output_token` unless "all" was asked."""
+        return self._core.flow_output_tokens
+
+    @property
+    def raw(self) -> NDArray[np.float64]:
+        """The attention of each layer, heads fused, without the residual."""
+        return self._present("raw", self._core.raw)
+
+    @property
+    def rollout(self) -> NDArray[np.float64]:
+        """Attention rollout down to the input (or to start_layer)."""
+        return self._present("rollout", self._core.rollout)
+
+    @property
+    def flow(self) -> NDArray[np.float64]:
+        """Attention flow: the certified lower end of each enclosure."""
+        return self._present("flow", self._core.flow)
+
+    @property
+    def flow_gap(self) -> NDArray[np.float64]:
+        """How far the upper end of each enclosure lies above `flow`."""
+        return self._present("flow", self._core.flow_gap)
+
+    @property
+    def flow_degenerate(self) -> NDArray[np.uint8]:
+        """Where flow is decided at one end of the network: 0 no, 1 by the first layer, 2 by the last."""
+        return self._present("flow", self._core.flow_degenerate)
+
+    @property
+    def attention(self) -> NDArray[np.float32]:
+        """[layer, head, query, key], with keep_attention=True."""
+        found = self._core.attention
+        if found is None:
+            raise Error("expected attention that was kept, found none; ask with keep_attention=True", kind="usage")
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be known of the values, as sentences."""
+        return self._core.notes
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that made the values, by their names."""
+        found: dict[str, Any] = json.loads(self._core.settings_json())
+        return found
+
+    @property
+    def methods(self) -> list[str]:
+        """Which of raw, rollout and flow there are."""
+        return [name for name in ("raw", "rollout", "flow") if getattr(self._core, name) is not None]
+
+    def _present(self, method: str, values: NDArray[Number] | None) -> NDArray[Number]:
+        if values is None:
+            raise Error(
+                f"expected values of {method}, found those of {', '.join(self.methods)} alone; ask for "
+                f"method={[*self.methods, method]!r}",
+                kind="usage",
+            )
+        return values
+
+    # Files.
+
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: Path) -> None: ...
+    def to_json(self, path: Path | None = None) -> str | None:
+        """The report document (docs/report-format.md), bit by bit: into a file, or as a text."""
+        if path is None:
+            return self._core.json()
+        self._core.write_json(fspath(path))
+        return None
+
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: Path) -> None: ...
+    def to_csv(self, path: Path | None = None) -> str | None:
+        """The table that `attnflow explain -o FILE.csv` writes: into a file, or as a text."""
+        if path is None:
+            return self._core.csv()
+        self._core.write_csv(fspath(path))
+        return None
+
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    @overload
+    def to_html(self, path: Path) -> None: ...
+    def to_html(self, path: Path | None = None) -> str | None:
+        """The interactive page, in one file that asks the network for nothing: into a file, or as a text."""
+        if path is None:
+            return self._core.html()
+        self._core.write_html(fspath(path))
+        return None
+
+    def to_npz(self, path: Path) -> None:
+        """The arrays, for numpy.load()."""
+        self._core.write_npz(fspath(path))
+
+    def to_safetensors(self, path: Path) -> None:
+        """The arrays, as .safetensors."""
+        self._core.write_safetensors(fspath(path))
+
+    # Pictures.
+
+    @overload
+    def to_svg(self, path: None = None, **figure: Unpack[Figure]) -> str: ...
+    @overload
+    def to_svg(self, path: Path, **figure: Unpack[Figure]) -> None: ...
+    def to_svg(self, path: Path | None = None, **figure: Unpack[Figure]) -> str | None:
+        """A figure for a paper, as the program draws it: into a file, or as a text."""
+        figures, options = _figure_options(figure)
+        if path is None:
+            text: str = figures.svg(self._core, options)
+            return text
+        _write(figures, self._core, path, ".svg", options)
+        return None
+
+    @overload
+    def to_png(self, path: None = None, **figure: Unpack[Figure]) -> bytes: ...
+    @overload
+    def to_png(self, path: Path, **figure: Unpack[Figure]) -> None: ...
+    def to_png(self, path: Path | None = None, **figure: Unpack[Figure]) -> bytes | None:
+        """The same as pixels."""
+        figures, options = _figure_options(figure)
+        if path is None:
+            pixels: bytes = figures.png(self._core, options)
+            return pixels
+        _write(figures, self._core, path, ".png", options)
+        return None
+
+    def to_pdf(self, path: Path, **figure: Unpack[Figure]) -> None:
+        """The same for LaTeX."""
+        figures, options = _figure_options(figure)
+        _write(figures, self._core, path, ".pdf", options)
+
+    # Tables.
+
+    def columns(self) -> dict[str, Any]:
+        """The values as columns of equal length, one row for each layer, output token and input token.
+
+        layer, output_token, output_text, input_token, input_text, input_special, then the methods; flow, flow_gap and
+        flow_degenerate are absent (NaN, 255) where flow was not computed.
+        """
+        import numpy as np
+
+        layers, outputs, n = self.layers, self.output_tokens, len(self.tokens)
+        if not self.methods or self.methods == ["flow"]:
+            outputs = self.flow_output_tokens
+        shape = (len(layers), len(outputs), n)
+        texts = np.array(self.tokens, dtype=object)
+
+        def spread(values: Any, axis: int) -> Any:
+            steps = [1, 1, 1]
+            steps[axis] = -1
+            return np.broadcast_to(np.reshape(values, steps), shape).reshape(-1)
+
+        columns: dict[str, Any] = {
+            "layer": spread(layers, 0),
+            "output_token": spread(outputs, 1),
+            "output_text": spread(texts[outputs], 1),
+            "input_token": spread(np.arange(n), 2),
+            "input_text": spread(texts, 2),
+            "input_special": spread(self.special, 2),
+        }
+        for method in self.methods:
+            if method != "flow":
+                columns[method] = getattr(self, method).reshape(-1)
+                continue
+            rows = np.searchsorted(outputs, self.flow_output_tokens)
+            for name, absent in (("flow", np.nan), ("flow_gap", np.nan), ("flow_degenerate", 255)):
+                values = getattr(self, name)
+                spaced = np.full(shape, absent, values.dtype)
+                spaced[:, rows] = values
+                columns[name] = spaced.reshape(-1)
+        return columns
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """columns() as a pandas data frame."""
+        import pandas
+
+        return pandas.DataFrame(self.columns())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """columns() as an Arrow table, for Parquet and Polars."""
+        import pyarrow
+
+        return pyarrow.table(self.columns())
+
+    # On a screen.
+
+    def __str__(self) -> str:
+        return self._core.table(width=100, color=False)
+
+    def __repr__(self) -> str:
+        name = f"{self._core.name!r}, " if self._core.name else ""
+        return (
+            f"<attnflow.Report: {name}{len(self.tokens)} tokens, layers {self.settings['layers']}, "
+            f"{', '.join(self.methods)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from attnflow.notebook import cell_html
+
+        return cell_html(self._core.embedded_html())
+
+
+def _figure_options(figure: Figure) -> tuple[Any, Any]:
+    """The module that draws, and its options."""
+    try:
+        from attnflow import _figures
+    except ImportError as error:
+        raise Error(
+            f"this build of attnflow draws no pictures ({error}): pango was missing when it was built, or is now. "
+            "Install libpango1.0-dev (its name on Debian), then attnflow again; to_html() needs neither",
+            kind="other",
+        ) from error
+    given = figure.get("method", ())
+    options = _figures.Options(
+        view=figure.get("view", "overview"),
+        output_token=figure.get("output_token"),
+        layers=list(figure.get("layers", ())),
+        methods=given.split(",") if isinstance(given, str) else list(given),
+        width=figure.get("width", 900.0),
+    )
+    return _figures, options
+
+
+def _write(figures: Any, core: _core.Report, path: Path, ending: str, options: Any) -> None:
+    name = fspath(path)
+    if not name.lower().endswith(ending):
+        raise Error(f"expected a file name ending in {ending}, found '{name}'", kind="usage")
+    figures.write(core, name, options)

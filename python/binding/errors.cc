@@ -1,0 +1,51 @@
+#include "python/binding/errors.h"
+
+#include <nanobind/nanobind.h>
+
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "attnflow/base/error.h"
+#include "attnflow/explain/option_fields.h"
+
+namespace attnflow::python {
+namespace {
+
+namespace nb = nanobind;
+
+const char* kind_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+      return "usage";
+    case ErrorKind::kBadFile:
+      return "bad_input";
+    case ErrorKind::kUnsupportedModel:
+      return "unsupported_model";
+    case ErrorKind::kInputTooLong:
+      return "input_too_long";
+    case ErrorKind::kOther:
+      break;
+  }
+  return "other";
+}
+
+void raise(const std::exception_ptr& exception, void*) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    // Messages quote what users gave, which may be any bytes.
+    const std::string message = with_field_names(error.what());
+    const nb::object text =
+        nb::steal(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+    const nb::object type = nb::module_::import_("attnflow.errors").attr("Error");
+    const nb::object raised = type(text, nb::arg("kind") = kind_name(error.kind()));
+    PyErr_SetObject(type.ptr(), raised.ptr());
+  }
+}
+
+}  // namespace
+
+void raise_errors_in_python() { nb::register_exception_translator(raise, nullptr); }
+
+}  // namespace attnflow::python

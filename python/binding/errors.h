@@ -1,0 +1,13 @@
+// attnflow::Error as the Python exception of the same name.
+#ifndef ATTNFLOW_PYTHON_ERRORS_H_
+#define ATTNFLOW_PYTHON_ERRORS_H_
+
+namespace attnflow::python {
+
+// From now on attnflow::Error is raised as attnflow.Error (python/attnflow/errors.py), with the kind and the message of
+// the program, whose options are spelled as Python's arguments.
+void raise_errors_in_python();
+
+}  // namespace attnflow::python
+
+#endif  // ATTNFLOW_PYTHON_ERRORS_H_

@@ -1,0 +1,80 @@
+// The extension module attnflow._figures: pictures of a report. It needs pango and cairo, and is imported when the
+// first picture is asked for.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/methods.h"
+#include "attnflow/base/error.h"
+#include "attnflow/draw/figure.h"
+#include "attnflow/report/report.h"
+#include "python/binding/errors.h"
+
+namespace attnflow::python {
+namespace {
+
+namespace nb = nanobind;
+
+FigureOptions figure_options(const std::string& view, std::optional<std::size_t> output_token,
+                             const std::vector<std::size_t>& layers, const std::vector<std::string>& methods,
+                             double width) {
+  FigureOptions options;
+  const std::optional<FigureView> found = figure_view_from_name(view);
+  if (!found) {
+    throw Error(ErrorKind::kUsage,
+                "--view: expected overview, graph, heatmap, strip, matrix or referents, found '" + view + "'");
+  }
+  options.view = *found;
+  options.output_token = output_token;
+  options.layers = layers;
+  if (!methods.empty()) options.methods = parse_methods(methods);
+  options.width = width;
+  return options;
+}
+
+nb::bytes as_bytes(const std::string& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+}  // namespace
+}  // namespace attnflow::python
+
+NB_MODULE(_figures, module) {
+  namespace nb = nanobind;
+  nb::set_leak_warnings(false);
+  attnflow::python::raise_errors_in_python();
+  using attnflow::FigureOptions;
+  using attnflow::Report;
+  using namespace attnflow::python;
+  using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<FigureOptions>(module, "Options")
+      .def(nb::new_(&figure_options), nb::arg("view"), nb::arg("output_token").none(), nb::arg("layers"),
+           nb::arg("methods"), nb::arg("width"));
+  const auto of_core = [](const char* signature) { return nb::sig(signature); };
+  module.def(
+      "svg", [](const Report& report, const FigureOptions& options) { return attnflow::figure_svg(report, options); },
+      Unlocked(), of_core("def svg(report: attnflow._core.Report, options: Options) -> str"));
+  module.def(
+      "png",
+      [](const Report& report, const FigureOptions& options) {
+        std::string picture;
+        {
+          const nb::gil_scoped_release released;
+          picture = attnflow::figure_png(report, options);
+        }
+        return as_bytes(picture);
+      },
+      of_core("def png(report: attnflow._core.Report, options: Options) -> bytes"));
+  module.def(
+      "write",
+      [](const Report& report, const std::filesystem::path& path, const FigureOptions& options) {
+        attnflow::write_figure(path, report, options);
+      },
+      Unlocked(), of_core("def write(report: attnflow._core.Report, path: str, options: Options) -> None"));
+}

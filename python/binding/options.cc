@@ -1,0 +1,129 @@
+#include "python/binding/options.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attnflow/attribution/setting_options.h"
+#include "attnflow/base/error.h"
+#include "attnflow/explain/explain_attention.h"
+#include "attnflow/explain/option_fields.h"
+#include "attnflow/explain/referents.h"
+
+namespace attnflow::python {
+namespace {
+
+namespace nb = nanobind;
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& name, nb::handle value) {
+  throw Error(ErrorKind::kUsage, fmt::format("{}: expected a number, a text, or a list of these, found {}", name,
+                                             nb::cast<std::string>(nb::type_name(value.type()))));
+}
+
+// A value as JSON has it. Whatever says that it is a whole number (NumPy's do) or a number is one.
+Json json_of(const std::string& name, nb::handle value) {
+  if (PyBool_Check(value.ptr()) != 0) return value.ptr() == Py_True;
+  if (PyUnicode_Check(value.ptr()) != 0) return nb::cast<std::string>(value);
+  if (PyDict_Check(value.ptr()) == 0 && PyObject_Size(value.ptr()) >= 0) {
+    Json list = Json::array();
+    for (const nb::handle one : nb::borrow<nb::object>(value)) list.push_back(json_of(name, one));
+    return list;
+  }
+  PyErr_Clear();  // it has no size
+  if (PyIndex_Check(value.ptr()) != 0) {
+    const nb::object whole = nb::steal(PyNumber_Index(value.ptr()));
+    if (!whole.is_valid()) nb::raise_python_error();
+    int overflow = 0;
+    const std::int64_t number = PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
+    if (overflow != 0) return PyLong_AsDouble(whole.ptr());
+    if (number < 0) return number;
+    return static_cast<std::uint64_t>(number);
+  }
+  if (nb::hasattr(value, "__float__")) {
+    const double number = PyFloat_AsDouble(value.ptr());
+    if (number == -1.0 && PyErr_Occurred() != nullptr) nb::raise_python_error();
+    return number;
+  }
+  refuse(name, value);
+}
+
+bool takes_layers(const SettingOption& option) {
+  return std::holds_alternative<std::vector<std::size_t>>(option.get({}));
+}
+
+// The type of a setting as an annotation.
+std::string annotation(const SettingOption& option) {
+  const SettingValue usual = option.get({});
+  if (std::holds_alternative<bool>(usual)) return "bool";
+  if (std::holds_alternative<double>(usual)) return "float";
+  if (std::holds_alternative<std::size_t>(usual)) return "int";
+  if (std::holds_alternative<std::vector<std::string>>(usual)) return "str | Sequence[str]";
+  if (takes_layers(option)) return "str | int | Sequence[int]";
+  if (option.form == SettingForm::kNumberToo) return "str | int";
+  if (option.form == SettingForm::kPositionsToo) return "str | Sequence[int]";
+  return "str";
+}
+
+// Those that are no settings.
+struct PlainOption {
+  const char* name;
+  const char* annotation;
+  const char* help;
+};
+constexpr PlainOption kPlain[] = {
+    {"renormalize", "bool", "Divide each row by its sum"},
+    {"any_weights", "bool", "Accept rows that do not sum to 1"},
+    {"keep_attention", "bool", "Keep the attention of all heads in the report"},
+    {"certificate", "str | Sequence[str]",
+     "Certify the flow of these pairs, such as \"cls,5\" (arc flows and a minimum cut)"},
+    {"referents", "str | Sequence[str]", "Tokens whose weights are compared, layer by layer"},
+    {"threads", "int", "Number of threads; 0: one per processor"},
+};
+
+}  // namespace
+
+ExplainOptions read_options(const nb::dict& given) {
+  Json object = Json::object();
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    if (!value.is_none()) object[name] = json_of(name, value);
+  }
+  // layers=3 is one layer.
+  for (const SettingOption& option : setting_options()) {
+    const auto found = object.find(option.name);
+    if (found != object.end() && takes_layers(option) && found->is_number()) *found = Json::array({*found});
+  }
+  OptionFields fields(std::move(object), {});
+  ExplainOptions options;
+  options.settings = default_settings(kForExplain);
+  fields.read_settings(options.settings, kForExplain);
+  fields.read("renormalize", options.renormalize);
+  fields.read("any_weights", options.any_weights);
+  fields.read("keep_attention", options.keep_attention);
+  fields.read_pairs("certificate", options.certificates);
+  fields.read("referents", options.referents);
+  fields.read("threads", options.threads);
+  fields.finish();
+  validate(options.settings);
+  check_attention_options(options);
+  check_referents(options.referents);
+  return options;
+}
+
+nb::list described_options() {
+  nb::list all;
+  for (const SettingOption& option : setting_options()) {
+    if ((option.uses & kForExplain) != 0) all.append(nb::make_tuple(option.name, annotation(option), option.help));
+  }
+  for (const PlainOption& option : kPlain) all.append(nb::make_tuple(option.name, option.annotation, option.help));
+  return all;
+}
+
+}  // namespace attnflow::python

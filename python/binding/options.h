@@ -1,0 +1,21 @@
+// Keyword arguments as the options of an explanation.
+#ifndef ATTNFLOW_PYTHON_OPTIONS_H_
+#define ATTNFLOW_PYTHON_OPTIONS_H_
+
+#include <nanobind/nanobind.h>
+
+#include "attnflow/explain/explain_options.h"
+
+namespace attnflow::python {
+
+// The options of `attnflow explain --attention FILE`, by their names with underscores: the settings of the table
+// (attribution/setting_options.h), certificate, referents, keep_attention, renormalize, any_weights and threads. None
+// stands for an option that is not given. Throws Error(kUsage).
+ExplainOptions read_options(const nanobind::dict& given);
+
+// What Python says of them: a list of (name, type, help) for each, the type as an annotation.
+nanobind::list described_options();
+
+}  // namespace attnflow::python
+
+#endif  // ATTNFLOW_PYTHON_OPTIONS_H_

@@ -1,0 +1,24 @@
+// Long work without the interpreter's lock, which Ctrl-C stops.
+#ifndef ATTNFLOW_PYTHON_WORK_H_
+#define ATTNFLOW_PYTHON_WORK_H_
+
+#include <nanobind/nanobind.h>
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+
+#include "attnflow/base/progress.h"
+
+namespace attnflow::python {
+
+// Runs `work` on a thread of its own, without the lock, while this one looks after signals. Once the work has taken
+// more than a second, progress(done, total) is called whenever there is something new; None: nothing is. An exception
+// out of a signal's handler (KeyboardInterrupt) or out of `progress` stops the work and is thrown when it has ended;
+// other exceptions are the work's own. What `work` refers to must not need the lock.
+void run_without_lock(const std::function<void(const ProgressFunction&, const std::stop_token&)>& work,
+                      const nanobind::object& progress);
+
+}  // namespace attnflow::python
+
+#endif  // ATTNFLOW_PYTHON_WORK_H_

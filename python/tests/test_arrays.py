@@ -1,0 +1,133 @@
+"""Arrays in whatever form frameworks have them, and out without copies."""
+
+from __future__ import annotations
+
+import gc
+import unittest
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from support import PackageTest, random_attention
+
+import attnflow
+
+
+class OnlyDlpack:
+    """An array of a framework that knows nothing of NumPy."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.shape = array.shape
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class ArraysIn(PackageTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.attention = random_attention(layers=3)
+        self.expected = attnflow.rollout(self.attention)
+
+    def assert_same(self, attentions: Any) -> None:
+        self.assert_same_bits(attnflow.rollout(attentions), self.expected)
+
+    def test_forms(self) -> None:
+        layers = list(self.attention)
+        with_batch = [layer[None] for layer in layers]
+        self.assert_same(layers)
+        self.assert_same(tuple(layers))
+        self.assert_same(layer for layer in layers)
+        self.assert_same(with_batch)
+        self.assert_same(np.stack(with_batch))
+        self.assert_same(OrderedDict(logits=None, attentions=tuple(with_batch)))
+        cache = {f"blocks.{layer}.attn.hook_pattern": with_batch[layer] for layer in (2, 0, 1)}
+        self.assert_same(cache | {"blocks.0.hook_resid_pre": None})
+
+    def test_memory_of_any_order(self) -> None:
+        self.assert_same(np.asfortranarray(self.attention))
+        self.assert_same(np.repeat(self.attention, 2, axis=0)[::2])
+        frozen = self.attention.copy()
+        frozen.flags.writeable = False
+        self.assert_same(frozen)
+        self.assert_same([OnlyDlpack(layer.copy()) for layer in self.attention])
+
+    def test_wide_and_whole_numbers(self) -> None:
+        wide = self.attention.astype(np.float64)
+        self.assert_same_bits(attnflow.rollout([wide[0], *self.attention[1:]]), attnflow.rollout(wide))
+        identity = np.broadcast_to(np.eye(4, dtype=np.int64), (2, 1, 4, 4))
+        self.assert_same_bits(attnflow.rollout(identity), np.broadcast_to(np.eye(4), (2, 4, 4)).copy())
+
+    def test_torch(self) -> None:
+        import torch
+
+        layers = [torch.from_numpy(layer[None].copy()) for layer in self.attention]
+        self.assert_same(tuple(layers))
+        self.assert_same([layer.requires_grad_() for layer in layers])
+        self.assert_same(torch.stack(layers).detach())
+        for dtype in (torch.bfloat16, torch.float16):
+            rounded = [layer.detach().to(dtype) for layer in layers]
+            expected = attnflow.rollout([layer.float().numpy() for layer in rounded], any_weights=True)
+            self.assert_same_bits(attnflow.rollout(rounded, any_weights=True), expected)
+
+
+class ArraysOut(PackageTest):
+    def test_no_copies(self) -> None:
+        report = attnflow.attribute(random_attention())
+        for name in ("raw", "rollout", "flow", "flow_gap", "flow_degenerate", "layers", "output_tokens"):
+            first, second = getattr(report, name), getattr(report, name)
+            self.assertEqual(first.ctypes.data, second.ctypes.data, name)
+            self.assertFalse(first.flags.writeable, name)
+            self.assertTrue(first.flags.c_contiguous, name)
+        self.assertEqual(report.layers.dtype, np.int64)
+
+    def test_arrays_outlive_the_report(self) -> None:
+        attention = random_attention(tokens=40)
+        report = attnflow.attribute(attention, method="rollout")
+        rollout = report.rollout
+        copy = rollout.copy()
+        del report
+        gc.collect()
+        for seed in range(5):  # what would take its memory
+            attnflow.attribute(random_attention(tokens=40, seed=seed), method="rollout")
+        self.assert_same_bits(rollout, copy)
+
+    def test_rows_of_flow(self) -> None:
+        attention = random_attention(layers=1, heads=1, tokens=130)
+        report = attnflow.attribute(attention, output_token=7)
+        self.assertEqual(report.flow.shape, (1, 1, 130))
+        self.assertEqual(report.flow_output_tokens.tolist(), [7])
+        self.assertEqual(len(report.output_tokens), 130)
+        flow = report.columns()["flow"].reshape(130, 130)
+        self.assertTrue(np.isnan(np.delete(flow, 7, axis=0)).all())
+        self.assert_same_bits(flow[7], report.flow[0, 0])
+        self.assertEqual(attnflow.flow(attention, output_token="all").shape, (1, 130, 130))
+
+    def test_tables(self) -> None:
+        report = attnflow.attribute(random_attention(), [f"t{i}" for i in range(6)], special=[True] + 5 * [False])
+        frame = report.to_pandas()
+        self.assertEqual(len(frame), 3 * 6 * 6)
+        row = frame[(frame.layer == 2) & (frame.output_token == 4) & (frame.input_token == 1)].iloc[0]
+        self.assertEqual((row.output_text, row.input_text, row.input_special), ("t4", "t1", False))
+        self.assertEqual((row.raw, row.flow), (report.raw[1, 4, 1], report.flow[1, 4, 1]))
+        table = report.to_arrow()
+        self.assertEqual(table.column_names, list(frame.columns))
+        self.assertEqual(table["rollout"].to_pylist(), report.rollout.ravel().tolist())
+
+    def test_what_was_not_asked_for(self) -> None:
+        report = attnflow.attribute(random_attention(), method="raw")
+        self.assertEqual(report.methods, ["raw"])
+        with self.assertRaisesRegex(attnflow.Error, r"expected values of flow, found those of raw alone"):
+            _ = report.flow_gap
+        with self.assertRaisesRegex(attnflow.Error, "keep_attention=True"):
+            _ = report.attention
+        kept = attnflow.attribute(random_attention(), method="raw", keep_attention=True)
+        self.assert_same_bits(kept.attention, random_attention())
+
+
+if __name__ == "__main__":
+    unittest.main()

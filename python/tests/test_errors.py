@@ -1,0 +1,90 @@
+"""What is wrong is said in the words of the program."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import numpy as np
+from support import PackageTest, random_attention
+
+import attnflow
+
+
+class Errors(PackageTest):
+    def refuse(self, words: str, attentions: Any, /, kind: str = "bad_input", **options: Any) -> None:
+        with self.assertRaises(attnflow.Error) as caught:
+            attnflow.attribute(attentions, **options)
+        self.assertIn(words, str(caught.exception))
+        self.assertEqual(caught.exception.kind, kind)
+
+    def test_weights(self) -> None:
+        good = random_attention()
+        for value, words in ((np.nan, "found nan"), (np.inf, "found inf"), (-0.5, "found -0.5")):
+            bad = good.copy()
+            bad[1, 0, 2, 3] = value
+            self.refuse(f"expected weights from 0 to 3.4e38, {words} at layer 2, head 0, query 2, key 3", bad)
+        self.refuse("expected attention rows that sum to 1 within 0.001", good * np.float32(1.01))
+        self.refuse("pass renormalize to divide each row by its sum, or any_weights", good * np.float32(1.01))
+
+    def test_shapes(self) -> None:
+        good = random_attention()
+        self.refuse("expected at least one layer, found none", [])
+        self.refuse("found [0, 2, 6, 6]", good[:0])
+        self.refuse("expected as many queries as keys", good[..., :4, :], any_weights=True)
+        self.refuse("expected layers of one shape", [good[0], good[1][:, :4, :4]], any_weights=True)
+        self.refuse("found [6, 6] in layer 2", [good[0], good[1, 0]])
+        self.refuse("found a batch of 2 in layer 1", [np.stack([good[0], good[1]])])
+        self.refuse("found [2]", np.ones(2))
+        self.refuse("expected an array of floats, found <U1", [["a"]])
+        self.refuse("expected an array of floats, found complex128", good.astype(complex))
+        self.refuse("expected 6 tokens (one for each key of attention), found 2", good, tokens=["a", "b"])
+        self.refuse("expected 6 special flags", good, special=[True])
+        self.refuse("output_attentions=True", {"logits": good})
+        self.refuse("output_attentions=True", {"attentions": None})
+        self.refuse("expected mixing to say what the contributions are", good[0], kind="usage")
+
+    def test_options(self) -> None:
+        good = random_attention()
+        for words, options in (
+            ("residual: expected a weight from 0 to 1, found 2", {"residual": 2}),
+            ("heads: expected mean, max, min or the index of a head, found 'median'", {"heads": "median"}),
+            ('expected a number, found "much"', {"residual": "much"}),
+            ("residual: expected a number, a text, or a list of these, found object", {"residual": object()}),
+            ("flow_tolerance: expected", {"flow_tolerance": 0.0}),
+            ("expected fields among", {"residuum": 0.5}),
+            ("layers", {"layers": 4}),
+            ("layers: expected layers from 1, found 0", {"layers": [0]}),
+            ("output_token", {"output_token": 6}),
+            ("renormalize and any_weights are mutually exclusive", {"renormalize": True, "any_weights": True}),
+            ("words requires a text and a tokenizer", {"words": True}),
+            ("requires a text and a model", {"mixing": "gradient"}),
+        ):
+            with self.subTest(**options):
+                self.refuse(words, good, kind="usage", **options)
+        with self.assertRaisesRegex(attnflow.Error, "attribute\\(\\) takes several"):
+            attnflow.rollout(good, method="flow")
+
+    def test_options_of_numpy(self) -> None:
+        good = random_attention()
+        expected = attnflow.rollout(good, residual=0.25, layers=[2], heads=1)
+        of_numpy: dict[str, Any] = {"residual": np.float64(0.25), "layers": np.array([2]), "heads": np.int32(1)}
+        found = attnflow.rollout(good, **of_numpy)
+        self.assert_same_bits(found, expected)
+        self.assert_same_bits(attnflow.rollout(good, residual=0.25, layers=2, heads="1"), expected)
+        not_given: dict[str, Any] = {"residual": None}
+        self.assert_same_bits(attnflow.rollout(good, **not_given), attnflow.rollout(good))
+
+    def test_files(self) -> None:
+        report = attnflow.attribute(random_attention())
+        with self.assertRaises(attnflow.Error) as caught:
+            report.to_npz(self.folder / "no" / "report.npz")
+        self.assertEqual(caught.exception.kind, "other")
+        with self.assertRaisesRegex(attnflow.Error, r"ending in \.svg"):
+            report.to_svg(self.folder / "report.png")
+        with self.assertRaisesRegex(attnflow.Error, "view: expected overview"):
+            report.to_svg(view="all")  # type: ignore[call-overload]
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+"""Long work: other threads run, Ctrl-C ends it, a bar says how far it is; importing costs little."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from support import PackageTest
+
+# Flow that takes long: of all pairs, of attention spread over many tokens.
+LONG = """
+import numpy as np, attnflow
+weights = np.random.default_rng(0).random((10, 1, 400, 400), np.float32) ** 8
+weights /= weights.sum(axis=-1, keepdims=True)
+"""
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+
+
+class Work(PackageTest):
+    def test_control_c_ends_it(self) -> None:
+        code = LONG + "print('begins', flush=True)\nattnflow.flow(weights, output_token='all', threads=1)"
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdout is not None
+            self.assertEqual(child.stdout.readline().strip(), "begins")
+            time.sleep(0.7)
+            self.assertIsNone(child.poll(), "it is done too soon for this test")
+            child.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            _, errors = child.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, 5.0)
+        self.assertIn("KeyboardInterrupt", errors)
+
+    def test_an_exception_out_of_a_bar_ends_it(self) -> None:
+        code = LONG + (
+            "from attnflow import _core\n"
+            "def stop(done, total):\n"
+            "    assert 0 < done <= total == 400, (done, total)\n"
+            "    raise ZeroDivisionError\n"
+            "try:\n"
+            "    _core.explain(list(weights), [], [], [], '', {'method': 'flow', 'output_token': 'all'}, stop)\n"
+            "except ZeroDivisionError:\n"
+            "    print('ended')\n"
+        )
+        done = run(code)
+        self.assertEqual((done.stdout, done.returncode), ("ended\n", 0), done.stderr)
+
+    def test_other_threads_run(self) -> None:
+        import numpy as np
+
+        import attnflow
+
+        weights = np.random.default_rng(0).random((6, 1, 200, 200), np.float32) ** 8
+        weights /= weights.sum(axis=-1, keepdims=True)
+        ended = threading.Event()
+
+        def work() -> None:
+            attnflow.flow(weights, output_token="all", threads=1)
+            ended.set()
+
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        longest = 0.0
+        last = time.monotonic()
+        while not ended.is_set():
+            time.sleep(0.001)
+            now = time.monotonic()
+            longest, last = max(longest, now - last), now
+        worker.join()
+        self.assertLess(longest, 0.5)  # with the lock held it would be all of the work
+
+    def test_a_bar_where_tqdm_is(self) -> None:
+        done = run(LONG + "attnflow.flow(weights[:8, :, :300, :300], output_token='all', any_weights=True)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("flow:", done.stderr)
+
+    def test_no_bar_for_short_work(self) -> None:
+        done = run(LONG + "attnflow.flow(weights[:2, :, :20, :20], any_weights=True)")
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+class Import(PackageTest):
+    def test_is_light(self) -> None:
+        code = (
+            "import json, sys, time\n"
+            "before = set(sys.modules)\n"
+            "began = time.perf_counter()\n"
+            "import attnflow\n"
+            "took = time.perf_counter() - began\n"
+            "loaded = sorted({name.split('.')[0] for name in set(sys.modules) - before})\n"
+            "libraries = open('/proc/self/maps').read()\n"
+            "heavy = [name for name in ('cairo', 'pango', 'torch', 'tokenizers') if 'lib' + name in libraries]\n"
+            "print(json.dumps([took, loaded, heavy]))\n"
+        )
+        results = [json.loads(run(code).stdout) for _ in range(3)]
+        took = min(result[0] for result in results)
+        _, loaded, heavy = results[0]
+        self.assertLess(took, 0.1)
+        self.assertEqual(heavy, [])
+        for name in ("numpy", "torch", "transformers", "pandas", "pyarrow", "IPython", "tqdm"):
+            self.assertNotIn(name, loaded)
+
+
+if __name__ == "__main__":
+    unittest.main()
