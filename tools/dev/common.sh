@@ -11,7 +11,7 @@ RUFF_VERSION=0.14.5
 NODE_WHEEL_VERSION=24.19.0
 SCHEMATHESIS_VERSION=4.32.5
 # The last that runs on Debian's PyTorch (1.13), which takes seconds to install; PyPI's takes minutes and gigabytes.
-TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2')
+TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2' captum==0.7.0)
 # What builds the Python package, checks its types, and takes its values; the last that go with Debian's NumPy (1.24).
 PACKAGE_TESTS=(scikit-build-core==1.1.2 nanobind==3.1.0 mypy==2.4.1 tqdm==4.67.1 pandas==2.3.3 pyarrow==17.0.0)
 
