@@ -61,10 +61,9 @@ std::string fill_page(const PageBytes& page, const std::string& text, const std:
 }  // namespace
 
 std::string viewer_page(const std::string& text, const std::string& json) {
-  using namespace internal;
-  return fill_page({.before_title = {viewer_page_before_title, viewer_page_before_title_size},
-                    .before_report = {viewer_page_before_report, viewer_page_before_report_size},
-                    .after_report = {viewer_page_after_report, viewer_page_after_report_size}},
+  return fill_page({.before_title = {internal::viewer_page_before_title, internal::viewer_page_before_title_size},
+                    .before_report = {internal::viewer_page_before_report, internal::viewer_page_before_report_size},
+                    .after_report = {internal::viewer_page_after_report, internal::viewer_page_after_report_size}},
                    text, json);
 }
 
@@ -77,11 +76,11 @@ std::string viewer_embedded_page(const std::string& text, const std::string& jso
 }
 
 std::string viewer_server_page() {
-  using namespace internal;
-  return fill_page({.before_title = {viewer_server_page_before_title, viewer_server_page_before_title_size},
-                    .before_report = {viewer_server_page_before_report, viewer_server_page_before_report_size},
-                    .after_report = {viewer_server_page_after_report, viewer_server_page_after_report_size}},
-                   "", "null");
+  return fill_page(
+      {.before_title = {internal::viewer_server_page_before_title, internal::viewer_server_page_before_title_size},
+       .before_report = {internal::viewer_server_page_before_report, internal::viewer_server_page_before_report_size},
+       .after_report = {internal::viewer_server_page_after_report, internal::viewer_server_page_after_report_size}},
+      "", "null");
 }
 
 std::string_view viewer_server_policy() {

@@ -81,6 +81,8 @@ def as_layers(attentions: Any) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     import numpy as np
 
     given = attentions
+    if hasattr(given, "attentions") and not isinstance(given, Mapping):  # of capture()
+        given = given.attentions
     if isinstance(given, Mapping) or (hasattr(given, "keys") and hasattr(given, "__getitem__")):
         found = _from_names(given)
         if found is None:

@@ -14,6 +14,8 @@ SCHEMATHESIS_VERSION=4.32.5
 TORCH_ORACLE=(transformers==4.44.2 tokenizers==0.19.1 'numpy<2' captum==0.7.0)
 # What builds the Python package, checks its types, and takes its values; the last that go with Debian's NumPy (1.24).
 PACKAGE_TESTS=(scikit-build-core==1.1.2 nanobind==3.1.0 mypy==2.4.1 tqdm==4.67.1 pandas==2.3.3 pyarrow==17.0.0)
+# The models whose attention the Python package captures: the newest, out of 5 GB of packages.
+MODELS_ORACLE=(torch==2.15.0 transformers==5.24.0 numpy==2.4.6)
 
 # Clones of the same sources share what ccache knows.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$ROOT}" CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
@@ -231,6 +233,9 @@ torch_python() { echo "$(python_venv --system torch "${TORCH_ORACLE[@]}")/bin/py
 
 # The Python that the package is installed into, with Debian's NumPy, SciPy and PyTorch.
 package_python() { echo "$(python_venv --system package "${PACKAGE_TESTS[@]}")/bin/python"; }
+
+# The Python of the models whose attention it captures: PyPI's PyTorch and transformers.
+models_python() { echo "$(python_venv models "${MODELS_ORACLE[@]}")/bin/python"; }
 
 # Node 20.19 or newer (Vite's need) with npm: the installed one, else the one in a PyPI wheel (Debian's npm brings 300
 # packages).

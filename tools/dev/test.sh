@@ -4,7 +4,7 @@
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
 # passed.
-STAGES=(release cli training serve oracle python viewer browser consumer lint dev tsan)
+STAGES=(release cli training serve oracle python capture viewer browser consumer lint dev tsan)
 RESULTS=build/test-results
 
 count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
@@ -67,13 +67,28 @@ stage_oracle() {
   unittest_folder tests/oracle
 }
 
-# The Python package, installed as `pip install .` does; what it needs to be built is there, so nothing is fetched.
+# package_into PYTHON: builds the Python package as `pip install .` does, but where what it needs to be built is there, and
+# installs it.
+package_into() {
+  local builder
+  builder="$(package_python)" || return 1
+  rm -rf build/wheels
+  "$builder" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels \
+    --config-settings=cmake.define.ATTNFLOW_WERROR=ON . || return 1
+  "$1" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheels/*.whl
+}
+
 stage_python() {
   local interpreter
-  interpreter="$(package_python)" || return 1
-  "$interpreter" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
-    --config-settings=cmake.define.ATTNFLOW_WERROR=ON . || return 1
+  interpreter="$(package_python)" && package_into "$interpreter" || return 1
   PYTHON="$interpreter" unittest_folder python/tests
+}
+
+# Attention of models of transformers, family by family.
+stage_capture() {
+  local interpreter
+  interpreter="$(models_python)" && package_into "$interpreter" || return 1
+  PYTHON="$interpreter" unittest_folder python/tests/capture
 }
 
 # The numbers of the html page, without a browser.
@@ -143,6 +158,7 @@ task_environments() {
   [[ " ${stages[*]} " != *' serve '* ]] || serve_python
   [[ " ${stages[*]} " != *' oracle '* ]] || torch_python
   [[ " ${stages[*]} " != *' python '* ]] || package_python
+  [[ " ${stages[*]} " != *' capture '* ]] || models_python
 }
 
 # run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes).
@@ -199,7 +215,7 @@ command_test() {
   local -a groups=(build)
   for stage in "${stages[@]}"; do
     case "$stage" in
-      cli | training | serve | oracle | python | browser | release | dev) groups+=(test) ;;
+      cli | training | serve | oracle | python | capture | browser | release | dev) groups+=(test) ;;
       lint) groups+=(lint) ;;
     esac
     case "$stage" in dev | tsan) ahead+=("$stage") ;; esac

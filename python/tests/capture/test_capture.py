@@ -1,0 +1,194 @@
+"""Attention of Transformers models: right, or refused; and every way in which it could be silently wrong."""
+
+from __future__ import annotations
+
+import sys
+import unittest
+import warnings
+from pathlib import Path
+from typing import Any
+
+import architectures
+import numpy as np
+import torch
+import transformers
+
+import attnflow
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import ROOT, PackageTest  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+BERT = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
+
+
+def family(name: str) -> architectures.Family:
+    return next(one for one in architectures.FAMILIES if one.name == name)
+
+
+def model_of(name: str) -> Any:
+    return family(name).build()
+
+
+def captured_of(model: Any, **inputs: Any) -> attnflow.Captured:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with attnflow.capture(model) as captured, torch.no_grad():
+            model(**(inputs or architectures.inputs_of(model)))
+    return captured
+
+
+class Families(PackageTest):
+    def test_captured_right_or_refused(self) -> None:
+        for one in architectures.FAMILIES:
+            with self.subTest(one.name):
+                outcome = architectures.outcome_of(one)
+                self.assertLessEqual(outcome.error, architectures.TOLERANCE)
+
+    def test_the_table_in_the_documentation(self) -> None:
+        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+        self.assertIn(architectures.table(), text, "python/tests/capture/architectures.py prints it")
+
+
+class Traps(PackageTest):
+    def test_modules_that_do_not_know_their_layer(self) -> None:
+        for name in ("vit", "distilbert"):
+            model = model_of(name)
+            modules = [call.module for call in captured_of(model).calls]
+            self.assertEqual(len(set(modules)), 2, modules)
+
+    def test_one_module_for_all_layers(self) -> None:
+        calls = captured_of(model_of("albert")).calls
+        self.assertEqual(len({call.module for call in calls}), 1)
+        self.assertEqual(len(calls), 2)
+        self.assertFalse(torch.equal(calls[0].weights, calls[1].weights))
+
+    def test_windows_are_kept(self) -> None:
+        for weights in captured_of(model_of("mistral")).attentions:
+            outside = torch.ones(12, 12).tril(-4).bool()  # a window of 4
+            self.assertEqual(float(weights[0][:, outside].abs().max()), 0.0)
+            self.assertEqual(float(weights[0][:, torch.ones(12, 12).triu(1).bool()].abs().max()), 0.0)
+
+    def test_padding_gets_nothing(self) -> None:
+        for name in ("bert", "llama"):
+            for weights in captured_of(model_of(name)).attentions:
+                self.assertEqual(float(weights[1, :, 4:, :4].abs().max()), 0.0)
+
+    def test_sinks_take_their_share(self) -> None:
+        model = model_of("gpt_oss")
+        for module in model.modules():
+            if hasattr(module, "sinks"):
+                torch.nn.init.constant_(module.sinks, 2.0)
+        weights = captured_of(model).attentions[0]
+        self.assertLess(float(weights[0, 0, 0, 0]), 0.9)
+        with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
+            attnflow.rollout([layer[:1] for layer in captured_of(model).attentions])
+
+    def test_encoder_decoders_are_no_stack(self) -> None:
+        captured = captured_of(model_of("bart"))
+        with self.assertRaisesRegex(attnflow.Error, r"one stack of layers, found 6 calls.*encoder\.layers\.0"):
+            _ = captured.attentions
+        self.assertEqual(sum("encoder_attn" in call.module for call in captured.calls), 2)
+
+    def test_families_of_their_own_are_asked_and_it_is_said(self) -> None:
+        model = model_of("bloom")
+        with self.assertWarnsRegex(UserWarning, "output_attentions=True"), attnflow.capture(model) as captured:
+            model(**architectures.inputs_of(model))
+        self.assertEqual(len(captured.attentions), 2)
+
+    def test_the_model_is_as_before(self) -> None:
+        for name in ("llama", "clip", "bloom"):
+            model = model_of(name)
+            inputs = architectures.inputs_of(model)
+            before = [part.config._attn_implementation for part in model.modules() if hasattr(part, "config")]
+            with torch.no_grad():
+                expected = model(**inputs)
+            captured_of(model, **inputs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with self.assertRaises(ZeroDivisionError), attnflow.capture(model):
+                    raise ZeroDivisionError
+            after = [part.config._attn_implementation for part in model.modules() if hasattr(part, "config")]
+            self.assertEqual(after, before, name)
+            with torch.no_grad():
+                again = model(**inputs)
+            self.assertTrue(torch.equal(expected[0], again[0]), name)
+
+    def test_the_last_of_several_runs(self) -> None:
+        model = model_of("gpt2")
+        inputs = architectures.inputs_of(model)
+        with attnflow.capture(model) as captured, torch.no_grad():
+            model(input_ids=inputs["input_ids"][:, :5])
+            model(**inputs)
+        self.assertEqual(captured.attentions[0].shape[-1], 12)
+        self.assertEqual(attnflow.rollout([layer[:1] for layer in captured.attentions]).shape, (2, 12, 12))
+
+    def test_refuses(self) -> None:
+        model = model_of("bert")
+        with self.assertRaisesRegex(attnflow.Error, r"model\.eval\(\)"), attnflow.capture(model.train()):
+            pass
+        with self.assertRaisesRegex(attnflow.Error, "one capture at a time"), attnflow.capture(model.eval()):
+            with attnflow.capture(model):
+                pass
+        hollow = transformers.BertModel(model.config).eval().to("meta")
+        with self.assertRaisesRegex(attnflow.Error, "device meta"), attnflow.capture(hollow):
+            pass
+        with self.assertRaisesRegex(attnflow.Error, "expected a model of transformers"), attnflow.capture(3):
+            pass
+        with attnflow.capture(model) as captured:
+            pass
+        with self.assertRaisesRegex(attnflow.Error, "found 0 calls"):
+            _ = captured.attentions
+
+
+class Explain(PackageTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
+        cls.model = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
+
+    tokenizer: Any
+    model: Any
+
+    def test_is_what_the_program_says(self) -> None:
+        text = "the key to the cabinets"
+        report = attnflow.explain(self.model, self.tokenizer, text)
+        self.run_program("explain", text, "--model", BERT, "-o", "out.npz")
+        with np.load(self.folder / "out.npz") as expected:
+            self.assertEqual(report.tokens, list(expected["tokens"]))
+            self.assertEqual(report.special, list(expected["special"]))
+            for name in ("raw", "rollout", "flow"):  # another build of PyTorch: its matrix products differ by that
+                np.testing.assert_allclose(getattr(report, name), expected[name], atol=2e-5)
+
+    def test_several_texts(self) -> None:
+        texts = ["the key", "the key to the cabinets is here"]
+        reports = attnflow.explain(self.model, self.tokenizer, texts, method="rollout")
+        for text, report in zip(texts, reports, strict=True):
+            alone = attnflow.explain(self.model, self.tokenizer, text, method="rollout")
+            self.assert_same_bits(report.rollout, alone.rollout)
+
+    def test_half_precision(self) -> None:
+        exact = attnflow.explain(self.model, self.tokenizer, "the key to the cabinets", method="rollout")
+        for dtype in (torch.bfloat16, torch.float16):
+            model = transformers.AutoModelForMaskedLM.from_pretrained(BERT, dtype=dtype).eval()
+            report = attnflow.explain(model, self.tokenizer, "the key to the cabinets", method="rollout")
+            np.testing.assert_allclose(report.rollout.sum(axis=-1), 1.0, atol=1e-9)
+            np.testing.assert_allclose(report.rollout, exact.rollout, atol=0.02)
+
+    def test_refuses(self) -> None:
+        explain = attnflow.explain
+        with self.assertRaisesRegex(attnflow.Error, "found none"):
+            explain(model_of("gpt2"), lambda text: {"input_ids": []}, "")
+        with self.assertRaisesRegex(attnflow.Error, "tokenizer belongs to another model"):
+            explain(model_of("bert"), lambda text: {"input_ids": [3, 99]}, "a")
+        with self.assertRaises(attnflow.Error) as caught:
+            explain(model_of("bert"), lambda text: {"input_ids": [3] * 65}, "a")
+        self.assertEqual(caught.exception.kind, "input_too_long")
+        broken = model_of("bert")
+        torch.nn.init.constant_(broken.encoder.layer[0].attention.self.query.weight, float("nan"))
+        with self.assertRaisesRegex(attnflow.Error, "found nan"):
+            explain(broken, self.tokenizer, "a")
+
+
+if __name__ == "__main__":
+    unittest.main()
