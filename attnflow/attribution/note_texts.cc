@@ -260,7 +260,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kDefaultAttention, "default-attention", "",
      "The layers' matrices are attention, which rarely shows what a decoder's prediction depends on: relevance, the "
      "default for decoders, is not available for this model or would take long here.",
-     "--mixing relevance or alti says which, or computes it."},
+     "--mixing relevance computes it anyway, or says why it cannot; --mixing alti needs no gradients."},
     {Code::kDequantisedGradients, "dequantised-gradients", "mib",
      "Gradients were computed from the file's weights, dequantized to float32 ({mib} MiB)."},
     {Code::kAttentionSink, "attention-sink", "share token",
@@ -301,7 +301,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kBlankOutAgreement, "blank-out-agreement", "method layer? token quantity before after rank_correlation?",
      agreement_text},
     {Code::kIntegrationError, "integration-error", "steps share",
-     "The scores of integrated-gradients, from {steps} points, miss the change that they share out by {share:%}.",
+     "The scores of integrated-gradients, from {steps} points, add up to {share:%} more or less than the change that "
+     "they "
+     "explain.",
      "--integration-steps takes more points."},
 
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},

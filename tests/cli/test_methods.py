@@ -28,6 +28,19 @@ class MethodsTest(CommandTest):
         with np.load(self.folder / "a.npz") as arrays:
             return json.loads((self.folder / "a.json").read_text()), {key: arrays[key] for key in arrays.files}
 
+    def test_a_decoder_s_other_predictions(self):
+        """That of another output token is what the model says of the text up to there."""
+        words = ("--method", "rollout,attnlrp", "--mixing", "attention")
+        whole, _ = self.explain(*words, "--output-token", "1", text="The key a b", model=DECODER)
+        part, _ = self.explain(*words, text="The key", model=DECODER)
+        self.assertEqual(whole["target"]["position"], 1)
+        self.assertEqual(whole["target"]["label"], part["target"]["label"])
+        self.assertAlmostEqual(whole["target"]["logit"], part["target"]["logit"], places=4)
+        row = ["explain", "The key a b", "--model", DECODER, *words, "--only-output-token"]
+        refused = self.refuse(USAGE, ["expected the last output token"], *row, "--output-token", "1")
+        self.assertIn("--only-output-token: ", refused)
+        self.run_program(*row, "-o", "a.json")
+
     def test_blank_out_is_what_the_model_says_of_blanked_texts(self):
         report, arrays = self.explain("--method", "rollout,blank-out")
         target = report["target"]["label"]

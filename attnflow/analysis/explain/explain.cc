@@ -191,6 +191,13 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   RunOptions run;
+  if (explains && options.only_output_token && shown + 1 != n) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--only-output-token: with what explains a prediction, expected the last output token, which "
+                    "predicts what follows the text, found token {}; remove --only-output-token",
+                    shown));
+  }
   // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
   const std::size_t next_of = explains ? shown : n - 1;
   const std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{next_of} : masks;
