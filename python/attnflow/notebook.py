@@ -41,8 +41,12 @@ def cell_html(page: str) -> str:
 def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack[Options]) -> None:
     """Shows a report, or attention as attribute() takes it, below the cell; outside notebooks, as a table."""
     from attnflow.attribution import attribute
+    from attnflow.errors import Error
     from attnflow.report import Report
 
+    if isinstance(attentions, Report) and (tokens is not None or options):
+        given = ", ".join([*(["tokens"] if tokens is not None else []), *options])
+        raise Error(f"expected a report alone, found {given} beside it: a report has its own", kind="usage")
     report: Report = attentions if isinstance(attentions, Report) else attribute(attentions, tokens, **options)
     try:
         from IPython import get_ipython
@@ -50,7 +54,7 @@ def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack
     except ImportError:
         print(report)
         return
-    if get_ipython() is None:
+    if not hasattr(get_ipython(), "kernel"):  # IPython in a terminal shows no html
         print(report)
     else:
         display(report)

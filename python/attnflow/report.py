@@ -288,14 +288,25 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
             "Install libpango1.0-dev (its name on Debian), then attnflow again; to_html() needs neither",
             kind="other",
         ) from error
+    unknown = [name for name in figure if name not in Figure.__annotations__]
+    if unknown:
+        raise Error(f"expected options among {', '.join(Figure.__annotations__)}, found {unknown[0]}", kind="usage")
     given = figure.get("method", ())
-    options = _figures.Options(
-        view=figure.get("view", "overview"),
-        output_token=figure.get("output_token"),
-        layers=list(figure.get("layers", ())),
-        methods=given.split(",") if isinstance(given, str) else list(given),
-        width=figure.get("width", 900.0),
-    )
+    try:
+        options = _figures.Options(
+            view=figure.get("view", "overview"),
+            output_token=figure.get("output_token"),
+            layers=list(figure.get("layers", ())),
+            methods=given.split(",") if isinstance(given, str) else list(given),
+            width=figure.get("width", 900.0),
+        )
+    except TypeError as error:
+        found = ", ".join(f"{name}={value!r}" for name, value in figure.items())
+        raise Error(
+            "expected view as a text, output_token as a position or None, layers as a list of numbers from 1, method as "
+            f"names, and width as a number, found {found}",
+            kind="usage",
+        ) from error
     return _figures, options
 
 

@@ -36,8 +36,8 @@ class Errors(PackageTest):
         self.refuse("found [6, 6] in layer 2", [good[0], good[1, 0]])
         self.refuse("found a batch of 2 in layer 1", [np.stack([good[0], good[1]])])
         self.refuse("found [2]", np.ones(2))
-        self.refuse("expected an array of floats, found <U1", [["a"]])
-        self.refuse("expected an array of floats, found complex128", good.astype(complex))
+        self.refuse("expected an array of floats of at most 64 bits, found <U1", [["a"]])
+        self.refuse("expected an array of floats of at most 64 bits, found complex128", good.astype(complex))
         self.refuse("expected 6 tokens (one for each key of attention), found 2", good, tokens=["a", "b"])
         self.refuse("expected 6 special flags", good, special=[True])
         self.refuse("output_attentions=True", {"logits": good})
@@ -52,10 +52,29 @@ class Errors(PackageTest):
         self.refuse("residual: expected a finite number, found nan", good, kind="usage", residual=np.nan)
         attnflow.attribute(good, **{"renormalize": np.bool_(True)})  # type: ignore[arg-type]
 
+    def test_forms(self) -> None:
+        good = random_attention()
+        self.refuse("blocks.0.attn.hook_pattern is missing", {"blocks.1.attn.hook_pattern": good[:1]})
+        self.refuse("found an encoder-decoder's output", {"encoder_attentions": good})
+        self.refuse("found a list of such lists", [(good[:1],), (good[:1],)])
+        self.refuse("expected an array without a mask", np.ma.masked_array(good, good > 0.5))  # type: ignore[no-untyped-call]
+        self.refuse("found []", np.float64(1.0))
+        other = attnflow.attribute(good.astype(good.dtype.newbyteorder()))
+        np.testing.assert_array_equal(other.rollout, attnflow.attribute(good).rollout)
+
+    def test_figures_and_show(self) -> None:
+        report = attnflow.attribute(random_attention())
+        with self.assertRaisesRegex(attnflow.Error, "expected options among view, .*, found veiw"):
+            report.to_svg(veiw="graph")  # type: ignore[call-overload]
+        with self.assertRaisesRegex(attnflow.Error, "expected view as a text, .* found layers=2"):
+            report.to_svg(layers=2)  # type: ignore[call-overload]
+        with self.assertRaisesRegex(attnflow.Error, "expected a report alone, found tokens beside it"):
+            attnflow.show(report, ["a"])
+
     def test_contributions(self) -> None:
         good = random_attention()
         self.refuse("mixing alti: expected finished contributions", good, kind="usage", mixing="alti")
-        self.refuse("expected an array with at least one layer", np.zeros((0, 5, 5)), mixing="alti")
+        self.refuse("found [0, 5, 5]", np.zeros((0, 5, 5)), mixing="alti")
 
     def test_options(self) -> None:
         good = random_attention()
