@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -12,14 +13,17 @@
 #include "attnflow/explain/explain_contributions.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
+#include "attnflow/explain/unknown_words.h"
+#include "attnflow/graph/mixing.h"
 
 namespace attnflow {
 namespace {
 
+// Renormalises where that is asked for.
 template <typename Weight>
-BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, std::string_view source,
-                                          const ExplainOptions& options) {
-  validate_attention(std::as_const(weights).view(), source);
+void check_weights(Tensor<Weight>& weights, std::string_view source, const ExplainOptions& options,
+                   std::size_t layers_before = 0) {
+  validate_attention(std::as_const(weights).view(), source, layers_before);
   if (options.renormalize) {
     if constexpr (std::is_same_v<Weight, double>) renormalize_rows(weights);
   } else if (!options.any_weights) {
@@ -30,28 +34,88 @@ BasicAttentionStack<Weight> checked_stack(Tensor<Weight> weights, std::string_vi
           fmt::format(
               "{}: expected attention rows that sum to 1 within {}, found {:.6g} at layer {}, head {}, query {}; pass "
               "--renormalize to divide each row by its sum, or --any-weights to use the values unchanged",
-              source, kRowSumTolerance, sums.sum, sums.layer, sums.head, sums.query));
+              source, kRowSumTolerance, sums.sum, layers_before + sums.layer, sums.head, sums.query));
     }
   }
-  return BasicAttentionStack<Weight>(std::move(weights));
+}
+
+// float32 that is to be renormalised becomes float64, in which the quotients are kept.
+void widen_to_renormalize(std::variant<Tensor<float>, Tensor<double>>& weights, const ExplainOptions& options) {
+  auto* const narrow = std::get_if<Tensor<float>>(&weights);
+  if (narrow == nullptr || !options.renormalize) return;
+  weights = Tensor<double>(narrow->shape(), {narrow->span().begin(), narrow->span().end()});
+}
+
+std::size_t positions(const AttentionInput& input) {
+  if (!input.fused.layers.empty()) return input.fused.layers.front().extent(0);
+  const bool has_attention = std::visit([](const auto& stack) { return !stack.weights().empty(); }, input.stack);
+  return has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
+                       : input.contributions.contributions.extent(1);
+}
+
+// The layers are used up.
+AttentionGraph graph_of(FusedAttention& fused, const MixingOptions& mixing) {
+  const std::size_t n = fused.layers.front().extent(0);
+  AttentionGraph graph;
+  graph.residual = mixing.residual;
+  graph.weights = Tensor<double>({fused.layers.size(), n, n});
+  for (std::size_t l = 0; l < fused.layers.size(); ++l) {
+    const Tensor<double> weights = finish_fused(std::exchange(fused.layers[l], {}), mixing);
+    std::copy_n(weights.data(), weights.size(), graph.weights.data() + l * n * n);
+  }
+  return graph;
 }
 
 }  // namespace
 
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options) {
-  if (auto* const narrow = std::get_if<Tensor<float>>(&weights)) {
-    if (!options.renormalize) return checked_stack(std::move(*narrow), source, options);
-    weights = Tensor<double>(narrow->shape(), {narrow->span().begin(), narrow->span().end()});
+  widen_to_renormalize(weights, options);
+  return std::visit(
+      [&]<typename Weight>(Tensor<Weight>& given) -> AnyAttentionStack {
+        check_weights(given, source, options);
+        return BasicAttentionStack<Weight>(std::move(given));
+      },
+      weights);
+}
+
+bool can_fuse(const ExplainOptions& options) {
+  const Mixing mixing = options.settings.mixing;
+  return !options.settings.heads.is_single() && !options.keep_attention &&
+         (mixing == Mixing::kAuto || mixing == Mixing::kAttention);
+}
+
+FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
+                           std::string_view source, const ExplainOptions& options) {
+  widen_to_renormalize(weights, options);
+  return std::visit(
+      [&](auto& given) {
+        check_weights(given, source, options, layer - 1);
+        const auto heads = std::as_const(given)[0];
+        FusedAttention fused{.layers = {}, .heads = heads.extent(0), .causal = is_causal(heads)};
+        fused.layers.push_back(fuse_heads(heads, options.settings.heads.fusion));
+        return fused;
+      },
+      weights);
+}
+
+void append(FusedAttention& all, FusedAttention more, std::string_view source) {
+  for (Tensor<double>& layer : more.layers) {
+    if (!all.layers.empty() && (more.heads != all.heads || layer.shape() != all.layers.front().shape())) {
+      throw Error(
+          ErrorKind::kBadFile,
+          fmt::format("{}: expected layers of one shape, {} heads and {} tokens, found {} and {} in layer {}", source,
+                      all.heads, all.layers.front().extent(0), more.heads, layer.extent(0), all.layers.size() + 1));
+    }
+    all.heads = more.heads;
+    all.causal = all.causal && more.causal;
+    all.layers.push_back(std::move(layer));
   }
-  return checked_stack(std::get<Tensor<double>>(std::move(weights)), source, options);
 }
 
 void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, const std::vector<bool>& special,
                 std::string_view source) {
-  const bool has_attention = std::visit([](const auto& stack) { return !stack.weights().empty(); }, input.stack);
-  const std::size_t n = has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
-                                      : input.contributions.contributions.extent(1);
+  const std::size_t n = positions(input);
   const auto check_count = [&](std::size_t count, const char* what) {
     if (count != 0 && count != n) {
       throw Error(ErrorKind::kBadFile,
@@ -75,9 +139,14 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   ExplainOptions options = given;
   if (options.settings.mixing == Mixing::kAuto) options.settings.mixing = Mixing::kAttention;
   validate(options.settings);
-  if (options.settings.words) {
+  if (options.settings.words && !input.text) {
     throw Error(ErrorKind::kUsage,
                 "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
+  }
+  if (options.settings.words && options.keep_attention) {
+    throw Error(ErrorKind::kUsage,
+                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
+                "would not match the words");
   }
   if (options.settings.has_target()) {
     throw Error(ErrorKind::kUsage,
@@ -90,18 +159,31 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   require_aggregations(options.settings.methods, "an attention file");
   Report report;
   report.settings = options.settings;
-  report.input.kind = "attention";
+  report.input.kind = input.text ? "text" : "attention";
+  report.input.text = input.text.value_or("");
+  report.input.tokens = std::move(input.tokens);
+  report.predictions = std::move(input.predictions);
   if (options.any_weights) {
     report.notes.emplace_back(NoteCode::kAnyWeights);
   }
+  if (input.text) mark_unknown_words(report);
+  const auto ask = [&](std::size_t layers, std::size_t heads, std::size_t tokens, bool causal) {
+    report.model = {input.name, input.architecture, layers, heads, causal};
+    report.input.tokens.resize(tokens);
+    report.referents = resolve_referents(options.referents, report);
+    return resolve_question(report, options);
+  };
+  if (FusedAttention& fused = input.fused; !fused.layers.empty()) {
+    const std::size_t n = fused.layers.front().extent(0);
+    const bool causal = fused.causal && n > 1;
+    const ReportQuestion question = ask(fused.layers.size(), fused.heads, n, causal);
+    fill_report(report, GraphSource(graph_of(fused, question.settings.mixing), causal), question, options);
+    return report;
+  }
   std::visit(
       [&](auto& stack) {
-        report.model = {input.name, "", stack.layers(), stack.heads(),
-                        is_causal(std::as_const(stack).weights().view())};
-        report.input.tokens = std::move(input.tokens);
-        report.input.tokens.resize(stack.tokens());
-        report.referents = resolve_referents(options.referents, report);
-        const ReportQuestion question = resolve_question(report, options);
+        const bool causal = is_causal(std::as_const(stack).weights().view());
+        const ReportQuestion question = ask(stack.layers(), stack.heads(), stack.tokens(), causal);
         fill_report(report, std::move(stack), question, options);
       },
       input.stack);

@@ -2,6 +2,8 @@
 #ifndef ATTNFLOW_EXPLAIN_EXPLAIN_ATTENTION_H_
 #define ATTNFLOW_EXPLAIN_EXPLAIN_ATTENTION_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,12 +18,24 @@ namespace attnflow {
 
 using AnyAttentionStack = std::variant<AttentionStack, WideAttentionStack>;
 
-// Attention from elsewhere. tokens: empty, or one entry a position.
+// Attention whose heads were fused layer by layer as it came: O(L n^2) memory instead of O(L H n^2).
+struct FusedAttention {
+  std::vector<Tensor<double>> layers;  // fuse_heads() of each
+  std::size_t heads = 0;
+  bool causal = true;  // no head of any layer looks ahead
+};
+
+// Attention from elsewhere. tokens: empty, or one entry a position. There is one of stack, fused and contributions.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty where there are contributions alone
   ContributionArrays contributions = {};  // with settings.mixing of contributions
   std::vector<InputToken> tokens;
   std::string name;  // of the file, for titles
+  FusedAttention fused = {};
+  // Of a model that read a text: the text, in which the tokens have their places, what the model is, what it said.
+  std::optional<std::string> text = {};
+  std::string architecture = {};
+  std::vector<ReportPrediction> predictions = {};
 };
 
 // [layer, head, query, key], float32 or float64, checked. float64, and rows that were renormalised, stay float64.
@@ -29,6 +43,17 @@ struct AttentionInput {
 // within kRowSumTolerance unless options.renormalize or options.any_weights say what to do.
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options);
+
+// Whether options ask for nothing but what FusedAttention holds.
+bool can_fuse(const ExplainOptions& options);
+
+// A layer, [1, head, query, key], checked as by attention_stack() and then fused as the options say; `layer`, from 1,
+// is its number in messages.
+FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
+                           std::string_view source, const ExplainOptions& options);
+
+// Puts layers together. Throws Error(kBadFile) unless they have one shape.
+void append(FusedAttention& all, FusedAttention more, std::string_view source);
 
 // Sets input.tokens, of which nothing is known where `texts` or `special` are empty. Throws Error(kBadFile) for another
 // number of either than the input has positions.

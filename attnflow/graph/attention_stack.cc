@@ -12,7 +12,7 @@ namespace attnflow {
 namespace {
 
 template <typename Weight>
-void validate_weights(TensorView<const Weight> weights, std::string_view what) {
+void validate_weights(TensorView<const Weight> weights, std::string_view what, std::size_t layers_before = 0) {
   const Shape& shape = weights.shape();
   if (shape.size() != 4) {
     throw Error(
@@ -38,11 +38,11 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what) {
   if (bad == values.end()) return;
   const auto index = static_cast<std::size_t>(bad - values.begin());
   const std::size_t n = shape[2];
-  throw Error(
-      ErrorKind::kBadFile,
-      fmt::format("{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; "
-                  "save the weights after softmax",
-                  what, *bad, index / (n * n * shape[1]) + 1, index / (n * n) % shape[1], index / n % n, index % n));
+  throw Error(ErrorKind::kBadFile,
+              fmt::format("{}: expected weights from 0 to 3.4e38, found {} at layer {}, head {}, query {}, key {}; "
+                          "save the weights after softmax",
+                          what, *bad, layers_before + index / (n * n * shape[1]) + 1, index / (n * n) % shape[1],
+                          index / n % n, index % n));
 }
 
 template <typename Weight>
@@ -77,8 +77,12 @@ bool has_nothing_above(TensorView<const Weight> weights) {
 
 }  // namespace
 
-void validate_attention(TensorView<const float> weights, std::string_view what) { validate_weights(weights, what); }
-void validate_attention(TensorView<const double> weights, std::string_view what) { validate_weights(weights, what); }
+void validate_attention(TensorView<const float> weights, std::string_view what, std::size_t layers_before) {
+  validate_weights(weights, what, layers_before);
+}
+void validate_attention(TensorView<const double> weights, std::string_view what, std::size_t layers_before) {
+  validate_weights(weights, what, layers_before);
+}
 
 RowSums inspect_row_sums(TensorView<const float> weights) { return inspect_sums(weights); }
 RowSums inspect_row_sums(TensorView<const double> weights) { return inspect_sums(weights); }

@@ -49,9 +49,10 @@ class BasicAttentionStack {
 using AttentionStack = BasicAttentionStack<float>;
 using WideAttentionStack = BasicAttentionStack<double>;
 
-// Throws Error(kBadFile) as the constructor of AttentionStack does. `what` names the source in the message.
-void validate_attention(TensorView<const float> weights, std::string_view what);
-void validate_attention(TensorView<const double> weights, std::string_view what);
+// Throws Error(kBadFile) as the constructor of AttentionStack does. `what` names the source in the message, whose
+// layers begin behind `layers_before`.
+void validate_attention(TensorView<const float> weights, std::string_view what, std::size_t layers_before = 0);
+void validate_attention(TensorView<const double> weights, std::string_view what, std::size_t layers_before = 0);
 
 // What the rows of a stack are like.
 struct RowSums {

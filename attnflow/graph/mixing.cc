@@ -66,13 +66,7 @@ Tensor<double> fused(TensorView<const Weight> attention, const MixingOptions& op
                               w));
     }
   }
-  Tensor<double> weights = fused(attention, options.heads, options.head);
-  std::vector<bool> changed = internal::mask_columns(weights, options.mask_columns);
-  if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
-  for (std::size_t q = 0; q < weights.extent(0); ++q) {
-    if (changed[q]) renormalize_row({weights.data() + q * keys, keys});
-  }
-  return weights;
+  return finish_fused(fused(attention, options.heads, options.head), options);
 }
 
 }  // namespace
@@ -89,6 +83,17 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
 }
 Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options) {
   return fused(attention, options);
+}
+
+Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options) {
+  const std::size_t keys = weights.extent(1);
+  internal::check_removal(options.mask_columns, options.discard, options.discard_keeps, keys);
+  std::vector<bool> changed = internal::mask_columns(weights, options.mask_columns);
+  if (options.discard > 0.0) internal::discard_smallest(weights, options.discard, options.discard_keeps, changed);
+  for (std::size_t q = 0; q < weights.extent(0); ++q) {
+    if (changed[q]) renormalize_row({weights.data() + q * keys, keys});
+  }
+  return weights;
 }
 
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options) {

@@ -86,10 +86,14 @@ Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion,
 Tensor<double> fused_weights(TensorView<const float> attention, const MixingOptions& options);
 Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options);
 
-// The same for some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end before
-// the last position, and masked positions may lie behind them. Rows are treated each on its own, so the result is
-// what fused_weights() gives for them as part of the whole layer, to the bit. Throws Error(kUsage) for discard, whose
-// smallest weights are those of a whole layer; Error(kBadFile) as above.
+// Steps 2 to 4 of what fuse_heads() gave: fused_weights() in two parts, for who does not keep the heads until the
+// columns to mask are known. O(n^2). Throws Error(kUsage) as above.
+Tensor<double> finish_fused(Tensor<double> fused, const MixingOptions& options);
+
+// fused_weights() of some rows of a layer, as models that process a prompt in chunks hand them over: the keys may end
+// before the last position, and masked positions may lie behind them. Rows are treated each on its own, so the result
+// is what fused_weights() gives for them as part of the whole layer, to the bit. Throws Error(kUsage) for discard,
+// whose smallest weights are those of a whole layer; Error(kBadFile) as above.
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options);
 
 // Step 5: A = (1 - rho) W + rho I. Throws Error(kUsage) unless 0 <= rho <= 1.

@@ -2,53 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <numeric>
 
 #include "attnflow/base/error.h"
 
 namespace attnflow {
-
-namespace {
-
-void require_finite(std::span<const float> logits) {
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isfinite(logits[i])) {
-      throw Error(
-          ErrorKind::kBadFile,
-          fmt::format("expected finite logits, found {} as number {}. The model's weights are unusable", logits[i], i));
-    }
-  }
-}
-
-// Numbers of the k largest logits, by falling logit and then by rising number.
-std::vector<std::size_t> largest(std::span<const float> logits, std::size_t k) {
-  std::vector<std::size_t> order(logits.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  k = std::min(k, order.size());
-  std::partial_sort(
-      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
-      [&](std::size_t a, std::size_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
-  order.resize(k);
-  return order;
-}
-
-}  // namespace
-
-std::vector<double> softmax(std::span<const float> logits) {
-  require_finite(logits);
-  std::vector<double> probabilities(logits.begin(), logits.end());
-  if (probabilities.empty()) return probabilities;
-  const double shift = *std::max_element(probabilities.begin(), probabilities.end());
-  double sum = 0.0;
-  for (double& value : probabilities) {
-    value = std::exp(value - shift);
-    sum += value;
-  }
-  for (double& value : probabilities) value /= sum;
-  return probabilities;
-}
 
 double target_value(const ScoreTarget& target, std::span<const float> logits) {
   using Kind = ScoreTarget::Kind;
@@ -70,46 +29,7 @@ double target_value(const ScoreTarget& target, std::span<const float> logits) {
 }
 
 std::vector<Prediction> class_predictions(const ModelInfo& info, std::span<const float> logits) {
-  if (logits.size() != info.labels.size()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected a logit for each of {} classes, found {}", info.labels.size(), logits.size()));
-  }
-  std::vector<double> probabilities = softmax(logits);
-  if (info.multi_label || logits.size() == 1) {
-    for (std::size_t c = 0; c < logits.size(); ++c) {
-      probabilities[c] = 1.0 / (1.0 + std::exp(-static_cast<double>(logits[c])));
-    }
-  }
-  std::vector<Prediction> predictions;
-  for (const std::size_t c : largest(logits, logits.size())) {
-    predictions.push_back({static_cast<std::int64_t>(c), info.labels[c], probabilities[c], logits[c]});
-  }
-  return predictions;
-}
-
-std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t k, const IdToText& text) {
-  const std::vector<double> probabilities = softmax(logits);
-  std::vector<Prediction> predictions;
-  for (const std::size_t token : largest(logits, k)) {
-    const auto id = static_cast<std::int64_t>(token);
-    predictions.push_back({id, text(id), probabilities[token], logits[token]});
-  }
-  return predictions;
-}
-
-std::vector<Prediction> candidate_predictions(std::span<const float> logits, std::span<const std::int64_t> ids,
-                                              const IdToText& text) {
-  const std::vector<double> probabilities = softmax(logits);
-  std::vector<Prediction> predictions;
-  for (const std::int64_t id : ids) {
-    if (id < 0 || static_cast<std::uint64_t>(id) >= logits.size()) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected candidate ids from 0 to {}, found {}", logits.size() - 1, id));
-    }
-    const auto token = static_cast<std::size_t>(id);
-    predictions.push_back({id, text(id), probabilities[token], logits[token]});
-  }
-  return predictions;
+  return class_predictions(info.labels, info.multi_label, logits);
 }
 
 }  // namespace attnflow

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PATTERN = re.compile(r"blocks\.(\d+)\.attn\.hook_pattern")
 
 
-def _to_numpy(array: Any) -> NDArray[Any]:
+def as_array(array: Any) -> NDArray[Any]:
     """Any array, on any device, as float32 or float64 in C's order: 16-bit floats become float32, which holds them."""
     import numpy as np
 
@@ -61,7 +61,7 @@ def _one_sequence(values: NDArray[Any], shape: tuple[int, ...], where: str) -> N
 
 
 def _layer(array: Any, number: int) -> NDArray[Any]:
-    values = _to_numpy(array)
+    values = as_array(array)
     if values.ndim == 4:
         return _one_sequence(values, values.shape, f"layer {number}")
     if values.ndim == 3:
@@ -124,7 +124,7 @@ def as_layers(attentions: Any) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
         if not layers:
             raise Error("attention: expected at least one layer, found none", kind="bad_input")
     else:
-        values = _to_numpy(given)
+        values = as_array(given)
         if values.ndim == 5 and values.shape[1] == 1:  # torch.stack(output.attentions)
             values = values.reshape(values.shape[:1] + values.shape[2:])
         if values.ndim == 3 and values.shape[0] > 0:

@@ -46,6 +46,10 @@ def attribute(
             name,
             dict(options),
             progress,
+            [],
+            None,
+            "",
+            [],
         )
     return Report(core)
 

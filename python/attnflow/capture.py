@@ -14,15 +14,18 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from attnflow.arrays import as_layers
-from attnflow.attribution import attribute
+from attnflow import _core
+from attnflow.arrays import as_array, as_layers
 from attnflow.errors import Error
+from attnflow.progress import Progress
 from attnflow.report import Report
+from attnflow.text import encode, predictions, require_words
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -35,7 +38,7 @@ _NAME = "attnflow"
 
 @dataclass
 class Call:
-    """The attention weights of one call of one module: [batch, head, query, key]."""
+    """The attention weights of one call of one module: [batch, head, query, key]; with fuse= there is one head."""
 
     module: str  # its path in the model, such as "bert.encoder.layer.0.attention.self"
     weights: Any  # of torch, on the CPU
@@ -171,14 +174,39 @@ def _check(model: Any) -> None:
         raise Error("expected a model with weights, found one on the device meta", kind="usage")
 
 
+def _as_given(weights: Any, _: int) -> Any:
+    # On its way to the CPU at once: the model's device keeps one layer at a time.
+    return weights.detach().cpu()
+
+
+def _fused(heads: str, weights: Any, _: int) -> Any:
+    import numpy as np
+    import torch
+
+    fused = [_core.fuse_heads([as_array(one)], heads) for one in weights]
+    return torch.from_numpy(np.stack(fused)[:, None])
+
+
 @contextmanager
-def capture(model: Any) -> Iterator[Captured]:
+def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     """Keeps the attention of what the model runs inside, whatever its kernel; of several runs that of the last.
 
     with attnflow.capture(model) as captured:
         model(**inputs)
     attnflow.show(captured, tokens)
+
+    fuse: "mean", "max" or "min" fuses the heads of each layer as it comes, so that a layer takes n^2 numbers rather than
+        one for each head. Weights are then float64, of one head.
     """
+    if fuse not in (None, "mean", "max", "min"):
+        raise Error(f"fuse: expected mean, max or min, found {fuse!r}", kind="usage")
+    with _capture(model, _as_given if fuse is None else partial(_fused, fuse)) as captured:
+        yield captured
+
+
+@contextmanager
+def _capture(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Captured]:
+    """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1."""
     global _recorder
     _check(model)
     if _recorder is not None:
@@ -187,8 +215,8 @@ def capture(model: Any) -> Iterator[Captured]:
     names = {id(module): name for name, module in model.named_modules()}
 
     def keep(module: Any, weights: Any) -> None:
-        # On its way to the CPU at once: the model's device keeps one layer at a time.
-        captured.calls.append(Call(names.get(id(module), type(module).__name__), weights.detach().cpu()))
+        kept = keep_as(weights, len(captured.calls) + 1)
+        captured.calls.append(Call(names.get(id(module), type(module).__name__), kept))
 
     def begin(*_: Any) -> None:
         captured.calls.clear()
@@ -200,7 +228,7 @@ def capture(model: Any) -> Iterator[Captured]:
             with _implementation(model, _NAME):
                 yield captured
         else:
-            with _output_attentions(model, captured):
+            with _output_attentions(model, captured, keep_as):
                 yield captured
     finally:
         _recorder = None
@@ -208,12 +236,12 @@ def capture(model: Any) -> Iterator[Captured]:
 
 
 @contextmanager
-def _output_attentions(model: Any, captured: Captured) -> Iterator[None]:
+def _output_attentions(model: Any, captured: Captured, keep_as: Callable[[Any, int], Any]) -> Iterator[None]:
     """Asks for attention in the model's output, for families that do not ask for their attention function."""
     warnings.warn(
         f"{type(model).__name__} has attention functions of its own, so its attention is that of output_attentions=True, "
         "which keeps all layers on the model's device",
-        stacklevel=5,
+        stacklevel=7,
     )
 
     def ask(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -222,7 +250,7 @@ def _output_attentions(model: Any, captured: Captured) -> Iterator[None]:
     def take(_: Any, __: tuple[Any, ...], output: Any) -> None:
         found = getattr(output, "attentions", None)
         captured.calls.extend(
-            Call(f"attentions[{layer}]", weights.detach().cpu())
+            Call(f"attentions[{layer}]", keep_as(weights, layer + 1))
             for layer, weights in enumerate(found or ())
             if weights is not None
         )
@@ -254,25 +282,44 @@ def explain(model: Any, tokenizer: Any, text: str | Sequence[str], **options: Un
 def _explain_text(model: Any, tokenizer: Any, text: str, options: Options) -> Report:
     import torch
 
-    ids = tokenizer(text)["input_ids"]
-    _check_ids(model, ids)
+    asked: dict[str, Any] = dict(options)
+    fuses = _core.can_fuse(asked)  # and options that are wrong are told before the model runs
+    if asked.get("words"):
+        require_words(tokenizer)
+    encoded = encode(tokenizer, text, partial(_check_ids, model))
+    ids = encoded.ids
     device = next(model.parameters()).device
     inputs = {"input_ids": torch.tensor([ids], device=device)}
     if not getattr(model.config, "is_encoder_decoder", False):
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-    with capture(model) as captured, torch.no_grad():
-        model(**inputs)
-    layers, _ = as_layers(captured.attentions)
-    asked: Options = {**options}
-    if captured.calls[0].weights.dtype in (torch.float16, torch.bfloat16) and "any_weights" not in options:
-        asked.setdefault("renormalize", True)  # rounded to two or three digits, rows miss 1 by up to a hundredth
-    return attribute(
-        layers,
-        [_shown(tokenizer, piece) for piece in tokenizer.convert_ids_to_tokens(ids)],
-        special=[bool(flag) for flag in tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)],
-        name=str(getattr(model.config, "name_or_path", "") or type(model).__name__),
-        **asked,
-    )
+
+    def keep(weights: Any, layer: int) -> Any:
+        if weights.dtype in (torch.float16, torch.bfloat16) and "any_weights" not in options:
+            asked.setdefault("renormalize", True)  # rounded to two or three digits, rows miss 1 by up to a hundredth
+        kept = _as_given(weights, layer)
+        if not fuses or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
+            return kept  # what is no layer is refused below
+        return _core.fuse_layer([as_array(kept[0])], layer, asked)
+
+    with _capture(model, keep) as captured, torch.no_grad():
+        output = model(**inputs)
+    attentions = captured.attentions
+    fused = [layer for layer in attentions if isinstance(layer, _core.FusedLayer)]
+    with Progress("flow") as progress:
+        core = _core.explain(
+            [] if fused else as_layers(attentions)[0],
+            [],
+            encoded.tokens,
+            encoded.special,
+            str(getattr(model.config, "name_or_path", "") or type(model).__name__),
+            asked,
+            progress,
+            fused,
+            encoded.text,
+            str(model.config.model_type),
+            predictions(model, tokenizer, ids, output),
+        )
+    return Report(core)
 
 
 def _check_ids(model: Any, ids: Sequence[int]) -> None:
@@ -291,9 +338,3 @@ def _check_ids(model: Any, ids: Sequence[int]) -> None:
             f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
             kind="input_too_long",
         )
-
-
-def _shown(tokenizer: Any, piece: str) -> str:
-    """A piece as people read it: without the marks of spaces and bytes that some tokenizers use."""
-    text: str = tokenizer.convert_tokens_to_string([piece]).strip()
-    return text or piece

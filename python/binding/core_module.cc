@@ -2,18 +2,31 @@
 // package around it (python/attnflow).
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "attnflow/attribution/probabilities.h"
+#include "attnflow/attribution/settings.h"
+#include "attnflow/attribution/text_places.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
+#include "attnflow/graph/mixing.h"
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
 #include "python/binding/options.h"
@@ -39,13 +52,97 @@ ContributionArrays contributions_of(const GivenArrays& given, const Settings& se
   return arrays;
 }
 
+// One layer with its heads fused, as it came: what Python keeps in place of [head, query, key].
+struct FusedLayer {
+  FusedAttention only;  // of this layer
+
+  std::size_t tokens() const { return only.layers.front().extent(0); }
+};
+
+FusedLayer fuse_layer(const nb::list& attention, std::size_t layer, const nb::dict& options) {
+  const ExplainOptions asked = read_options(options);
+  const GivenArrays given(attention);
+  const nb::gil_scoped_release released;
+  return {fused_layer(given.stacked(), layer, kSource, asked)};
+}
+
+// Heads fused as rollout and flow do it: [head, query, key] -> [query, key].
+nb::object fuse_heads_of(const nb::list& attention, const std::string& heads) {
+  const MixingOptions mixing{.heads = parse_heads(heads).fusion};
+  if (mixing.heads == HeadFusion::kSingle) {
+    throw Error(ErrorKind::kUsage, "fuse: expected mean, max or min, found '" + heads + "'");
+  }
+  const GivenArrays given(attention);
+  auto fused = std::make_unique<Tensor<double>>();
+  {
+    const nb::gil_scoped_release released;
+    *fused = std::visit([&](const auto& weights) { return fused_weights(std::as_const(weights)[0], mixing); },
+                        given.stacked());
+  }
+  const Tensor<double>& kept = *fused;
+  const nb::capsule owner(fused.release(), [](void* tensor) noexcept { delete static_cast<Tensor<double>*>(tensor); });
+  return as_numpy(kept.data(), kept.shape(), owner);
+}
+
+FusedAttention stack_of(const std::vector<const FusedLayer*>& layers) {
+  FusedAttention all;
+  for (const FusedLayer* layer : layers) append(all, layer->only, kSource);
+  return all;
+}
+
+// What a model said: its kind, the position, the logits, whether each class is a yes or no, and what numbers of classes
+// or tokens are called.
+using Said = std::tuple<std::string, std::optional<std::size_t>, nb::ndarray<const float, nb::ndim<1>, nb::c_contig>,
+                        bool, nb::callable>;
+
+ReportPrediction prediction_of(const Said& said, std::size_t top_k) {
+  const auto& [kind, position, logits, multi_label, name] = said;
+  const std::span<const float> values(logits.data(), logits.size());
+  const auto text = [&](std::int64_t id) { return nb::cast<std::string>(name(id)); };
+  std::vector<Prediction> found;
+  if (kind == "classification") {
+    std::vector<std::string> labels;
+    for (std::size_t c = 0; c < values.size(); ++c) labels.push_back(text(static_cast<std::int64_t>(c)));
+    found = class_predictions(labels, multi_label, values);
+  } else {
+    found = top_predictions(values, top_k, text);
+  }
+  ReportPrediction prediction{.kind = kind, .position = position, .choices = {}, .candidates = {}};
+  for (const Prediction& p : found) prediction.choices.push_back({p.text, p.probability});
+  return prediction;
+}
+
+// A text in which the tokens stand, for models that read one.
+struct GivenText {
+  std::string text;
+  std::vector<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>> places;  // begin, end, split
+};
+
+void place_in(AttentionInput& input, const GivenText& given) {
+  InputText text;
+  text.text = given.text;
+  text.tokens = std::move(input.tokens);
+  std::vector<std::optional<TokenPlace>> places;
+  for (const auto& place : given.places) {
+    places.push_back(place
+                         ? std::optional(TokenPlace{
+                               .begin = std::get<0>(*place), .end = std::get<1>(*place), .split = std::get<2>(*place)})
+                         : std::nullopt);
+  }
+  place_tokens(text, places);
+  input.tokens = std::move(text.tokens);
+  input.text = given.text;
+}
+
 Report explain_arrays(const nb::list& attention, const nb::list& contributions, const std::vector<std::string>& tokens,
                       const std::vector<bool>& special, const std::string& name, const nb::dict& options,
-                      const nb::object& progress) {
+                      const nb::object& progress, const std::vector<const FusedLayer*>& fused,
+                      const std::optional<GivenText>& text, const std::string& architecture,
+                      const std::vector<Said>& predictions) {
   ExplainOptions asked = read_options(options);
   const GivenArrays weights(attention);
   const GivenArrays made(contributions);
-  if (weights.empty() && made.empty()) {
+  if (weights.empty() && made.empty() && fused.empty()) {
     throw Error(ErrorKind::kBadFile, "attention: expected an array with at least one layer, found none");
   }
   if (made.empty() && mixing_info(asked.settings.mixing).needs == MixingNeeds::kTerms) {
@@ -53,16 +150,20 @@ Report explain_arrays(const nb::list& attention, const nb::list& contributions, 
                 fmt::format("mixing {}: expected finished contributions [layer, query, key], found attention of heads",
                             to_text(asked.settings.mixing)));
   }
+  AttentionInput input;
+  input.name = name;
+  input.architecture = architecture;
+  for (const Said& said : predictions) input.predictions.push_back(prediction_of(said, asked.settings.top_k));
   Report report;
   run_without_lock(
       [&](const ProgressFunction& tell, const std::stop_token& stop) {
         asked.progress = tell;
         asked.stop_token = stop;
-        AttentionInput input;
-        input.name = name;
         if (!weights.empty()) input.stack = attention_stack(weights.stacked(), kSource, asked);
         if (!made.empty()) input.contributions = contributions_of(made, asked.settings);
+        if (!fused.empty()) input.fused = stack_of(fused);
         set_tokens(input, tokens, special, kSource);
+        if (text) place_in(input, *text);
         report = explain_attention(std::move(input), asked);
       },
       progress);
@@ -80,10 +181,36 @@ NB_MODULE(_core, module) {
   bind_report(module);
   module.def("version", [] { return ATTNFLOW_VERSION; });
   module.def("described_options", described_options, nb::sig("def described_options() -> list[tuple[str, str, str]]"));
+  nb::class_<FusedLayer>(module, "FusedLayer")
+      .def_prop_ro(
+          "shape",
+          [](const FusedLayer& fused) { return nb::make_tuple(1, fused.only.heads, fused.tokens(), fused.tokens()); },
+          nb::sig("def shape(self) -> tuple[int, int, int, int]"));
+  module.def("fuse_layer", fuse_layer, nb::arg("attention"), nb::arg("layer"), nb::arg("options"),
+             nb::sig("def fuse_layer(attention: list[numpy.typing.NDArray[typing.Any]], layer: int, options: "
+                     "dict[str, object]) -> FusedLayer"));
+  module.def(
+      "can_fuse", [](const nb::dict& options) { return attnflow::can_fuse(read_options(options)); }, nb::arg("options"),
+      nb::sig("def can_fuse(options: dict[str, object]) -> bool"));
+  module.def("fuse_heads", fuse_heads_of, nb::arg("attention"), nb::arg("heads"),
+             nb::sig("def fuse_heads(attention: list[numpy.typing.NDArray[typing.Any]], heads: str) -> "
+                     "numpy.typing.NDArray[numpy.float64]"));
+  nb::class_<GivenText>(module, "GivenText");
+  module.def(
+      "given_text",
+      [](std::string text, std::vector<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>> places) {
+        return GivenText{.text = std::move(text), .places = std::move(places)};
+      },
+      nb::arg("text"), nb::arg("places"),
+      nb::sig("def given_text(text: str, places: collections.abc.Sequence[tuple[int, int, int] | None]) -> GivenText"));
   module.def("explain", explain_arrays, nb::arg("attention"), nb::arg("contributions"), nb::arg("tokens"),
-             nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress").none(),
+             nb::arg("special"), nb::arg("name"), nb::arg("options"), nb::arg("progress").none(), nb::arg("fused"),
+             nb::arg("text").none(), nb::arg("architecture"), nb::arg("predictions"),
              nb::sig("def explain(attention: list[numpy.typing.NDArray[typing.Any]], contributions: "
                      "list[numpy.typing.NDArray[typing.Any]], tokens: collections.abc.Sequence[str], special: "
                      "collections.abc.Sequence[bool], name: str, options: dict[str, object], progress: "
-                     "collections.abc.Callable[[int, int], None] | None) -> Report"));
+                     "collections.abc.Callable[[int, int], None] | None, fused: collections.abc.Sequence[FusedLayer], "
+                     "text: GivenText | None, architecture: str, predictions: "
+                     "collections.abc.Sequence[tuple[str, int | None, numpy.typing.NDArray[numpy.float32], bool, "
+                     "collections.abc.Callable[[int], str]]]) -> Report"));
 }

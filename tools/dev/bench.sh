@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #= [NAME]...
-#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long_row, vision, serve and the core's *_benchmark.cc, or those whose names are given
+#: measure: build (from nothing), explain, flow, contributions, degeneracy, generation, long_row, vision, serve, python (the package, only by name) and the core's *_benchmark.cc, or those whose names are given
 
 command_bench() {
   local -a wanted=("$@")
@@ -12,13 +12,21 @@ command_bench() {
     "$PYTHON" tools/bench/build.py "${@:2}"
     return
   fi
+  # Needs the package and PyTorch alone.
+  if [[ "${1:-}" == python ]]; then
+    # shellcheck source=/dev/null
+    source tools/dev/test.sh
+    program="$(models_python)" && package_into "$program" || die 'bench: the package could not be installed'
+    "$program" tools/bench/python.py
+    return
+  fi
   wants() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
   # A wrong name is told before anything is installed.
   local -a known
   mapfile -t known < <(printf '%s\n' "${scripts[@]}" && find attnflow -mindepth 2 -maxdepth 2 -name '*_benchmark.cc' -printf '%h\n' |
     xargs -n 1 basename | sort -u | sed 's/$/_benchmark/')
   for name in "${wanted[@]}"; do
-    [[ " ${known[*]} " == *" $name "* ]] || die "bench: expected one of build ${known[*]}, found '$name'"
+    [[ " ${known[*]} " == *" $name "* ]] || die "bench: expected one of build python ${known[*]}, found '$name'"
   done
   require_packages build test bench
   require_rust

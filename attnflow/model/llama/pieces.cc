@@ -10,21 +10,8 @@
 namespace attnflow {
 namespace {
 
-// The class of the character that byte `at` is part of.
-CharacterClass class_at(std::string_view text, std::size_t at) {
-  std::size_t begin = code_point_begin(text, at);
-  return character_class(next_or_replacement(text, begin));
-}
-
-// The end of the white space that begins at `at`.
-std::size_t skip_spaces(std::string_view text, std::size_t at) {
-  while (at < text.size()) {
-    std::size_t next = at;
-    if (character_class(next_or_replacement(text, next)) != CharacterClass::kSpace) break;
-    at = next;
-  }
-  return at;
-}
+using internal::class_at;
+using internal::skip_spaces;
 
 // Where `piece` stands when the text from `at` on begins with it, but for a space that the tokenizer put in front, or
 // white space of the text that it dropped.
@@ -118,18 +105,6 @@ std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<st
   }
   for (std::size_t i = unplaced; i < pieces.size(); ++i) ranges[i] = {at, text.size()};
   return ranges;
-}
-
-ByteRange readable_range(std::string_view text, ByteRange range) {
-  range.begin = code_point_begin(text, range.begin);
-  while (!is_code_point_boundary(text, range.end)) ++range.end;
-  ByteRange trimmed = range;
-  trimmed.begin = std::min(skip_spaces(text.substr(0, range.end), range.begin), range.end);
-  if (trimmed.begin == range.end) return range;
-  while (trimmed.end > trimmed.begin && class_at(text, trimmed.end - 1) == CharacterClass::kSpace) {
-    trimmed.end = std::max(code_point_begin(text, trimmed.end - 1), trimmed.begin);
-  }
-  return trimmed;
 }
 
 std::vector<std::size_t> number_words(std::string_view text, const std::vector<ByteRange>& ranges, WordRule rule,

@@ -12,21 +12,13 @@
 #include <string_view>
 #include <vector>
 
-namespace attnflow {
+#include "attnflow/attribution/text_places.h"
 
-struct ByteRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  friend bool operator==(const ByteRange&, const ByteRange&) = default;
-};
+namespace attnflow {
 
 // The bytes of `text` that each piece covers: in order, without overlap, white space included. `text` is UTF-8; pieces
 // need not be. O(text + pieces) where pieces match; each one that does not match costs a search.
 std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<std::string>& pieces);
-
-// A range made for reading (EncodedToken): whole characters, without white space at its ends unless there is nothing
-// else.
-ByteRange readable_range(std::string_view text, ByteRange range);
 
 // What starts a new word beside white space. A word takes the single space before it along.
 enum class WordRule {

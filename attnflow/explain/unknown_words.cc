@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/unknown_words.h"
+#include "attnflow/explain/unknown_words.h"
 
 #include <algorithm>
 #include <string>

@@ -1,0 +1,127 @@
+"""What a tokenizer and a model of transformers say of a text, in the terms of the report document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from attnflow import _core
+from attnflow.errors import Error
+
+# Kind, position, logits, whether each class is a yes or no of its own, and what a number is called.
+Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
+
+
+@dataclass
+class Encoded:
+    """A text as a model's tokens."""
+
+    ids: list[int]
+    tokens: list[str]
+    special: list[bool]
+    text: _core.GivenText | None  # None where the tokenizer does not say where its tokens stand
+
+
+def encode(tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) -> Encoded:
+    """The tokens of a text with the template around it.
+
+    Fast tokenizers (of the library tokenizers) say where each token stands. Without that the tokens are shown one by one,
+    as people read them, and they are in no words. check(ids) refuses what the model cannot take.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        ids = list(tokenizer(text)["input_ids"])
+        check(ids)
+        flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
+        return Encoded(ids, [_readable(tokenizer, token) for token in ids], [bool(flag) for flag in flags], None)
+    encoding = tokenizer(text, return_offsets_mapping=True)
+    ids = list(encoding["input_ids"])
+    check(ids)
+    added = tokenizer.added_tokens_decoder
+    places: list[tuple[int, int, int] | None] = []
+    special: list[bool] = []
+    before = 0
+    rows = zip(ids, encoding["offset_mapping"], encoding.word_ids(), encoding.sequence_ids(), strict=True)
+    for token, (begin, end), word, sequence in rows:
+        if sequence is None:
+            places.append(None)
+            special.append(True)
+            continue
+        if begin == end:  # byte-level tokenizers trim a token of nothing but white space to nothing
+            while begin > before and text[begin - 1].isspace():
+                begin -= 1
+        before = end
+        places.append((begin, end, len(places) if word is None else word))
+        # Written in the text as it is spelled: [UNK] in place of a word is none.
+        known = added.get(token)
+        special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
+    pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
+    return Encoded(ids, pieces, special, _core.given_text(text, places))
+
+
+def require_words(tokenizer: Any) -> None:
+    """For options that need to know which tokens form a word."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise Error(
+            "words: expected a tokenizer that says where its tokens stand in the text (is_fast), found "
+            f"{type(tokenizer).__name__}; load it with AutoTokenizer.from_pretrained(name), or leave words out",
+            kind="usage",
+        )
+
+
+def predictions(model: Any, tokenizer: Any, ids: Sequence[int], output: Any) -> list[Said]:
+    """What the model said in this run, as far as its head says something that a report has."""
+    kind = _head(model)
+    logits = getattr(output, "logits", None)
+    if kind is None or logits is None:
+        return []
+    config = model.config
+    if kind == "classification":
+        if logits.dim() != 2 or config.problem_type == "regression":
+            return []
+        names = config.id2label or {}
+        multi_label = config.problem_type == "multi_label_classification"
+        return [(kind, None, _numbers(logits[0]), multi_label, lambda c: str(names.get(c, f"LABEL_{c}")))]
+    if logits.dim() != 3 or logits.shape[1] != len(ids):
+        return []
+    mask = getattr(tokenizer, "mask_token_id", None)
+    positions = [len(ids) - 1] if kind == "next" else [t for t, token in enumerate(ids) if token == mask]
+    name = partial(_readable, tokenizer)
+    return [(kind, position, _numbers(logits[0, position]), False, name) for position in positions]
+
+
+def _head(model: Any) -> str | None:
+    from transformers.models.auto import modeling_auto
+
+    names = {kind.__name__ for kind in type(model).__mro__}
+    for said, table in (
+        ("classification", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"),
+        ("masked", "MODEL_FOR_MASKED_LM_MAPPING_NAMES"),
+        ("next", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),
+    ):
+        known = getattr(modeling_auto, table, {}).values()
+        flat = {name for entry in known for name in ([entry] if isinstance(entry, str) else entry)}
+        if names & flat:
+            return said
+    return None
+
+
+def _numbers(logits: Any) -> Any:
+    return logits.detach().float().cpu().contiguous().numpy()
+
+
+def _readable(tokenizer: Any, token: int) -> str:
+    """A token as people read it: without the marks of spaces and bytes that some tokenizers use."""
+    piece = tokenizer.convert_ids_to_tokens(int(token))
+    if piece is None:  # vocabularies of models may be larger than those of their tokenizers
+        return f"<id {token}>"
+    if int(token) in getattr(tokenizer, "added_tokens_decoder", {}):
+        return str(piece)
+    # Behind itself: pieces that go on with a word ("##s") are not at the beginning of a text.
+    alone: str = tokenizer.convert_tokens_to_string([piece])
+    twice: str = tokenizer.convert_tokens_to_string([piece, piece])
+    text = twice[len(alone) :] if twice.startswith(alone) else alone
+    if len(text) > 1 and text.startswith(" "):
+        text = text[1:]
+    return str(piece) if not text or "\ufffd" in text else text

@@ -1,0 +1,178 @@
+"""What explain() says of the text and of the prediction is what the program says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+import attnflow
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import ROOT, PackageTest  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+MODELS = ROOT / "tests" / "golden" / "models"
+TEXTS = (
+    "the key to the cabinets",
+    "The  keys , [MASK]!  ",
+    "cafe\u0301 na\u00efve \u65e5\u672c",  # an accent of its own, an i with one, two Han characters
+    "a \U0001f469\u200d\U0001f680 b \U0001f1eb\U0001f1f7\u2764\ufe0f",  # joined emoji, a flag, a variation selector
+    "\u05e9\u05b8\u05dc\u05d5\u05b9\u05dd the \u0645\u064e\u0631\u062d\u0628\u0627",  # points and vowel signs, right to left
+    "tab\tnew\nline\u3000wide",
+)
+# Of tokenizers that make a token of each byte: models of the tests have 20 positions.
+SHORT_TEXTS = (
+    "the keys",
+    "The  keys , !",
+    "ne\u0301 na\u00ef",
+    "a \U0001f469\u200d\U0001f680",
+    "\u05e9\u05b8\u05dc the",
+    "tab\tnew\n",
+)
+
+
+class Slow:
+    """A tokenizer that says nothing of places."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.get_special_tokens_mask = tokenizer.get_special_tokens_mask
+        self.convert_ids_to_tokens = tokenizer.convert_ids_to_tokens
+        self.convert_tokens_to_string = tokenizer.convert_tokens_to_string
+        self._tokenizer = tokenizer
+
+    def __call__(self, text: str) -> Any:
+        return self._tokenizer(text)
+
+
+class SameAsProgram(PackageTest):
+    def loaded(self, name: str, kind: Any) -> tuple[Any, Any]:
+        folder = MODELS / name
+        return kind.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
+
+    def check(self, name: str, kind: Any, texts: tuple[str, ...] = TEXTS, **options: Any) -> None:
+        model, tokenizer = self.loaded(name, kind)
+        for text in texts:
+            with self.subTest(name, text=text):
+                given = [f"--{option}" for option in options]
+                self.run_program(
+                    "explain", text, "--model", MODELS / name, "-o", "out.json", "--method", "rollout", *given
+                )
+                expected = json.loads((self.folder / "out.json").read_text(encoding="utf-8"))
+                report = attnflow.explain(model, tokenizer, text, method="rollout", **options)
+                found = json.loads(report.to_json())
+                self.assertEqual(found["input"], expected["input"])
+                self.assertEqual(found["output_token"], expected["output_token"])
+                self.assertEqual(found["model"]["heads"], expected["model"]["heads"])
+                self.assertEqual(found["model"]["architecture"], expected["model"]["architecture"])
+                self.assertEqual(
+                    [note["code"] for note in found["notes"]], [note["code"] for note in expected["notes"]]
+                )
+                self.assertEqual(len(found["predictions"]), len(expected["predictions"]))
+                for one, other in zip(found["predictions"], expected["predictions"], strict=True):
+                    choices, others = one.pop("choices"), other.pop("choices")
+                    self.assertEqual(one, other)
+                    self.assertEqual([c["label"] for c in choices], [c["label"] for c in others])
+                    np.testing.assert_allclose(
+                        [c["probability"] for c in choices], [c["probability"] for c in others], atol=2e-5
+                    )
+
+    def test_masked(self) -> None:
+        self.check("bert_masked_lm", transformers.AutoModelForMaskedLM)
+
+    def test_words(self) -> None:
+        self.check("bert_masked_lm", transformers.AutoModelForMaskedLM, words=True)
+        self.check("roberta_masked_lm", transformers.AutoModelForMaskedLM, SHORT_TEXTS, words=True)
+
+    def test_byte_level(self) -> None:
+        self.check("roberta_masked_lm", transformers.AutoModelForMaskedLM, SHORT_TEXTS)
+
+    def test_classes(self) -> None:
+        self.check("bert_classification", transformers.AutoModelForSequenceClassification)
+        self.check("roberta_classification", transformers.AutoModelForSequenceClassification, SHORT_TEXTS)
+
+
+class Text(PackageTest):
+    tokenizer: Any
+    model: Any
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
+        cls.model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+
+    def test_without_places_there_are_tokens_but_no_words(self) -> None:
+        slow = Slow(self.tokenizer)
+        report = attnflow.explain(self.model, slow, "the keys", method="rollout")
+        document = json.loads(report.to_json())
+        self.assertEqual(document["input"]["kind"], "attention")
+        self.assertNotIn("begin", document["input"]["tokens"][1])
+        with self.assertRaisesRegex(attnflow.Error, r"is_fast.*found Slow; load it with AutoTokenizer"):
+            attnflow.explain(self.model, slow, "the keys", words=True)
+
+    def test_the_next_token(self) -> None:
+        config = transformers.GPT2Config(vocab_size=len(self.tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=64)
+        torch.manual_seed(1)
+        model = transformers.GPT2LMHeadModel(config).eval()
+        report = attnflow.explain(model, self.tokenizer, "the key", method="rollout", top_k=3)
+        (said,) = json.loads(report.to_json())["predictions"]
+        self.assertEqual((said["kind"], said["position"], len(said["choices"])), ("next", len(report.tokens) - 1, 3))
+        with torch.no_grad():
+            logits = model(**{"input_ids": self.tokenizer("the key", return_tensors="pt")["input_ids"]}).logits[0, -1]
+        expected = torch.softmax(logits.double(), 0).sort(descending=True).values[:3]
+        np.testing.assert_allclose([c["probability"] for c in said["choices"]], expected.numpy(), atol=1e-6)
+
+    def test_models_that_say_nothing_of_the_kind(self) -> None:
+        model = transformers.AutoModel.from_pretrained(MODELS / "bert_base").eval()
+        report = attnflow.explain(model, self.tokenizer, "the key", method="rollout")
+        self.assertEqual(json.loads(report.to_json())["predictions"], [])
+
+
+class Fusing(PackageTest):
+    """Heads that are fused as layers come are those of the whole stack, to the bit: the same C++ sums them in the same order."""
+
+    def test_is_what_all_heads_give(self) -> None:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
+        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        text = "the key to the cabinets"
+        given: list[dict[str, Any]] = [
+            {},
+            {"heads": "max"},
+            {"heads": "min"},
+            {"discard": 0.5, "discard_keep_special": True},
+            {"mask_columns": "special"},
+            {"words": True},
+        ]
+        with attnflow.capture(model) as captured, torch.no_grad():
+            model(**tokenizer(text, return_tensors="pt"))
+        for options in given:
+            with self.subTest(options=options):
+                fused = attnflow.explain(model, tokenizer, text, **options)
+                if not options.get("words"):
+                    kept = attnflow.explain(model, tokenizer, text, keep_attention=True, **options)
+                    for name in ("raw", "rollout", "flow", "flow_gap"):
+                        self.assert_same_bits(getattr(fused, name), getattr(kept, name), name)
+        for heads in ("mean", "max", "min"):
+            with attnflow.capture(model, fuse=heads) as one, torch.no_grad():
+                model(**tokenizer(text, return_tensors="pt"))
+            self.assertEqual(one.attentions[0].shape[1], 1)
+            self.assert_same_bits(attnflow.raw(one), attnflow.raw(captured, heads=heads), heads)
+
+    def test_errors_name_the_layer(self) -> None:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
+        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        torch.nn.init.constant_(model.bert.encoder.layer[1].attention.self.query.weight, float("nan"))
+        with self.assertRaisesRegex(attnflow.Error, "found nan at layer 2, head 0"):
+            attnflow.explain(model, tokenizer, "the key")
+        with self.assertRaisesRegex(attnflow.Error, "fuse: expected mean"), attnflow.capture(model, fuse="median"):
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main()
