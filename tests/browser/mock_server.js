@@ -132,7 +132,15 @@ export async function startMockServer({ page, document, token = "", steps = [], 
 
 function model(name, kind, head, more = {}) {
   const common = { architecture: "bert", layers: 6, heads: 12, labels: [], max_tokens: 512 };
-  const cannot = { built_in: false, mixings: ["attention"], methods: ["raw", "rollout", "flow"], blanks: false, evaluates: false, mask: null, examples: [] };
+  const cannot = {
+    built_in: false,
+    mixings: ["attention"],
+    methods: ["raw", "rollout", "flow"],
+    blanks: false,
+    evaluates: false,
+    mask: null,
+    examples: [],
+  };
   return { name, kind, head, ...common, ...cannot, loaded: true, ...more };
 }
 
