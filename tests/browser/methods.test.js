@@ -62,7 +62,10 @@ describe("methods beside the graph", () => {
     await page.locator("#skip-special").check();
     await page.locator("#methods").getByText("attnlrp", { exact: true }).click();
     await drawn(page);
-    assert.equal(await page.locator("h1").textContent(), "What speaks for class “plural” against “singular”");
+    assert.equal(
+      await page.locator("h1").textContent(),
+      "attnlrp of class “plural” against “singular”: “ed” speaks for it most",
+    );
     assert.match(
       await page.locator("#agreement").textContent(),
       /^Blanking its top token, “.*”, takes the logit difference from 2\.00 to −1\.25\. Agreement of the whole order with blank-out: strong \(0\.80\)\.$/u,

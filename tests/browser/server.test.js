@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
 import { readJson } from "./mock_server.js";
-import { answer, asks, evaluation, PNG, serve as serveIn, texts } from "./server_page.js";
+import { answer, asks, evaluation, PNG, serve as serveIn, texts, unfold } from "./server_page.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -238,6 +238,7 @@ describe("beside it", () => {
       await tab.locator("#explain").click();
       await tab.locator("#all-methods").waitFor();
       await tab.locator('#methods input[value="flow"]').check({ force: true });
+      await tab.locator("#recompute > summary").click();
       await tab.locator("#residual").fill("0.9");
       await tab.waitForTimeout(900);
       assert.equal(asks(server, "explain").length, 1);
@@ -278,6 +279,7 @@ describe("beside it", () => {
         await tab.locator("#all-methods").waitFor();
         await tab.locator('#methods input[value="flow"]').check({ force: true });
         await tab.locator("#evaluate").click();
+        await tab.locator("#recompute > summary").click();
         await tab.locator("#residual").fill("0.9");
         await tab.locator("#agreement-table").waitFor();
         assert.equal(asks(server, "evaluate")[0].left, false);
@@ -415,7 +417,10 @@ describe("each task", () => {
     await serve(
       {},
       async (tab, server) => {
-        const task = (name) => tab.locator(`#tasks input[value="${name}"]`).check({ force: true });
+        const task = async (name) => {
+          await unfold(tab);
+          await tab.locator(`#tasks input[value="${name}"]`).check({ force: true });
+        };
         await tab.locator("#ask-text").fill("too long");
         await tab.locator("#explain").click();
         await tab.locator("#server-problem").waitFor();
@@ -651,6 +656,7 @@ describe("everyone", () => {
           await tab.locator("#agreement-table").waitFor();
           await check();
           for (const task of ["image", "generation"]) {
+            await unfold(tab);
             await tab.locator(`#tasks input[value="${task}"]`).check({ force: true });
             await check();
           }

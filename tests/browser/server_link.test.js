@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { startBrowser } from "./browser.js";
 import { PIXEL } from "./mock_server.js";
-import { answer, asks, PNG, serve as serveIn, stream } from "./server_page.js";
+import { answer, asks, PNG, serve as serveIn, stream, unfold } from "./server_page.js";
 
 let browser;
 const serve = (...rest) => serveIn(browser, ...rest);
@@ -15,7 +15,10 @@ after(() => browser?.close());
 
 const linkTo = (ask, choices = "") => `#v=1&ask=${encodeURIComponent(JSON.stringify(ask))}${choices}`;
 /** Tasks can be chosen once the models are known. */
-const task = (tab, name) => tab.locator(`#tasks input[value="${name}"]:enabled`).check({ force: true });
+const task = async (tab, name) => {
+  await unfold(tab);
+  await tab.locator(`#tasks input[value="${name}"]:enabled`).check({ force: true });
+};
 const chosenTask = (tab) => tab.locator("#tasks input:checked").inputValue();
 /** Until a choice would stand in the address. */
 const settled = (tab) => tab.waitForTimeout(700);

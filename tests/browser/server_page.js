@@ -138,7 +138,12 @@ export function answer(path, body) {
 /**
  * Opens the page of a fresh server in a tab of its own; the page must not report anything but what `allowed` matches.
  */
-export async function serve(browser, options, run, { fragment = "", allowed = [], context: more = {} } = {}) {
+export async function serve(
+  browser,
+  options,
+  run,
+  { fragment = "", allowed = [], folds = false, context: more = {} } = {},
+) {
   const server = await startMockServer({ page, document: answer, ...options });
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...more });
   const tab = await context.newPage();
@@ -150,6 +155,8 @@ export async function serve(browser, options, run, { fragment = "", allowed = []
   tab.on("request", (request) => {
     if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.url)) elsewhere.push(request.url());
   });
+  // The form folds with each answer; most tests go on with it.
+  if (!folds) await tab.addLocatorHandler(tab.locator("#edit"), (edit) => edit.click());
   try {
     await tab.goto(server.url + fragment);
     await run(tab, server);
@@ -163,6 +170,9 @@ export async function serve(browser, options, run, { fragment = "", allowed = []
     await server.close();
   }
 }
+
+/** Opens the folded form, for what is done by force. */
+export const unfold = (tab) => tab.evaluate(() => document.querySelector("#edit")?.click());
 
 /** What a server was asked under a path. */
 export const asks = (server, path) => server.asked.filter((one) => one.path === path);

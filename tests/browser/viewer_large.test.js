@@ -149,7 +149,7 @@ describe("2,048 tokens by 30 layers", () => {
       slider.value = String(0.3 + 0.02 * k);
       slider.dispatchEvent(new Event("input", { bubbles: true }))`;
     await check("another residual", act, 9);
-    assert.match(await page.locator("#recipe-source").textContent(), /Computed in this page/);
+    assert.match(await page.locator("#recipe-source").textContent(), /Recomputed in the browser/);
     await page.locator("#recipe-reset").click();
     await idleIn(page);
   });

@@ -3,9 +3,10 @@
 import { effect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { AgreementLine } from "./components/agreement_line";
+import { Belief } from "./components/belief";
 import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
+import { Headline } from "./components/headline";
 import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
@@ -44,7 +45,8 @@ export interface PageProps {
   class?: string;
   /** above the page's head */
   top?: ComponentChildren;
-  heading: ComponentChildren;
+  /** above the headline */
+  heading?: ComponentChildren;
   controls: ComponentChildren;
   shortcuts: readonly Shortcut[];
   /** the keys that the help names, where these are more */
@@ -71,8 +73,9 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         <header key={`head ${part}`}>
           <Toolbar />
           {heading}
+          <Headline />
           <Explained />
-          <AgreementLine />
+          <Belief />
           <PrintFacts />
         </header>
         {controls}
@@ -105,7 +108,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
     <Page
       viewer={viewer}
       pieces={pieces}
-      heading={<Heading />}
+      heading={<InputText />}
       controls={
         <>
           <Controls key={viewer === pieces ? "pieces" : "words"} />
@@ -116,7 +119,6 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
       keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
       help="A click chooses; with the control (⌘) key it excludes a token. The address keeps what is chosen: back and forward step through it."
     >
-      <Notes />
       {pictured ? (
         <ImageViews />
       ) : (
@@ -132,6 +134,7 @@ export function ReportApp({ viewer: pieces, children }: ReportAppProps) {
           )}
         </div>
       )}
+      <Notes />
       {children}
       <Compare />
       {!pictured && !viewer.scored && <LayerMap />}
@@ -213,34 +216,18 @@ function PrintFacts() {
   );
 }
 
-function Heading() {
-  const { report, state, scored } = useViewer();
-  const { text, text_pair: pair, kind, image } = report.document.input;
-  const texts = kind === "image" ? [] : [text, pair].filter((part): part is string => Boolean(part?.trim()));
+/** What was explained, above the headline; the whole of it stands in the strip, or is the picture. */
+function InputText() {
+  const { text, text_pair: pair, kind, image } = useViewer().report.document.input;
+  const texts = kind === "image" ? [image?.name] : [text, pair];
+  const named = texts.filter((part): part is string => Boolean(part?.trim()));
   return (
-    <>
-      <p id="input-text" hidden={texts.length === 0}>
-        {texts.map((part) => (
-          <span title={part} key={part}>
-            “<Own text={part} most={part.length} />”
-          </span>
-        ))}
-      </p>
-      <h1 id="heading">
-        {scored ? (
-          `What speaks for ${targetWords(report)}`
-        ) : (
-          <>
-            What <Own class="quote" text={report.tokens[state.choices.token.value].label} /> draws on
-          </>
-        )}
-        {image?.name && (
-          <>
-            {" in “"}
-            <Own text={image.name} most={60} />”
-          </>
-        )}
-      </h1>
-    </>
+    <p id="input-text" hidden={named.length === 0}>
+      {named.map((part) => (
+        <span title={part} key={part}>
+          “<Own text={part} most={part.length} />”
+        </span>
+      ))}
+    </p>
   );
 }

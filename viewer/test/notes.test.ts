@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { Viewer } from "../src/context";
 import { readNotes, type Note, type ReportDocument } from "../src/report/document";
-import { degenerateShown, isOfValues, KINDS, notesHere, type NotePlace } from "../src/report/notes";
+import { degenerateIn, degenerateWords, isOfValues, KINDS, notesHere, type NotePlace } from "../src/report/notes";
 import { Report } from "../src/report/report";
 import { notesShown } from "../src/views/notes";
 import { settingsShown } from "../src/views/settings";
@@ -59,10 +59,12 @@ describe("notes", () => {
   test("advise what the page's controls do, and the command where only that helps", () => {
     const file = { ...everywhere, served: false };
     expect(said("flow-degenerate", everywhere)).toEqual([
-      "A note of flow-degenerate. Look at rollout instead, or at flow from fewer layers (“Layer” <fewer_layers>), or choose another “Down to” above.",
+      "A note of flow-degenerate. Look at rollout instead, or at flow from fewer layers (“Layer” <fewer_layers>), or choose another “Start layer” above.",
     ]);
     const attention = { ...noteOf("flow-degenerate"), values: { mixing: "attention" } };
-    expect(notesHere([attention], everywhere)[0].text).toMatch(/choose another “Down to” or “Residual” above\.$/);
+    expect(notesHere([attention], everywhere)[0].text).toMatch(
+      /choose another “Start layer” or “Residual weight” above\.$/,
+    );
     for (const code of ["flow-degenerate", "second-token-sink", "text-cut", "a-newer-one"]) {
       expect(said(code, { ...file, recipe: false })).toEqual([`A note of ${code}. --option does something about it.`]);
     }
@@ -193,7 +195,10 @@ describe("what is shown", async () => {
 });
 
 test("the flow that is shown is counted: what holds nothing is no value", () => {
-  const said = degenerateShown([1, 0, 1, 1], [0.5, 0.2, 0, 0.3], "layer 5");
-  expect(said).toMatch(/^° 2 of 3 flow values shown \(layer 5\) repeat /);
-  expect(degenerateShown(null, [0.5], "layer 5")).toBe("");
+  const found = degenerateIn([1, 0, 1, 1], [0.5, 0.2, 0, 0.3]);
+  expect(found).toEqual({ count: 2, all: 3 });
+  expect(degenerateWords({ count: 2, all: 3 })).toBe(
+    "Flow says little here: for 2 of 3 only the first or last layer limits it (°).",
+  );
+  expect(degenerateIn(null, [0.5])).toBeNull();
 });

@@ -3,7 +3,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { isAbove } from "../src/color/ends";
 import { pixelOf } from "../src/color/overlay";
 import { DivergingScale } from "../src/color/scale";
-import { agreementShown } from "../src/components/agreement_line";
+import { agreementShown } from "../src/components/belief";
 import { scoresShown, scoreTable } from "../src/components/score_parts";
 import { Viewer } from "../src/context";
 import { Explanation } from "../src/explanation";

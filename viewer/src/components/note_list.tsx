@@ -1,16 +1,16 @@
 // Notes of a report.
 import { isOfDegenerateFlow, type ShownNote } from "../report/notes";
 
-/** @param flow what holds of the flow that is shown; the note on flow of the whole report folds below it */
-export function NoteList({ notes, flow = "" }: { notes: readonly ShownNote[]; flow?: string }) {
+/** @param folded whether the head says already what holds of the flow that is shown */
+export function NoteList({ notes, folded = false }: { notes: readonly ShownNote[]; folded?: boolean }) {
   if (notes.length === 0) return null;
   return (
     <ul id="notes" class="wide">
       {notes.map((note) => (
         <li key={note.text}>
-          {flow && isOfDegenerateFlow(note) ? (
+          {folded && isOfDegenerateFlow(note) ? (
             <details>
-              <summary>{flow}</summary>
+              <summary>Flow of other layers and tokens</summary>
               {note.text}
             </details>
           ) : (

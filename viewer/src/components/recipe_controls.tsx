@@ -2,7 +2,7 @@
 // numbers shown come from, and how to get those that the page cannot compute.
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentProps } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
 import { inSlices } from "../compute/slices";
 import { useViewer } from "../context";
@@ -75,7 +75,7 @@ const Share = ({ id, label, share, words, ...range }: ShareProps) => (
 );
 
 const NORMALISATIONS: readonly Option<Normalize>[] = [
-  ["none", "not at all"],
+  ["none"],
   ["row", "rows"],
   ["receptive-field", "by receptive field"],
 ];
@@ -90,6 +90,12 @@ export function RecipeControls() {
   const { fusing, afterFusing } = useFusing(pieces, recipe);
   const can = (change: Partial<Recipe>) => typeof mixingOf(pieces, { ...recipe, ...change }) !== "string";
   const anything = report.hasGraph || report.hasHeads;
+  const folded = useRef<HTMLDetailsElement>(null);
+  const changed = !viewer.explanation.value.asComputed;
+  // What is changed is never hidden; whoever folds it away or opens it has it so.
+  useLayoutEffect(() => {
+    if (changed && folded.current) folded.current.open = true;
+  }, [changed]);
   const single = Array.from({ length: model.heads }, (_, h): Option<string> => [String(h), `head ${h}`]);
   const fusions = [["mean"], ["max"], ["min"], ...single].filter(
     ([heads]) => heads === settings.heads || can({ heads }),
@@ -113,77 +119,80 @@ export function RecipeControls() {
   return (
     <form id="recipe" class="row" aria-label="How numbers are made" onSubmit={(event) => event.preventDefault()}>
       <MixingChoice />
-      {anything && report.mixing.rule === "convex" && (
-        <Share
-          id="residual"
-          label="Residual"
-          share={choices.residual}
-          words={choices.residual.value.toFixed(2)}
-          max={1}
-          step={0.01}
-          disabled={!can({})}
-        />
-      )}
-      {fusions.length > 1 && (
-        <Choice
-          id="head-fusion"
-          label="Heads"
-          value={choices.heads.value}
-          disabled={fusing}
-          options={fusions}
-          choose={(heads) => afterFusing({ heads }, () => (choices.heads.value = heads))}
-        />
-      )}
-      {anything && highest > 0 && (
-        <Choice
-          id="to-layer"
-          label="Down to"
-          value={choices.start_layer.value}
-          disabled={!can({})}
-          options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
-          choose={chooseToLayer}
-        />
-      )}
-      {masks.length > 1 && (
-        <Choice
-          id="mask-columns"
-          label="Mask"
-          value={choices.mask_columns.value}
-          disabled={fusing}
-          options={masks.map((mask) => [mask, maskText(report, mask)])}
-          choose={(mask) => afterFusing({ mask_columns: mask }, () => (choices.mask_columns.value = mask))}
-        />
-      )}
-      {can({ discard: 0.5 }) && (
-        <Share
-          id="discard"
-          label="Discard"
-          share={choices.discard}
-          words={`${(100 * choices.discard.value).toFixed(0)}%`}
-          max={0.95}
-          step={0.05}
-        />
-      )}
-      {anything && (
-        <Choice
-          id="normalize"
-          label="Normalize"
-          value={choices.normalize.value}
-          disabled={!can({})}
-          options={NORMALISATIONS}
-          choose={(normalize) => (choices.normalize.value = normalize)}
-        />
-      )}
       {hasWords && <Words />}
       {anything && (
-        <button
-          type="button"
-          id="recipe-reset"
-          disabled={viewer.explanation.value.asComputed}
-          onClick={() => state.restore({ ...state.snapshot(), ...recipeOf(report) })}
-        >
-          As computed
-        </button>
+        <details id="recompute" ref={folded}>
+          <summary>Recompute with…</summary>
+          <div class="row">
+            {report.mixing.rule === "convex" && (
+              <Share
+                id="residual"
+                label="Residual weight"
+                share={choices.residual}
+                words={choices.residual.value.toFixed(2)}
+                max={1}
+                step={0.01}
+                disabled={!can({})}
+              />
+            )}
+            {fusions.length > 1 && (
+              <Choice
+                id="head-fusion"
+                label="Heads"
+                value={choices.heads.value}
+                disabled={fusing}
+                options={fusions}
+                choose={(heads) => afterFusing({ heads }, () => (choices.heads.value = heads))}
+              />
+            )}
+            {highest > 0 && (
+              <Choice
+                id="to-layer"
+                label="Start layer"
+                value={choices.start_layer.value}
+                disabled={!can({})}
+                options={Array.from({ length: highest + 1 }, (_, m) => [m, downToWords(m)])}
+                choose={chooseToLayer}
+              />
+            )}
+            {masks.length > 1 && (
+              <Choice
+                id="mask-columns"
+                label="Mask columns"
+                value={choices.mask_columns.value}
+                disabled={fusing}
+                options={masks.map((mask) => [mask, maskText(report, mask)])}
+                choose={(mask) => afterFusing({ mask_columns: mask }, () => (choices.mask_columns.value = mask))}
+              />
+            )}
+            {can({ discard: 0.5 }) && (
+              <Share
+                id="discard"
+                label="Discard smallest"
+                share={choices.discard}
+                words={`${(100 * choices.discard.value).toFixed(0)}%`}
+                max={0.95}
+                step={0.05}
+              />
+            )}
+            <Choice
+              id="normalize"
+              label="Normalize"
+              value={choices.normalize.value}
+              disabled={!can({})}
+              options={NORMALISATIONS}
+              choose={(normalize) => (choices.normalize.value = normalize)}
+            />
+            <button
+              type="button"
+              id="recipe-reset"
+              disabled={!changed}
+              onClick={() => state.restore({ ...state.snapshot(), ...recipeOf(report) })}
+            >
+              Reset
+            </button>
+          </div>
+        </details>
       )}
       <Source fusing={fusing} />
     </form>
@@ -210,7 +219,7 @@ const WordsOnly = () => (
 /** Where the numbers of the chosen method come from. */
 function Source({ fusing }: { fusing: boolean }) {
   const viewer = useViewer();
-  const { state, explanation } = viewer;
+  const { report, state, explanation } = viewer;
   const { method, layer, token } = state.choices;
   const explained = explanation.value;
   const result = explained.result(method.value, layer.value, token.value);
@@ -219,13 +228,12 @@ function Source({ fusing }: { fusing: boolean }) {
   return (
     <p id="recipe-source" aria-live="polite">
       {fusing && "Fusing heads … "}
-      {result?.source === "document" &&
-        (rounded ? "Attnflow's numbers, to two digits here." : "Numbers as attnflow computed them.")}
-      {result?.source === "server" && rounded && "The server's numbers, to two digits here."}
+      {result?.source === "document" && rounded && "Rounded to two digits in this page."}
+      {result?.source === "server" && rounded && "From the server, rounded to two digits."}
       {result?.source === "page" &&
         (rounded
-          ? "Computed in this page from the layers' attention, which the report holds rounded: to two digits here."
-          : "Computed in this page from the layers' attention.")}
+          ? `Recomputed in the browser from the layers' ${report.mixing.weights}, to two digits: the report holds it rounded.`
+          : `Recomputed in the browser from the layers' ${report.mixing.weights}.`)}
       {!result && why}
       {!result && !why && `The report holds ${method.value} of other output tokens only.`}
       {!result && (

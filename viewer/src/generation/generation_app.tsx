@@ -1,11 +1,10 @@
 // The page of a generation.
 import type { ComponentChildren } from "preact";
 import { Page } from "../app";
-import { Piece } from "../components/own_text";
 import { GENERATION_KEYS } from "../shortcuts";
 import { LayerPicture, WholePicture } from "./maps";
 import { GenerationControls } from "./player";
-import { useGeneration, type GenerationViewer } from "./generation_viewer";
+import type { GenerationViewer } from "./generation_viewer";
 import { Likelihood } from "./likelihood";
 import { Methods } from "../views/methods";
 import { Notes } from "../views/notes";
@@ -28,13 +27,12 @@ export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
       viewer={viewer}
       class="generation"
       top={children}
-      heading={<Heading />}
       controls={<GenerationControls />}
       shortcuts={GENERATION_KEYS}
       help="In the texts and pictures the arrow keys walk from token to token; a click on a token of the prompt excludes it from rankings and colors, or includes it again. The address keeps what is chosen."
     >
-      {!viewer.grew && <Notes />}
       <Texts tools={tools} />
+      {!viewer.grew && <Notes />}
       <Methods />
       <Ranking />
       <Likelihood />
@@ -47,15 +45,5 @@ export function GenerationApp({ viewer, children, tools }: GenerationAppProps) {
         </>
       )}
     </Page>
-  );
-}
-
-function Heading() {
-  const { report, state, output } = useGeneration();
-  return (
-    <h1 id="heading">
-      What generated token {state.choices.token.value + 1} “
-      <Piece {...report.tokens[report.namedBy(output)]} class="quote" />” drew on
-    </h1>
   );
 }

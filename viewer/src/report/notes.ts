@@ -53,7 +53,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     applies: shows("flow"),
     advice({ recipe, served }, { values }) {
       const look = `Look at rollout instead, or at flow from fewer layers (“Layer” ${String(values.fewer_layers)})`;
-      const another = values.mixing === "attention" ? "“Down to” or “Residual”" : "“Down to”";
+      const another = values.mixing === "attention" ? "“Start layer” or “Residual weight”" : "“Start layer”";
       return recipe ? `${look}, or choose another ${another} above.` : served ? `${look}.` : "";
     },
   },
@@ -80,7 +80,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   "attention-sink": {
     applies: ({ asWritten, ownToken, methods }) => asWritten && ownToken && !methods.every(isScore),
-    advice: inRecipe("“Mask” above can mask it in every layer."),
+    advice: inRecipe("“Mask columns” above can mask it in every layer."),
   },
   "attention-sink-generated": {
     advice({ served }) {
@@ -100,25 +100,26 @@ export const KINDS: Readonly<Record<string, Kind>> = {
 
 export const isOfDegenerateFlow = ({ code }: ShownNote): boolean => code === "flow-degenerate";
 
-/** "° 7 of 12 values at layer 5 repeat …": of the flow that is shown; "" where its flags are not known. */
-export function degenerateShown(
-  flags: ArrayLike<number> | null,
-  values: ArrayLike<number> | null,
-  where: string,
-): string {
-  if (!flags || !values) return "";
+export interface Degenerate {
+  count: number;
+  all: number;
+}
+
+/** How many of the flow values that are shown are degenerate; null where that is not known. */
+export function degenerateIn(flags: ArrayLike<number> | null, values: ArrayLike<number> | null): Degenerate | null {
+  if (!flags || !values) return null;
   let [count, all] = [0, 0];
   for (let i = 0; i < flags.length; ++i) {
     if (!(values[i] > 0)) continue;
     ++all;
     if (flags[i]) ++count;
   }
-  const repeat =
-    count === 1
-      ? "repeats the first layer's weights or is as large as it can be"
-      : "repeat the first layer's weights or are as large as they can be";
-  return `° ${count} of ${all} flow values shown (${where}) ${repeat}. About other layers and tokens`;
+  return { count, all };
 }
+
+/** "Flow says little here: …" */
+export const degenerateWords = ({ count, all }: Degenerate): string =>
+  `Flow ${2 * count >= all ? "says little here" : "says little of some tokens"}: for ${count} of ${all} only the first or last layer limits it (°).`;
 
 /** Whether a note is of values, which other settings change: it is not of the input. */
 export const isOfValues = ({ code }: Note): boolean => KINDS[code]?.ofValues === true;

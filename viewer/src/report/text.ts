@@ -56,3 +56,12 @@ export function percent(share: number): string {
   if (share < 1 && share >= 0.995) return "over 99%";
   return `${Math.round(100 * share)}%`;
 }
+
+/** A share with two or three digits that count: "15.3%", "7.9%", "0.079%"; never rounded to nothing or to all. */
+export function percentage(share: number): string {
+  const percent = 100 * share;
+  if (share < 1 && percent >= 99.95) return "over 99.9%";
+  if (percent > 0 && percent < 0.001) return "under 0.001%";
+  const digits = percent >= 10 ? percent.toFixed(1) : String(Number(percent.toPrecision(2)));
+  return `${signed(digits.replace(/\.0$/u, ""))}%`;
+}

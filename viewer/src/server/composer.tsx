@@ -3,8 +3,9 @@ import { CheckBox, inOtherForm } from "../components/check_box";
 import { FileButton } from "../components/file_button";
 import { AGGREGATIONS, SCORE_METHODS, type Aggregation, type ScoreMethod } from "../report/document";
 import { MIXINGS, type MixingName } from "../report/mixings";
-import type { Signal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
+import { useLayoutEffect } from "preact/hooks";
 import { Popover } from "../components/popover";
 import { Radios, Select } from "../components/fields";
 import { Own } from "../components/own_text";
@@ -25,6 +26,7 @@ export function Composer({ state }: { state: ServerState }) {
   const task = state.task.value;
   const available = (kind: Task) =>
     state.table.value?.models.some((model) => model.kind === kind || (kind === "text" && model.kind === "generation"));
+  const folded = useFolding(state);
   const submit = (event: Event) => {
     event.preventDefault();
     if (task === "text") void state.explainText();
@@ -32,7 +34,14 @@ export function Composer({ state }: { state: ServerState }) {
   };
   return (
     // Options are folded away: the browser could not show what it finds wrong in them. The server says it.
-    <form id="composer" class="card" aria-label="What is asked" noValidate onSubmit={submit}>
+    <form
+      id="composer"
+      class={folded.value ? "card folded" : "card"}
+      aria-label="What is asked"
+      noValidate
+      onSubmit={submit}
+    >
+      {folded.value && <AskedLine state={state} edit={() => (folded.value = false)} />}
       <div class="row composer-head">
         <fieldset class="segments" id="tasks">
           <legend class="visually-hidden">Task</legend>
@@ -72,6 +81,47 @@ export function Composer({ state }: { state: ServerState }) {
         {state.notice}
       </p>
     </form>
+  );
+}
+
+/** Whether the form is folded to a line: once there is an answer, until somebody edits what was asked. */
+function useFolding(state: ServerState) {
+  const folded = useSignal(false);
+  const shown = state.shown.value;
+  const wanted = state.wanted.value;
+  useLayoutEffect(() => {
+    const answered = shown !== null && (wanted === null || wanted.there);
+    folded.value = answered;
+    if (!answered) return;
+    // What had the focus is gone from sight.
+    if (document.getElementById("composer")?.contains(document.activeElement)) {
+      requestAnimationFrame(() => document.getElementById("edit")?.focus({ preventScroll: true }));
+    }
+    const result = document.getElementById("result");
+    // On a phone an answer would come where nobody looks.
+    if (result && result.getBoundingClientRect().top > innerHeight / 3) result.scrollIntoView();
+  }, [shown, wanted]);
+  return folded;
+}
+
+/** What was asked, in a line. */
+function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
+  const task = state.task.value;
+  const asked = { text: state.text.value, image: state.sent.value?.name ?? "", generation: state.prompt.value }[task];
+  const open = () => {
+    edit();
+    const field = task === "image" ? "picture" : task === "text" ? "ask-text" : "ask-prompt";
+    requestAnimationFrame(() => document.getElementById(field)?.focus());
+  };
+  return (
+    <div class="row asked">
+      <p>
+        <span class="index">{state.chosen.value?.name}</span> <Own text={asked} most={asked.length} />
+      </p>
+      <button type="button" id="edit" onClick={open}>
+        Edit
+      </button>
+    </div>
   );
 }
 

@@ -2,7 +2,7 @@
 import { NoteList } from "../components/note_list";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
-import { degenerateShown, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
+import { isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
 import { WordReport } from "../report/words";
 
 /** Methods whose values stand in views of their own, not only beside others. */
@@ -40,6 +40,5 @@ export function notesShown(viewer: Viewer): ShownNote[] {
 export function Notes() {
   const viewer = useViewer();
   // Beside another method the note may be of what is compared.
-  const flow = degenerateShown(viewer.degenerate(), viewer.row(), viewer.layersText());
-  return <NoteList notes={notesShown(viewer)} flow={flow} />;
+  return <NoteList notes={notesShown(viewer)} folded={viewer.degenerate() !== null} />;
 }

@@ -3,6 +3,7 @@ import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { agreementLevel, effectWords, levelWords } from "../report/agreement";
 import type { Agreement, MapAgreement } from "../report/document";
+import { degenerateIn, degenerateWords } from "../report/notes";
 import { WordReport } from "../report/words";
 
 export interface ShownAgreement {
@@ -31,16 +32,43 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   return own && same ? { agreement, map, label: report.tokens[map.first_token]?.label ?? "" } : null;
 }
 
-export function AgreementLine() {
-  const shown = agreementShown(useViewer());
-  if (!shown) return null;
-  const { agreement, map, label } = shown;
+function Agreed({ agreement, map, label }: ShownAgreement) {
   return (
-    <p id="agreement" data-level={agreementLevel(map)}>
+    <p class="belief" id="agreement" data-level={agreementLevel(map)}>
       <span class="level">{effectWords(agreement, map, label)}</span>{" "}
       <span title="Rank correlation of this map with what blanking each token changes: 1 is the same order, 0 none">
         {levelWords(map)}
       </span>
     </p>
+  );
+}
+
+/** Of flow: how many of the values say nothing of the layers in between. */
+function FlowBelief() {
+  const viewer = useViewer();
+  const found = degenerateIn(viewer.degenerate(), viewer.row());
+  if (!found || found.count === 0) return null;
+  return (
+    <p class="belief" id="flow-belief" data-level={2 * found.count >= found.all ? "none" : "weak"}>
+      <span class="level">{degenerateWords(found)}</span>
+    </p>
+  );
+}
+
+export function Belief() {
+  const viewer = useViewer();
+  const { report, state, scored } = viewer;
+  const shown = agreementShown(viewer);
+  const checkable = report.document.input.kind === "text" && !scored && state.choices.method.value !== "flow";
+  return (
+    <>
+      <FlowBelief />
+      {shown && <Agreed {...shown} />}
+      {!shown && checkable && viewer.row() && (
+        <p class="belief help" id="unchecked">
+          Not checked here against blanking tokens.
+        </p>
+      )}
+    </>
   );
 }

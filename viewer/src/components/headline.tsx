@@ -1,0 +1,72 @@
+// The first sentence of every page: what is explained, and which input token the chosen method ranks first.
+import { useViewer, type Viewer } from "../context";
+import { GenerationViewer } from "../generation/generation_viewer";
+import { targetWords } from "../report/setting_words";
+import { AGAINST, FOR, percentage } from "../report/text";
+import { Own, Piece } from "./own_text";
+
+/** The model's answer at the chosen output token; null where it is of another position, or there is none. */
+function answerOf({ report, state }: Viewer) {
+  const { predictions = [], output_token: own } = report.document;
+  const token = state.choices.token.value;
+  const { position, choices } = predictions.find((one) => (one.position ?? own) === token) ?? {};
+  return token === own || position === token ? (choices?.[0] ?? null) : null;
+}
+
+/** "plural, 99.9%", "Paris, 87%", or the output token. */
+function Subject() {
+  const viewer = useViewer();
+  const { report, state, output } = viewer;
+  const quoted = report.tokens[report.namedBy(output)];
+  if (viewer instanceof GenerationViewer) {
+    const { probability } = viewer.report.fields.tokens[state.choices.token.value];
+    return (
+      <>
+        “<Piece label={quoted.label} class="quote" />
+        ”, {percentage(probability)}
+      </>
+    );
+  }
+  const answer = answerOf(viewer);
+  if (!answer) return <Own class="quote" text={quoted.label} />;
+  return (
+    <>
+      <Own class="quote" text={answer.label} />, {percentage(answer.probability)}
+    </>
+  );
+}
+
+function First() {
+  const viewer = useViewer();
+  const { report, state } = viewer;
+  const method = state.choices.method.value;
+  const row = viewer.row();
+  const ranking = viewer.ranking.value;
+  if (!row) return <>no {method} values here</>;
+  if (ranking.length === 0) return <>{method} ranks no token that is shown</>;
+  const [{ token, rank }] = ranking;
+  const name = <Own class="quote" text={report.tokens[token].label} />;
+  if (viewer.scored) {
+    return (
+      <>
+        “{name}” {row[token] < 0 ? AGAINST : FOR} it most
+      </>
+    );
+  }
+  const alike = ranking.filter((one) => one.rank === rank).length - 1;
+  return (
+    <>
+      {method} ranks “{name}”{alike > 0 && ` and ${alike} ${alike === 1 ? "other" : "others"}`} first
+    </>
+  );
+}
+
+export function Headline() {
+  const viewer = useViewer();
+  const { report, state, scored } = viewer;
+  return (
+    <h1 id="heading">
+      {scored ? `${state.choices.method.value} of ${targetWords(report)}` : <Subject />}: <First />
+    </h1>
+  );
+}
