@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from attnflow import _core
 from attnflow.arrays import as_layers
+from attnflow.capture import Captured, divide_rows
 from attnflow.errors import Error
+from attnflow.hints import NDArray, Options, np
 from attnflow.progress import Progress
 from attnflow.report import Report
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from attnflow._options import Options
 
 
 def attribute(
@@ -37,6 +31,9 @@ def attribute(
     name: what the report is called.
     """
     layers, contributions = as_layers(attentions)
+    asked: dict[str, Any] = dict(options)
+    if isinstance(attentions, Captured) and attentions.rounded:
+        divide_rows(asked)
     with Progress("flow") as progress:
         core = _core.explain(
             layers,
@@ -44,7 +41,7 @@ def attribute(
             [] if tokens is None else [str(token) for token in tokens],
             [] if special is None else [bool(flag) for flag in special],
             name,
-            dict(options),
+            asked,
             progress,
             [],
             None,

@@ -12,25 +12,23 @@ picture. Families that never ask for an attention function are asked for `output
 
 from __future__ import annotations
 
+import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Unpack, overload
 
 from attnflow import _core
 from attnflow.arrays import as_array, as_layers
 from attnflow.errors import Error
+from attnflow.hints import Options
 from attnflow.progress import Progress
 from attnflow.report import Report
 from attnflow.text import encode, predictions, require_words
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from attnflow._options import Options
 
 # Under which transformers knows the attention function here.
 _NAME = "attnflow"
@@ -50,6 +48,7 @@ class Captured:
 
     model: Any
     calls: list[Call] = field(default_factory=list)
+    rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision
 
     @property
     def attentions(self) -> tuple[Any, ...]:
@@ -61,6 +60,12 @@ class Captured:
             raise Error(
                 f"expected {expected}, found {len(self.calls)} calls of attention in {type(self.model).__name__} "
                 f"({_listed(names)}); .calls has each of them",
+                kind="unsupported_model",
+            )
+        if not _one_stack(names):
+            raise Error(
+                f"expected the layers of one stack, which differ in one number, found calls of attention in "
+                f"{type(self.model).__name__} by {_listed(names)}; .calls has each of them",
                 kind="unsupported_model",
             )
         shapes = {tuple(call.weights.shape) for call in self.calls}
@@ -77,6 +82,15 @@ class Captured:
 def _listed(names: Sequence[str], most: int = 3) -> str:
     shown = ", ".join(names[:most]) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _one_stack(names: Sequence[str]) -> bool:
+    """Whether paths of modules differ in one number at most, which never falls: it stays where layers share a module."""
+    if len({re.sub(r"\d+", "0", name) for name in names}) != 1:
+        return False
+    columns = list(zip(*([int(number) for number in re.findall(r"\d+", name)] for name in names), strict=True))
+    differing = [list(column) for column in columns if len(set(column)) > 1]
+    return len(differing) <= 1 and all(column == sorted(column) for column in differing)
 
 
 def _layers_of(model: Any) -> int | None:
@@ -102,8 +116,10 @@ def _reference_function(module: Any) -> Any:
     return None
 
 
-# The capture at work, if any: transformers knows attention functions by one name for the whole process.
+# The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
+# for as long as a capture lasts, so that no second one takes the first one's function for the model's own.
 _recorder: Any = None
+_at_work = threading.Lock()
 
 
 def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
@@ -116,8 +132,9 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
             kind="unsupported_model",
         )
     output, weights = reference(module, *arguments, **options)
-    if _recorder is not None:
-        _recorder(module, weights)
+    recorder = _recorder  # another thread may end the capture meanwhile
+    if recorder is not None:
+        recorder(module, weights)
     return output, weights
 
 
@@ -168,10 +185,37 @@ def _implementation(model: Any, name: str) -> Iterator[None]:
 def _check(model: Any) -> None:
     if not hasattr(model, "config") or not hasattr(model, "modules"):
         raise Error(f"expected a model of transformers, found {type(model).__name__}", kind="usage")
-    if model.training:
-        raise Error("expected a model in evaluation mode, found one in training mode; call model.eval()", kind="usage")
+    if any(module.training for module in model.modules()):
+        raise Error(
+            "expected a model in evaluation mode, found one in training mode, or a part of it; call model.eval()",
+            kind="usage",
+        )
     if any(parameter.device.type == "meta" for parameter in model.parameters()):
         raise Error("expected a model with weights, found one on the device meta", kind="usage")
+
+
+def _check_explained(model: Any) -> None:
+    # A model of transformers has loaded transformers; others need not have it.
+    transformers = sys.modules.get("transformers")
+    if transformers is None or not isinstance(model, transformers.PreTrainedModel):
+        raise Error(
+            f"expected a model of transformers (PreTrainedModel), found {type(model).__name__}; pass the model that it wraps",
+            kind="usage",
+        )
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise Error(
+            f"expected an encoder or a decoder, found the encoder-decoder {type(model).__name__}; capture() keeps the "
+            "attention of each of its modules",
+            kind="unsupported_model",
+        )
+
+
+def divide_rows(asked: dict[str, Any]) -> None:
+    """Rows rounded to two or three digits miss 1 by up to a hundredth: they are divided by their sums unless options of the
+    caller's say what to do.
+    """
+    if asked.get("renormalize") is None and not asked.get("any_weights"):
+        asked["renormalize"] = True
 
 
 def _as_given(weights: Any, _: int) -> Any:
@@ -209,51 +253,87 @@ def _capture(model: Any, keep_as: Callable[[Any, int], Any]) -> Iterator[Capture
     """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1."""
     global _recorder
     _check(model)
-    if _recorder is not None:
+    if not _at_work.acquire(blocking=False):
         raise Error("expected one capture at a time, found another one at work", kind="usage")
-    captured = Captured(model)
-    names = {id(module): name for name, module in model.named_modules()}
-
-    def keep(module: Any, weights: Any) -> None:
-        kept = keep_as(weights, len(captured.calls) + 1)
-        captured.calls.append(Call(names.get(id(module), type(module).__name__), kept))
-
-    def begin(*_: Any) -> None:
-        captured.calls.clear()
-
-    begins = model.register_forward_pre_hook(begin)
     try:
-        if _register() and _calls_interface(model):
-            _recorder = keep
-            with _implementation(model, _NAME):
-                yield captured
-        else:
-            with _output_attentions(model, captured, keep_as):
-                yield captured
+        captured = Captured(model)
+        names = {id(module): name for name, module in model.named_modules()}
+        # Rows that leave out a learned sink do not miss 1 by rounding: what to do with them is for the caller to say.
+        sinks = any(hasattr(module, "sinks") for module in model.modules())
+        thread = threading.get_ident()
+
+        def keep(name: str, weights: Any) -> None:
+            import torch
+
+            captured.rounded |= weights.dtype in (torch.float16, torch.bfloat16) and not sinks
+            captured.calls.append(Call(name, keep_as(weights, len(captured.calls) + 1)))
+
+        # Models with the same configuration call the function here, too, and this one may run in other threads.
+        def keep_own(module: Any, weights: Any) -> None:
+            name = names.get(id(module))
+            if name is not None and threading.get_ident() == thread:
+                keep(name, weights)
+
+        def begin(*_: Any) -> None:
+            if threading.get_ident() == thread:
+                captured.calls.clear()
+                captured.rounded = False
+
+        begins = model.register_forward_pre_hook(begin)
+        try:
+            exchangeable = _register()
+            if exchangeable and _calls_interface(model):
+                _recorder = keep_own
+                try:
+                    with _implementation(model, _NAME):
+                        yield captured
+                finally:
+                    _recorder = None
+            else:
+                with _output_attentions(model, keep, exchangeable):
+                    yield captured
+        finally:
+            begins.remove()
     finally:
-        _recorder = None
-        begins.remove()
+        _at_work.release()
+
+
+def _level_of_caller() -> int:
+    """The stacklevel, for a warning of the function that asks, of the first frame outside this file and contextlib."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "contextlib"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 @contextmanager
-def _output_attentions(model: Any, captured: Captured, keep_as: Callable[[Any, int], Any]) -> Iterator[None]:
-    """Asks for attention in the model's output, for families that do not ask for their attention function."""
+def _output_attentions(model: Any, keep: Callable[[str, Any], None], exchangeable: bool) -> Iterator[None]:
+    """Asks for attention in the model's output, for families that do not ask for their attention function, and for versions
+    of transformers that do not let it be exchanged.
+    """
+    if exchangeable:
+        reason = f"{type(model).__name__} has attention functions of its own"
+    else:
+        reason = "this version of transformers does not let attention functions be exchanged (AttentionInterface)"
     warnings.warn(
-        f"{type(model).__name__} has attention functions of its own, so its attention is that of output_attentions=True, "
-        "which keeps all layers on the model's device",
-        stacklevel=7,
+        f"{reason}, so attention is that of output_attentions=True, which keeps all layers on the model's device",
+        stacklevel=_level_of_caller(),
     )
+    thread = threading.get_ident()
 
-    def ask(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def ask(
+        _: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        if threading.get_ident() != thread:
+            return None
         return arguments, options | {"output_attentions": True, "return_dict": True}
 
     def take(_: Any, __: tuple[Any, ...], output: Any) -> None:
-        found = getattr(output, "attentions", None)
-        captured.calls.extend(
-            Call(f"attentions[{layer}]", keep_as(weights, layer + 1))
-            for layer, weights in enumerate(found or ())
-            if weights is not None
-        )
+        if threading.get_ident() != thread:
+            return
+        for layer, weights in enumerate(getattr(output, "attentions", None) or ()):
+            if weights is not None:
+                keep(f"attentions[{layer}]", weights)
 
     hooks = [model.register_forward_pre_hook(ask, with_kwargs=True), model.register_forward_hook(take)]
     try:
@@ -274,6 +354,7 @@ def explain(model: Any, tokenizer: Any, text: str | Sequence[str], **options: Un
     of attribute(). Encoders and decoders; of others capture() keeps the attention of each module.
     """
     _check(model)
+    _check_explained(model)
     if isinstance(text, str):
         return _explain_text(model, tokenizer, text, options)
     return [_explain_text(model, tokenizer, one, options) for one in text]
@@ -290,12 +371,11 @@ def _explain_text(model: Any, tokenizer: Any, text: str, options: Options) -> Re
     ids = encoded.ids
     device = next(model.parameters()).device
     inputs = {"input_ids": torch.tensor([ids], device=device)}
-    if not getattr(model.config, "is_encoder_decoder", False):
-        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
 
     def keep(weights: Any, layer: int) -> Any:
-        if weights.dtype in (torch.float16, torch.bfloat16) and "any_weights" not in options:
-            asked.setdefault("renormalize", True)  # rounded to two or three digits, rows miss 1 by up to a hundredth
+        if captured.rounded:
+            divide_rows(asked)
         kept = _as_given(weights, layer)
         if not fuses or kept.dim() != 4 or kept.shape[0] != 1 or kept.shape[2] != kept.shape[3]:
             return kept  # what is no layer is refused below
@@ -332,9 +412,24 @@ def _check_ids(model: Any, ids: Sequence[int]) -> None:
             "another model",
             kind="bad_input",
         )
-    most = getattr(model.config, "max_position_embeddings", None)
-    if isinstance(most, int) and len(ids) > most > 0:
+    most = _positions(model)
+    if most is not None and len(ids) > most > 0:
         raise Error(
             f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
             kind="input_too_long",
         )
+
+
+def _positions(model: Any) -> int | None:
+    """How many tokens the model has positions for, where it says so."""
+    import torch
+
+    most = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(most, int):
+        return None
+    for name, module in model.named_modules():
+        # Like RoBERTa's: positions count from behind that of padding.
+        if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
+            if module.padding_idx is not None:
+                most = min(most, module.num_embeddings - module.padding_idx - 1)
+    return most

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
-if TYPE_CHECKING:
-    from typing import Unpack
+from attnflow.hints import Options
 
-    from attnflow._options import Options
+if TYPE_CHECKING:
     from attnflow.report import Report
 
 # Until the page has said how high it is, and where scripts of outputs are not run.

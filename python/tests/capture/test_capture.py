@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import sys
+import threading
+import typing
 import unittest
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import architectures
 import numpy as np
@@ -36,6 +42,22 @@ def captured_of(model: Any, **inputs: Any) -> attnflow.Captured:
         with attnflow.capture(model) as captured, torch.no_grad():
             model(**(inputs or architectures.inputs_of(model)))
     return captured
+
+
+def in_thread(work: Callable[[], Any]) -> Any:
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            with torch.no_grad():
+                found.append(work())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 class Families(PackageTest):
@@ -123,6 +145,157 @@ class Traps(PackageTest):
         self.assertEqual(captured.attentions[0].shape[-1], 12)
         self.assertEqual(attnflow.rollout([layer[:1] for layer in captured.attentions]).shape, (2, 12, 12))
 
+    def test_nothing_of_others(self) -> None:
+        for name in ("bert", "bloom"):
+            with self.subTest(name):
+                model = model_of(name)
+                other = type(model)(model.config).eval()  # one configuration for both
+                inputs = architectures.inputs_of(model)
+                expected = captured_of(model, **inputs).attentions
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    with attnflow.capture(model) as captured, torch.no_grad():
+                        model(**inputs)
+                        other(**inputs)
+                        short = {key: value[:, :5] for key, value in inputs.items()}
+                        output = in_thread(partial(model, **short))
+                        self.assertIsInstance(output, transformers.utils.ModelOutput)
+                        self.assertIsNone(getattr(output, "attentions", None))
+                for found, weights in zip(captured.attentions, expected, strict=True):
+                    self.assertTrue(torch.equal(found, weights))
+
+    def test_one_at_a_time_on_both_paths(self) -> None:
+        models = [model_of("bert"), model_of("bloom")]
+
+        def enter(model: Any) -> None:
+            with attnflow.capture(model):
+                pass
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for first in models:
+                for second in models:
+                    with attnflow.capture(first) as captured, torch.no_grad():
+                        with self.assertRaisesRegex(attnflow.Error, "one capture at a time"):
+                            enter(second)
+                        self.assertRegex(str(in_thread(partial(enter, second))), "one capture at a time")
+                        first(**architectures.inputs_of(first))  # the first one goes on
+                    self.assertEqual(len(captured.attentions), 2)
+                    enter(second)
+
+    def test_a_copy_made_inside_is_left_as_it_was(self) -> None:
+        model = model_of("bert")
+        with attnflow.capture(model):
+            twin = copy.deepcopy(model)
+        self.assertEqual(model.config._attn_implementation, "sdpa")
+        before = twin.config._attn_implementation
+        self.assertEqual(len(captured_of(twin).attentions), 2)
+        self.assertEqual(twin.config._attn_implementation, before)
+
+    def test_half_precision(self) -> None:
+        model = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
+        ids = {"input_ids": torch.arange(5, 17)[None]}
+        exact = attnflow.rollout(captured_of(model, **ids))
+        for dtype in (torch.bfloat16, torch.float16):
+            half = copy.deepcopy(model).to(dtype)
+            for fuse in (None, "mean"):
+                with self.subTest(dtype=dtype, fuse=fuse):
+                    with attnflow.capture(half, fuse=fuse) as captured, torch.no_grad():
+                        half(**ids)
+                    report = attnflow.attribute(captured, method="rollout", renormalize=None)  # type: ignore[arg-type]
+                    np.testing.assert_allclose(report.rollout.sum(axis=-1), 1.0, atol=1e-9)
+                    np.testing.assert_allclose(report.rollout, exact, atol=0.02)
+                    divided = attnflow.rollout(captured.attentions, renormalize=True)
+                    self.assert_same_bits(report.rollout, divided)
+                    raw = attnflow.raw(captured, any_weights=True)
+                    self.assert_same_bits(raw, attnflow.raw(captured.attentions, any_weights=True))
+        with attnflow.capture(model) as captured, torch.no_grad():
+            model(**ids)
+        self.assert_same_bits(attnflow.rollout(captured), attnflow.rollout(captured.attentions))
+
+    def test_half_precision_leaves_sinks_to_the_caller(self) -> None:
+        model = model_of("gpt_oss").to(torch.bfloat16)
+        captured = captured_of(model, input_ids=torch.arange(5, 17)[None])
+        with self.assertRaisesRegex(attnflow.Error, "sum to 1"):
+            attnflow.rollout(captured)
+        self.assertLess(attnflow.raw(captured, any_weights=True)[0].sum(axis=-1).min(), 0.9)
+
+    def test_one_stack(self) -> None:
+        model = model_of("bert")
+        weights = torch.full((1, 1, 2, 2), 0.5)
+
+        def layers(*names: str) -> int:
+            captured = attnflow.Captured(model)
+            captured.calls = [type(call)(name, weights) for call, name in zip(calls, names, strict=True)]
+            return len(captured.attentions)
+
+        calls = captured_of(model).calls
+        for names in (
+            ("a.layer.0.self", "a.layer.1.self"),
+            ("block.9.layer.0", "block.10.layer.0"),
+            ("groups.0.layers.0", "groups.0.layers.0"),
+        ):
+            self.assertEqual(layers(*names), 2)
+        for names in (
+            ("text.layer.0", "vision.layer.0"),
+            ("tower.layer.1", "tower.layer.0"),
+            ("towers.0.layer.0", "towers.1.layer.1"),
+            ("tower.layer.0", "tower.layer.0.cross"),
+        ):
+            with self.assertRaisesRegex(attnflow.Error, "layers of one stack.*calls has each of them"):
+                layers(*names)
+
+    def test_two_towers_are_no_stack(self) -> None:
+        config = transformers.CLIPConfig(
+            text_config={"num_hidden_layers": 1, "hidden_size": 32, "num_attention_heads": 4, "vocab_size": 99},
+            vision_config={
+                "num_hidden_layers": 1,
+                "hidden_size": 32,
+                "num_attention_heads": 4,
+                "image_size": 16,
+                "patch_size": 4,
+            },
+        )
+        config.num_hidden_layers = 2
+        model = transformers.CLIPModel(config).eval()
+        with self.assertRaisesRegex(attnflow.Error, "one stack"):
+            _ = captured_of(model).attentions
+
+    def test_warnings_are_of_the_caller(self) -> None:
+        model = model_of("bloom")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
+
+        def enter() -> None:
+            with attnflow.capture(model):
+                pass
+
+        works: tuple[Callable[[], Any], ...] = (
+            enter,
+            lambda: attnflow.explain(model, tokenizer, "the key", method="rollout"),
+            lambda: attnflow.explain(model, tokenizer, ["the key"], method="rollout"),
+        )
+        for work in works:
+            with self.assertWarnsRegex(UserWarning, "BloomModel has attention functions of its own") as caught:
+                work()
+            self.assertEqual(Path(caught.filename), Path(__file__))
+
+    def test_versions_that_exchange_nothing(self) -> None:
+        model = model_of("bert")
+        model.set_attn_implementation("eager")
+        with mock.patch("attnflow.capture._register", return_value=False):
+            with (
+                self.assertWarnsRegex(UserWarning, "this version of transformers"),
+                attnflow.capture(model) as captured,
+            ):
+                model(**architectures.inputs_of(model))
+        self.assertEqual(len(captured.attentions), 2)
+
+    def test_hints_are_known(self) -> None:
+        for function in (attnflow.attribute, attnflow.rollout, attnflow.show, attnflow.explain, attnflow.capture):
+            self.assertIn("return", typing.get_type_hints(function))
+        (options,) = typing.get_args(typing.get_type_hints(attnflow.rollout)["options"])
+        self.assertIn("residual", typing.get_type_hints(options))
+
     def test_refuses(self) -> None:
         model = model_of("bert")
         with self.assertRaisesRegex(attnflow.Error, r"model\.eval\(\)"), attnflow.capture(model.train()):
@@ -139,6 +312,27 @@ class Traps(PackageTest):
             pass
         with self.assertRaisesRegex(attnflow.Error, "found 0 calls"):
             _ = captured.attentions
+
+
+class Plain:
+    """A tokenizer that makes so many tokens of any text."""
+
+    mask_token_id = None
+
+    def __init__(self, tokens: int) -> None:
+        self.ids = [5] * tokens
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": self.ids}
+
+    def get_special_tokens_mask(self, ids: list[int], already_has_special_tokens: bool) -> list[int]:
+        return [0] * len(ids)
+
+    def convert_ids_to_tokens(self, token: int) -> str:
+        return str(token)
+
+    def convert_tokens_to_string(self, tokens: list[str]) -> str:
+        return " ".join(tokens)
 
 
 class Explain(PackageTest):
@@ -184,6 +378,28 @@ class Explain(PackageTest):
         with self.assertRaises(attnflow.Error) as caught:
             explain(model_of("bert"), lambda text: {"input_ids": [3] * 65}, "a")
         self.assertEqual(caught.exception.kind, "input_too_long")
+        for name in ("roberta", "xlm-roberta", "data2vec-text", "camembert", "mpnet"):
+            with self.subTest(name), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = model_of(name)
+                most = 64 - model.embeddings.position_embeddings.padding_idx - 1
+                report = explain(model, Plain(most), "a", method="rollout")
+                self.assertEqual(len(report.tokens), most)
+                with self.assertRaisesRegex(attnflow.Error, f"at most {most} tokens") as caught:
+                    explain(model, Plain(most + 1), "a")
+                self.assertEqual(caught.exception.kind, "input_too_long")
+        self.assertEqual(len(explain(model_of("bert"), Plain(64), "a", method="rollout").tokens), 64)
+        with self.assertRaisesRegex(attnflow.Error, "found the encoder-decoder BartModel") as caught:
+            explain(model_of("bart"), self.tokenizer, "a")
+        self.assertEqual(caught.exception.kind, "unsupported_model")
+        wrapped = torch.nn.Sequential(model_of("bert"))
+        wrapped.config = wrapped[0].config
+        with self.assertRaisesRegex(attnflow.Error, r"PreTrainedModel.*found Sequential"):
+            explain(wrapped.eval(), self.tokenizer, "a")
+        partly = model_of("bert")
+        partly.encoder.layer[1].train()
+        with self.assertRaisesRegex(attnflow.Error, r"model\.eval\(\)"):
+            explain(partly, self.tokenizer, "a")
         broken = model_of("bert")
         torch.nn.init.constant_(broken.encoder.layer[0].attention.self.query.weight, float("nan"))
         with self.assertRaisesRegex(attnflow.Error, "found nan"):
