@@ -11,6 +11,7 @@ import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
 import { Predictions } from "./components/predictions";
 import { RecipeControls } from "./components/recipe_controls";
+import { followPointer } from "./components/tip";
 import { Toolbar } from "./components/toolbar";
 import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
@@ -63,6 +64,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
   useLayoutEffect(() => followLink(pieces.state), [pieces]);
   useEffect(() => followKeys(viewer, shortcuts), [viewer, shortcuts]);
   useEffect(() => announceChoices(viewer), [viewer]);
+  useEffect(followPointer, []);
   // With words for pieces everything begins anew but the control that asked for it, which keeps the focus.
   const part = viewer === pieces ? "pieces" : "words";
   const classes = [kind, viewer.report.n > MOST_DRAWN && "large"].filter(Boolean).join(" ");

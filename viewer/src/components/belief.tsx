@@ -61,7 +61,7 @@ export function Belief() {
   const shown = agreementShown(viewer);
   const checkable = report.document.input.kind === "text" && !scored && state.choices.method.value !== "flow";
   return (
-    <>
+    <div id="belief">
       <FlowBelief />
       {shown && <Agreed {...shown} />}
       {!shown && checkable && viewer.row() && (
@@ -69,6 +69,6 @@ export function Belief() {
           Not checked here against blanking tokens.
         </p>
       )}
-    </>
+    </div>
   );
 }

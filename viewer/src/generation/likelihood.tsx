@@ -27,7 +27,7 @@ export function Likelihood() {
   return (
     <Card
       id="choices"
-      title="How likely it was"
+      title="Next-token probabilities"
       exporter={{
         svg: () => pictureOf("choices"),
         shown: () => ({ method: null, layers: null, recipe: false, filters: false, file: [`token${token.value}`] }),
