@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Belief } from "./components/belief";
 import { MOST_DRAWN } from "./components/card";
 import { Controls } from "./components/controls";
+import { Guide } from "./components/guide";
 import { Headline } from "./components/headline";
 import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
@@ -87,6 +88,7 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
           </p>
           {children}
         </main>
+        <Guide />
         <KeysDialog key={`help ${part}`} keys={keys}>
           Pointing at a token in one view points at it in all. {help}
         </KeysDialog>

@@ -4,6 +4,7 @@ import { useViewer } from "../context";
 import { GenerationReport } from "../report/generation_report";
 import { format, percent } from "../report/text";
 import { CheckBox, inOtherForm } from "./check_box";
+import { Info } from "./guide";
 import { Own } from "./own_text";
 import { Popover } from "./popover";
 
@@ -17,7 +18,10 @@ export function Filters() {
   const holding = report.document.generation ? ", " : ": ";
   return (
     <Popover id="filters" label="Filters" title="Filters" badge={badge}>
-      <p class="help">Excluded from rankings and colors; every number is still computed with them.</p>
+      <p class="help">
+        Excluded from rankings and colors; every number is still computed with them.{" "}
+        <Info about="excluded tokens" place="filters" />
+      </p>
       <OwnRules />
       <FilterFields />
       <p id="excluded-of-all" class="strong">
